@@ -1,15 +1,15 @@
-//! The steward's manifest: where agents must stop, and for what.
+//! The steward's manifest: the points where agents must stop, and the reasons.
 //!
-//! A [`Manifest`](document::AtlasManifest) is what was written; an [`Atlas`] is what
-//! was proven: every reference resolved, every pattern compiled, every limit applied. Only an `Atlas`
-//! reaches the engine, and an `Atlas` with an error does not exist: loading gives either all of it or
-//! every problem at once, each with its place.
+//! A [`Manifest`](document::AtlasManifest) holds the text as the steward wrote it. An [`Atlas`] is a validated
+//! manifest: every reference is resolved, every pattern compiled, every limit applied. Only an `Atlas` reaches the
+//! engine. An `Atlas` with an error cannot exist: loading returns either the complete Atlas or every problem at
+//! once, each with its position.
 //!
-//! The way of a file: text, then a tree of nodes that know their places (`yaml`), then the manifest
-//! (`decode`), then the Atlas (`prove`). Each step reports into the same list of problems. A proven
-//! Atlas is [indexed](index), so that nobody has to read through it to decide.
+//! The stages of loading: text, then a tree of nodes with their positions (`yaml`), then the manifest (`decode`),
+//! then the Atlas (`prove`). All stages report into one list of problems. A validated Atlas is [indexed](index), so
+//! that a decision does not need to scan it.
 //!
-//! This room reads files and text; it decides nothing about agents.
+//! This module reads files and text; it makes no decision about agents.
 
 pub mod builder;
 pub mod compare;

@@ -1,6 +1,6 @@
-//! What every room may use: time, identity, digests, canonical JSON, wildcard patterns, limits.
+//! Basics for all modules: time, identity, digests, canonical JSON, wildcard patterns, limits.
 //!
-//! Nothing here knows what an agent or a gate is, and of events only the names.
+//! This module does not know agents or gates; of events it knows only the names.
 
 pub mod address;
 pub mod canon;

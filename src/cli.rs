@@ -1,7 +1,7 @@
-//! The command line: what was typed (`args`), what it means (`settings`), one file per command.
+//! The command line: typed arguments (`args`), their meaning (`settings`), and one file per command.
 //!
-//! This is the only room that prints. Results go to standard output, everything else to standard
-//! error; exit codes are stable (see `exit`).
+//! Only this module prints. Results go to standard output, everything else to standard error; exit
+//! codes are stable (see `exit`).
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -50,10 +50,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     main_with(Registry::default(), args)
 }
 
-/// Runs `cra` with these arguments and with extensions written in Rust: every command knows their checkpoint types,
-/// handlers, validators, event types, hooks and plugins. The extensions of the operator's list come on top.
+/// Runs `cra` with these arguments and with extensions written in Rust.
 ///
-/// `examples/sentiment` is a whole program.
+/// Every command knows their checkpoint types, handlers, validators, event types, hooks and plugins.
+/// The extensions of the operator's list are added to them.
+///
+/// `examples/sentiment` is a complete program.
 ///
 /// ```no_run
 /// use cra_core::runtime::extension::Registry;
@@ -69,7 +71,7 @@ pub fn main_with(registry: Registry, args: impl IntoIterator<Item = OsString>) -
         Ok(args) => args,
         Err(error) => {
             let help = args::help(&typed).filter(|_| error.kind() == ErrorKind::DisplayHelp);
-            // Also how help and version come out; a closed pipe is nobody's error.
+            // Help and version are printed here too; a closed pipe is not an error.
             let _ = match help {
                 Some(help) => write!(io::stdout().lock(), "{help}"),
                 None => error.print(),

@@ -1,12 +1,12 @@
-//! The terminal console: what operators see and press.
+//! Terminal console: the screens, dialogs and keys that operators use.
 //!
 //! `App` is a pure state machine: terminal events, snapshots and messages go in, requests come out,
-//! and it paints itself from what it knows. The driver is the only part that waits, sends and
-//! writes. This room sees the runtime through its [`Desk`] and plain data; it
-//! knows neither the store nor the doors agents come through.
+//! and it paints itself from its own state. The driver is the only part that waits, sends and writes.
+//! This module reaches the runtime through [`Desk`], the operator handle, and plain data. It knows
+//! neither the store nor the gateway servers that agents connect to.
 //!
-//! Contract: a decision leaves this room only because Enter was pressed on a focused, enabled button
-//! of the dialog that shows the very request it is about.
+//! Contract: a decision leaves this module only after the operator pressed Enter on a focused, enabled
+//! button of the dialog that shows exactly that request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,43 +44,45 @@ pub use keymap::markdown as key_table;
 pub use terminal::Toasts;
 pub use theme::{Colour, Glyphs, Ground, Look, Theme};
 
-/// How the console is run.
+/// Settings of a console run.
 #[derive(Clone)]
 pub struct Options {
-    /// How it looks.
+    /// Appearance: colours, glyphs and background.
     pub look: Look,
-    /// Colours for which background.
+    /// Colour theme: for a dark or a light background.
     pub theme: Theme,
-    /// How the desktop is told that something arrived.
+    /// Method for desktop notifications when a request arrives.
     pub toasts: Toasts,
-    /// Whether the mouse is taken from the start.
+    /// Captures the mouse from the start.
     pub mouse: bool,
-    /// Where time comes from.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// What plays the scenarios beside Atlas files, where something does.
+    /// Runner for the test scenarios next to the Atlas files, if there is one.
     pub trials: Option<Trials>,
-    /// Where Atlases are loaded from, where that can change.
+    /// Source of the list of Atlas files, if the list can change.
     pub shelf: Option<Shelf>,
-    /// Changes to manifests before they are proven.
+    /// Changes to apply to manifests before they are validated.
     pub configure: Configure,
-    /// What raises alarms, where something does.
+    /// Source of alarms, if there is one.
     pub alarms: Option<Alarms>,
-    /// What is said when it opens, until a key is pressed.
+    /// Text shown when the console opens, until a key is pressed.
     pub greeting: Option<String>,
 }
 
-/// Plays the scenarios that lie beside Atlas files. It reads files and waits for them.
+/// Runs the test scenarios stored next to Atlas files. The call reads files and blocks until it is
+/// done.
 #[derive(Clone)]
 pub struct Trials(pub Arc<Play>);
 
-/// Plays what lies beside these files.
+/// Function that runs the scenarios next to the given files.
 pub type Play = dyn Fn(&[PathBuf]) -> Vec<Trial> + Send + Sync;
 
-/// Tells which files Atlases are loaded from, in their order, as it is now; or why nobody can say.
+/// Returns the files that Atlases are loaded from, in order, at the time of the call; or why the list
+/// cannot be read.
 #[derive(Clone)]
 pub struct Shelf(pub Arc<List>);
 
-/// Tells which files there are.
+/// Function that lists the Atlas files.
 pub type List = dyn Fn() -> Result<Vec<PathBuf>, String> + Send + Sync;
 
 impl std::fmt::Debug for Shelf {
@@ -95,23 +97,23 @@ impl std::fmt::Debug for Trials {
     }
 }
 
-/// What a scenario said.
+/// Result of one scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// Its file.
+    /// The scenario's file.
     pub file: PathBuf,
-    /// How many steps it has.
+    /// Number of steps in the scenario.
     pub steps: usize,
-    /// What did not go as expected.
+    /// Steps that did not go as expected.
     pub failed: Vec<FailedStep>,
 }
 
-/// Something that did not go as expected.
+/// A scenario step that did not go as expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedStep {
-    /// The line of the step.
+    /// Line of the step in the scenario file.
     pub line: Option<usize>,
-    /// What was wanted, and what came.
+    /// The expected result and the actual one.
     pub what: String,
 }
 
@@ -123,24 +125,24 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// Why the console ended other than by the operator's wish.
+/// Reason for an end of the console that the operator did not ask for.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
     /// The terminal cannot be read, written or set up.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] std::io::Error),
-    /// The runtime is gone.
+    /// The runtime stopped.
     #[error("the runtime stopped")]
     Stopped,
 }
 
 impl ConsoleError {
-    /// Tells whether the terminal was closed: the operator has left, which is no failure.
+    /// Returns true if the terminal was closed. Then the operator has left, which is not a failure.
     fn is_terminal_gone(&self) -> bool {
         matches!(self, Self::Terminal(error) if is_terminal_gone(error))
     }
 
-    /// Ends the console as if it was left, where the terminal was closed.
+    /// Returns `Ok` if the terminal was closed, as if the operator had quit; otherwise the error.
     fn unless_gone(self) -> Result<(), Self> {
         if self.is_terminal_gone() {
             Ok(())
@@ -150,9 +152,9 @@ impl ConsoleError {
     }
 }
 
-/// Tells whether an error says that the terminal was closed.
+/// Returns true if the error means that the terminal was closed.
 ///
-/// A closed terminal is read and written with EIO, and cannot be opened again.
+/// Reads and writes on a closed terminal fail with EIO, and it cannot be opened again.
 pub(crate) fn is_terminal_gone(error: &std::io::Error) -> bool {
     let errno = rustix::io::Errno::from_io_error(error);
     let closed = [
@@ -164,19 +166,19 @@ pub(crate) fn is_terminal_gone(error: &std::io::Error) -> bool {
     errno.is_some_and(|errno| closed.contains(&errno))
 }
 
-/// Runs the console in this terminal until the operator leaves it, or the process is told to end.
-/// The terminal is restored on every way out; what is held stays held.
+/// Runs the console in this terminal until the operator quits or the process receives a signal to end.
+/// Every exit restores the terminal; held requests stay held.
 ///
 /// # Errors
-/// When the terminal fails or the runtime stops.
+/// Returns an error if the terminal fails or the runtime stops.
 pub async fn run(desk: Desk, options: Options) -> Result<(), ConsoleError> {
     driver::drive(desk, options).await
 }
 
-/// Runs the console line by line, for screen readers: nothing is painted, every line is read once.
+/// Runs the console line by line, for screen readers. Nothing is painted; each line is printed once.
 ///
 /// # Errors
-/// When the terminal fails or the runtime stops.
+/// Returns an error if the terminal fails or the runtime stops.
 pub async fn run_linear(
     desk: Desk,
     clock: Arc<dyn Clock>,

@@ -1,11 +1,11 @@
-//! Decisions. A pure state machine: what happened goes in, what must happen comes out.
+//! The decision engine: a pure state machine that turns commands into effects.
 //!
-//! `Engine::handle(command, now) -> effects` performs no I/O, reads no clock and rolls no dice: the
-//! same commands at the same times give the same effects, byte for byte. The runtime carries the
-//! effects out and feeds what comes of them back as commands.
+//! `Engine::handle(command, now) -> effects` performs no I/O, reads no clock and uses no randomness: equal
+//! commands at equal times give equal effects, byte for byte. The runtime executes the effects and feeds
+//! their results back as commands.
 //!
-//! Contract: an `Allowed` reply exists only after every gate in the way was passed. Whatever is
-//! unclear is denied, with a reason.
+//! Contract: an `Allowed` reply exists only after every gate in the way was passed. Anything unclear is
+//! denied, with a reason.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -102,74 +102,76 @@ mod tests;
 
 pub use restore::{RestoreError, held_in};
 
-/// The engine.
+/// The decision engine: loaded Atlases, known extensions and all mutable state.
 pub struct Engine {
     atlases: Arc<[Atlas]>,
     extensions: Extensions,
     atlas_hash: Digest,
-    /// Which events are stored.
+    /// Level of detail that decides which events are stored.
     level: TraceLevel,
     state: State,
     ids: Box<dyn IdSource>,
 }
 
-/// Everything that changes.
+/// All mutable state of the engine.
 #[derive(Debug, Default)]
 struct State {
     sessions: BTreeMap<SessionId, Session>,
-    /// Live sessions by the process that began them.
+    /// Number of live sessions per group of callers that started them.
     peers: BTreeMap<String, usize>,
-    /// Sessions that are over: their identifiers are not used again.
+    /// Ended sessions. Their identifiers are never used again.
     ended: EndedSessions,
     held: Queue,
     permits: Permits,
     parked: Parked,
-    /// Attempts that wait for extensions, by asker.
+    /// Attempts that wait for extensions, by the caller that waits.
     begun: BTreeMap<AskId, Begun>,
     usage: Usage,
     asked: Askers,
     tries: Tries,
-    /// Answers to "what may I do" that can still be relied on, in the order given. They go with the
-    /// process: who relies on one asks again.
+    /// Resolutions that agents can still rely on, in the order issued. They are kept in memory only: after a
+    /// restart an agent asks again.
     resolutions: Vec<Issued>,
     caches: Caches,
     suspension: Suspension,
     settled: VecDeque<Arc<Decided>>,
-    /// Denials that were overruled, and that nobody has acknowledged.
+    /// Overruled denials that no operator has acknowledged yet.
     overruled: BTreeMap<GateId, Overruled>,
-    /// What an operator knows to be wrong with the record.
+    /// Fault of the record that an operator has acknowledged.
     fault: Option<RecordFault>,
     gates_opened: u64,
 }
 
-/// A held request with who waits for it.
+/// A held request, with the callers that wait for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Waiting {
     held: Arc<Held>,
-    /// What advisory checkpoints gave along; handed over when it passes. Only earlier versions wrote it.
+    /// Injections of advisory checkpoints, delivered when the request passes. Only earlier versions wrote
+    /// this field.
     #[serde(default)]
     given: Given,
-    /// What advisory checkpoints give along when it passes.
+    /// Injections of advisory checkpoints that wait until the request passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     withheld: Vec<Withheld>,
-    /// The agent's own identifier of the call, where it gave one: the same call asked again joins it.
+    /// The agent's own identifier of the call, if it gave one. A repeated request with this identifier joins
+    /// the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<String>,
-    /// What advisory checkpoints grant; it takes effect when it passes.
+    /// Grants of advisory checkpoints. They take effect when the request passes.
     #[serde(default)]
     advice: Vec<Advice>,
-    /// The input as it should read. Like the input it is not kept.
+    /// Input as an extension rewrote it. Like the input, it is not persisted.
     #[serde(skip)]
     modified_input: Option<String>,
-    /// Who waits, in the order asked. They go with the process.
+    /// Callers that wait for the decision, in the order asked. They are not persisted.
     #[serde(skip)]
     askers: Vec<AskId>,
-    /// Bytes of what is asked for.
+    /// Size of the request in bytes, for the queue's byte limit.
     #[serde(skip)]
     bytes: usize,
 }
 
-/// What an advisory checkpoint does to a session.
+/// Effects of an advisory checkpoint on a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Advice {
     atlas_id: String,
@@ -177,7 +179,7 @@ struct Advice {
     effects: PassEffects,
 }
 
-/// The right to run one approved request once, for an asker that had left when it was approved.
+/// The right to run one approved request once, for a caller that had left when it was approved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Permit {
     request_hash: Digest,
@@ -186,13 +188,13 @@ struct Permit {
     gate: GateId,
     expires_at: Timestamp,
     given: Given,
-    /// Denials that an operator overruled for it.
+    /// Denials that an operator overruled for this request.
     #[serde(default)]
     overrides: BTreeSet<String>,
-    /// The gates that were passed for it. It opens no other.
+    /// Gates that were passed for this request. The permit opens no other gate.
     #[serde(default)]
     passed: BTreeSet<String>,
-    /// The operator who let it pass.
+    /// The operator who let the request pass.
     #[serde(default)]
     approved_by: Option<String>,
     trace_id: TraceId,
@@ -200,7 +202,7 @@ struct Permit {
 }
 
 impl Engine {
-    /// An engine that has seen nothing yet.
+    /// Creates an engine without any state.
     #[must_use]
     pub fn new(atlases: Vec<Atlas>, ids: Box<dyn IdSource>) -> Self {
         let atlas_hash = combined_hash(&atlases);
@@ -215,12 +217,12 @@ impl Engine {
         }
     }
 
-    /// Says which extensions there are to ask. Before, there are none.
+    /// Sets the extensions that can be called. A new engine has none.
     pub fn set_extensions(&mut self, extensions: Extensions) {
         self.extensions = extensions;
     }
 
-    /// Takes in something that happened, and says what must happen because of it, in order.
+    /// Handles one command and returns its effects, in the order in which the runtime must execute them.
     pub fn handle(&mut self, command: Command, now: Timestamp) -> Vec<Effect> {
         let mut turn = Turn::new(self, now);
         turn.tell_tries(&command);
@@ -230,30 +232,30 @@ impl Engine {
         turn.finish()
     }
 
-    /// A session that has not ended.
+    /// Returns a session that has not ended.
     #[must_use]
     pub fn session(&self, session: &SessionId) -> Option<&Session> {
         self.state.sessions.get(session)
     }
 
-    /// Identifiers of the sessions that have not ended.
+    /// Returns the identifiers of the sessions that have not ended.
     pub fn session_ids(&self) -> impl Iterator<Item = &SessionId> {
         self.state.sessions.keys()
     }
 
-    /// A held request.
+    /// Returns a held request.
     #[must_use]
     pub fn held_request(&self, gate: &GateId) -> Option<Arc<Held>> {
         let waiting = self.state.held.get(gate)?;
         Some(Arc::clone(&waiting.held))
     }
 
-    /// Identifiers of the held requests.
+    /// Returns the identifiers of the held requests.
     pub fn held_ids(&self) -> impl Iterator<Item = &GateId> {
         self.state.held.keys()
     }
 
-    /// Held requests, in the order they were asked.
+    /// Returns the held requests, in the order they were asked.
     #[must_use]
     pub fn held(&self) -> Vec<Arc<Held>> {
         let mut held: Vec<_> = self
@@ -272,8 +274,10 @@ impl Engine {
         held
     }
 
-    /// Askers that wait for held requests which `request` could join. A runtime that finds one of them gone says
-    /// so before it hands the request over.
+    /// Returns the callers that wait for held requests which `request` could join.
+    ///
+    /// A runtime that finds one of these callers gone reports that to the engine before it passes `request`
+    /// on.
     #[must_use]
     pub fn twin_askers(&self, request: &ActionRequest) -> Vec<AskId> {
         if self.state.held.count_of(&request.session) == 0 {
@@ -284,7 +288,7 @@ impl Engine {
         twins.flat_map(|twin| twin.askers.iter().copied()).collect()
     }
 
-    /// Sessions that have not ended, in the order they started.
+    /// Returns the sessions that have not ended, in the order they started.
     #[must_use]
     pub fn sessions(&self) -> Vec<&Session> {
         let mut sessions: Vec<_> = self.state.sessions.values().collect();
@@ -292,32 +296,32 @@ impl Engine {
         sessions
     }
 
-    /// How held requests ended, newest first.
+    /// Returns the outcomes of earlier held requests, newest first.
     pub fn settled(&self) -> impl Iterator<Item = &Arc<Decided>> {
         self.state.settled.iter()
     }
 
-    /// Denials that were overruled and that nobody has acknowledged, the oldest first.
+    /// Returns the overruled denials that no operator has acknowledged, oldest first.
     #[must_use]
     pub fn overruled(&self) -> Vec<Overruled> {
         let mut overruled: Vec<_> = self.state.overruled.values().cloned().collect();
-        overruled.sort_by_key(|it| it.at);
+        overruled.sort_by_key(|denial| denial.at);
         overruled
     }
 
-    /// What an operator knows to be wrong with the record.
+    /// Returns the fault of the record that an operator has acknowledged.
     #[must_use]
     pub fn known_fault(&self) -> Option<&RecordFault> {
         self.state.fault.as_ref()
     }
 
-    /// The Atlases in force.
+    /// Returns the loaded Atlases.
     #[must_use]
     pub fn atlases(&self) -> &[Atlas] {
         &self.atlases
     }
 
-    /// The same for those who keep them.
+    /// Returns the loaded Atlases as a shared pointer, for callers that keep them.
     #[must_use]
     pub fn shared_atlases(&self) -> Arc<[Atlas]> {
         Arc::clone(&self.atlases)
@@ -331,7 +335,7 @@ impl State {
     }
 }
 
-/// One digest for all Atlases in force: a decision under one set does not count under another.
+/// Returns one digest for all given Atlases. A decision under one set does not count under another.
 pub(crate) fn combined_hash(atlases: &[Atlas]) -> Digest {
     let texts: Vec<_> = atlases.iter().map(|atlas| atlas.hash.to_string()).collect();
     Digest::of_parts(texts.iter().map(String::as_bytes))

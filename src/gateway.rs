@@ -1,8 +1,8 @@
-//! Doors for agents. Each turns its own protocol into calls of [`crate::runtime::Agents`].
+//! Servers for agents. Each server translates its own protocol into calls of [`crate::runtime::Agents`].
 //!
-//! A door sees nothing but that handle and plain data: it cannot decide, and it does not know the
-//! console. What agents say at every door is a [`call::Call`]; whose sessions they may speak for is known to
-//! the [`visitor::Visitor`].
+//! A server has only that handle and plain data: it cannot decide, and it does not know the console. All
+//! servers translate what an agent sends into a [`call::Call`]. The [`visitor::Visitor`] knows which
+//! sessions a connection may act for.
 
 mod admission;
 pub mod call;

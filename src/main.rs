@@ -1,8 +1,8 @@
-//! `cra`: parse, run, exit code. Everything else is in the library.
+//! Binary `cra`: parses the arguments, runs the command, returns the exit code. The library does the rest.
 
 use std::process::ExitCode;
 
-/// Requests are made on one thread and dropped on another, which the system's allocator is slow at.
+/// Allocator that is fast when one thread allocates requests and another drops them.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,15 +1,15 @@
-//! What a conversation has come to, kept short, and when that may change.
+//! The memento: a short summary of a conversation, and the rules for changing it.
 //!
-//! A thread's memento says where the conversation is going (its arc), what is active and parked, what was
-//! decided and what comes next, and how heated it is. Every turn of the conversation is classified
-//! ([`decide`]): it must, should or need not change the memento. While the conversation is at its peak, only
-//! what must change it does ([`Freeze`]); what a model proposed meanwhile is held back and kept.
+//! A thread's memento holds the direction of the conversation (its arc), the active and parked topics, the
+//! decisions, the next steps, and the intensity. Every turn of the conversation is classified ([`decide`]): it
+//! must, should or need not change the memento. While the conversation is at its peak, only a turn that must change
+//! the memento does so ([`Freeze`]); other proposals of a model are held back and kept.
 //!
-//! A thread belongs to the session that began it ([`ThreadOwner`]): other sessions neither read nor write it. Once
-//! a memento is stored, a client's copy of it never replaces it; an agent changes it by proposals only.
+//! A thread belongs to the session that started it ([`ThreadOwner`]): other sessions neither read nor write it.
+//! Once a memento is stored, a client's copy never replaces it; an agent changes it only through proposals.
 //!
-//! Pure: time and identifiers are handed in, nothing is read or written. [`Thread::take`] is the whole way of a
-//! turn.
+//! This module is pure: callers pass in time and identifiers, and nothing is read or written. [`Thread::take`]
+//! processes a complete turn.
 
 mod ack;
 mod affect;

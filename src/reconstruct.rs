@@ -1,11 +1,11 @@
-//! From a snapshot file to a conversation that can go on.
+//! Reconstruction of a conversation from a snapshot file.
 //!
-//! A snapshot file says where a conversation stood when somebody saved it. The protocol takes it through four
-//! phases: RETRIEVE reads it in a fixed order, INFER says what that means, VALIDATE looks for what is missing,
-//! and ENGAGE writes the confirmation that a next agent begins with. The same file gives the same text, byte
-//! for byte.
+//! A snapshot file holds the state of a conversation at the time it was saved. The protocol has four
+//! phases: RETRIEVE reads the file in a fixed order, INFER derives its meaning, VALIDATE looks for
+//! missing parts, and ENGAGE writes the confirmation that the next agent begins with. The same file
+//! gives the same text, byte for byte.
 //!
-//! Pure: whoever calls reads the file. What is missing or of the wrong kind is named, and what is there is used.
+//! Pure: the caller reads the file. Missing or mistyped parts are named, and the rest is used.
 
 mod challenge;
 mod engage;
@@ -36,31 +36,31 @@ pub use write::{Account, AccountDecision, AccountFreeze, AccountHeld, Waits, wri
 
 use serde::Serialize;
 
-/// What came of a snapshot file.
+/// Result of reconstructing a snapshot file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reconstruction {
-    /// Phase 1: what was read, in its order.
+    /// Phase 1: the fields read, in order.
     pub retrieved: Vec<Step>,
-    /// Phase 2: what it means.
+    /// Phase 2: the inferences.
     pub inferred: Vec<Inference>,
-    /// Phase 3: what is clear, and what is not.
+    /// Phase 3: the checklist of clear and unclear points.
     pub checklist: Checklist,
     /// Phase 4: the text to begin with.
     pub confirmation: String,
-    /// What was made and can be asked for.
+    /// Artifacts that can be loaded.
     pub artifacts: Vec<Artifact>,
 }
 
 impl Reconstruction {
-    /// Takes a file through all four phases.
+    /// Runs all four phases on a file.
     ///
     /// # Errors
-    /// When it is no snapshot file, or one of a version that cannot be read.
+    /// When it is not a snapshot file, or its version is not supported.
     pub fn of(text: &[u8]) -> Result<Self, SnapshotError> {
         Ok(Self::of_snapshot(&Snapshot::read(text)?))
     }
 
-    /// Takes a snapshot through all four phases.
+    /// Runs all four phases on a snapshot.
     #[must_use]
     pub fn of_snapshot(snapshot: &Snapshot) -> Self {
         let checklist = validate(snapshot);

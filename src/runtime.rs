@@ -1,13 +1,13 @@
-//! The only place where effects are carried out.
+//! The actor that executes the engine's effects.
 //!
-//! One actor owns the engine. Commands come in one at a time; what the engine says must happen is
-//! done here: records are sealed and handed to the store, replies go out once what they rest on is
-//! durable, deadlines wake the engine. Nothing else touches the engine.
+//! One actor owns the engine and handles commands one at a time. It executes the engine's effects: it seals
+//! records and hands them to the store, sends replies once their records are durable, and wakes the engine
+//! at deadlines. Nothing else touches the engine.
 //!
-//! Two ways in, on purpose of different types: [`Agents`] can ask, [`Desk`] can decide. Whoever holds
-//! `Agents` cannot approve anything, because there is no call for it.
+//! The runtime has two handles of different types, on purpose: [`Agents`] can ask, [`Desk`] can decide. A
+//! holder of `Agents` cannot approve anything, because the type has no such call.
 //!
-//! Contract: after a failed write nothing is allowed any more. Whoever waits is told.
+//! Contract: after a failed write nothing is allowed any more. All waiting callers are told.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -91,69 +91,69 @@ use snapshot::{Access, Drafts};
 use state_seal::{OpenedState, STATE_SEAL, StateSeal, written_by};
 use threads::Threads;
 
-/// What a runtime is made of.
+/// Components of a runtime.
 pub struct Parts {
-    /// Where everything is kept.
+    /// Storage of records and state.
     pub store: Arc<dyn Store>,
-    /// What decides.
+    /// Atlases that decide.
     pub atlases: Vec<Atlas>,
-    /// Where time comes from.
+    /// Source of time.
     pub clock: Arc<dyn Clock>,
-    /// Where identifiers come from.
+    /// Source of identifiers.
     pub ids: Box<dyn IdSource>,
-    /// Who sits at the console.
+    /// Operator at the console.
     pub operator: String,
-    /// Whether this console can decide.
+    /// Tells whether this console can decide.
     pub access: Access,
-    /// What can be asked beyond the Atlases.
+    /// Extensions that checkpoints can call.
     pub extensions: Registry,
-    /// What signs the heads of the log.
+    /// Key that signs the heads of the log.
     pub signer: Signer,
-    /// Where a copy of the newest head is kept.
+    /// File for a copy of the newest head.
     pub head_file: Option<PathBuf>,
-    /// Whether stewards are told what they asked to be told of.
+    /// Tells whether notices are sent to stewards.
     pub webhooks: Webhooks,
 }
 
-/// A runtime at work.
+/// A running runtime.
 #[derive(Debug)]
 pub struct Runtime {
     agents: Agents,
     desk: Desk,
     messages: mpsc::Sender<Message>,
     snapshots: watch::Sender<Arc<snapshot::Snapshot>>,
-    /// Reads the whole record once, beside everything else.
+    /// Verifies the whole record once, in the background.
     checking: JoinHandle<()>,
 }
 
-/// Why a runtime cannot start.
+/// Reason why a runtime cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What it kept cannot be used.
+    /// The stored state cannot be used.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// Two Atlases have the same identifier: nobody could say which of them decided.
+    /// Two Atlases have one identifier, so the record could not tell which of them decided.
     #[error("two Atlases have the identifier `{0}`")]
     SameAtlas(String),
-    /// The log cannot be gone on with.
+    /// The log cannot be continued.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The file that keeps the head of the log elsewhere cannot be used.
+    /// The file with the external copy of the log's head cannot be used.
     #[error("the head file cannot be used: {0}")]
     HeadFile(String),
-    /// It kept something that this version does not know.
+    /// The store has state of an unknown kind.
     #[error("the store keeps state of a kind this version of cra does not know: `{0}`")]
     UnknownState(String),
 }
 
 impl Runtime {
-    /// Starts a runtime where the last one was stopped.
+    /// Starts a runtime from the state that the last one stored.
     ///
     /// # Errors
-    /// When what was kept cannot be read or used.
+    /// Fails when the stored state cannot be read or used.
     pub async fn start(parts: Parts) -> Result<Self, StartError> {
         check_names(&parts.atlases)?;
         let now = parts.clock.now();
@@ -221,7 +221,7 @@ impl Runtime {
         })
     }
 
-    /// Watches over the store from now on: files that vanish, and writes that do not end.
+    /// Starts the watchdog of the store: it notices missing files and writes that do not end.
     pub fn watch_store(&self) {
         let watchdog = watchdog::Watchdog {
             store: self.desk.store(),
@@ -232,44 +232,44 @@ impl Runtime {
         tokio::spawn(watchdog.run());
     }
 
-    /// The agents' way in.
+    /// Returns the handle for agents.
     #[must_use]
     pub fn agents(&self) -> Agents {
         self.agents.clone()
     }
 
-    /// The record, for those who only listen.
+    /// Returns a read-only stream of records.
     #[must_use]
     pub fn records(&self) -> Records {
         self.desk.records()
     }
 
-    /// The operator's way in.
+    /// Returns the handle for the operator.
     #[must_use]
     pub fn desk(&self) -> Desk {
         self.desk.clone()
     }
 
-    /// Finishes what is under way, makes it durable, and stops. Held requests stay held.
+    /// Finishes running work, makes it durable, and stops. Held requests stay held.
     pub async fn stop(self) {
         let (done, stopped) = oneshot::channel();
         if self.messages.send(Message::Stop(done)).await.is_ok() {
             let _ = stopped.await;
         }
-        // Whoever opens the store next must not find it still being read for this one.
+        // The next process that opens the store must not find it still in use by this one.
         self.checking.abort();
         let _ = self.checking.await;
     }
 }
 
-/// Checks the whole record in the background: opening a large one keeps no agent waiting.
+/// Verifies the whole record in the background: agents do not wait while a large record is opened.
 fn check(desk: Desk) -> JoinHandle<()> {
     tokio::spawn(async move {
         let _ = desk.verify().await;
     })
 }
 
-/// The state and the Atlases that a runtime writes before it lets agents in.
+/// Builds the batch of state and Atlases that is written before agents are admitted.
 fn first_batch(atlases: &[Atlas], mut state: Vec<StateRow>) -> Batch {
     let acknowledge = recording::acknowledge(atlases);
     state.push(Acknowledgement::running(acknowledge).row());
@@ -280,7 +280,7 @@ fn first_batch(atlases: &[Atlas], mut state: Vec<StateRow>) -> Batch {
     }
 }
 
-/// Forgets the chains of sessions that are over: nothing follows in them.
+/// Drops the chains of ended sessions: they get no more records.
 fn forget_ended(engine: &Engine, ledger: &mut Ledger, read_back: &mut ReadBack) {
     let log = ledger.log().clone();
     let is_live = |session: &SessionId| *session == log || engine.session(session).is_some();
@@ -288,7 +288,7 @@ fn forget_ended(engine: &Engine, ledger: &mut Ledger, read_back: &mut ReadBack) 
     read_back.keep_chains(is_live);
 }
 
-/// Takes up the log of a store, and the state as far as its seal backs it.
+/// Opens the log of a store, and the state as far as its seal confirms it.
 async fn open_state(
     store: &Arc<dyn Store>,
     signer: Signer,
@@ -310,7 +310,7 @@ fn check_names(atlases: &[Atlas]) -> Result<(), StartError> {
     }
 }
 
-/// An identifier that two Atlases have.
+/// Returns an identifier that two Atlases share.
 fn named_twice(atlases: &[Atlas]) -> Option<&str> {
     let mut known = BTreeSet::new();
     let mut atlases = atlases.iter();
@@ -318,13 +318,13 @@ fn named_twice(atlases: &[Atlas]) -> Option<&str> {
     Some(&twice.id)
 }
 
-/// State that is kept apart from the engine's.
+/// State that does not belong to the engine.
 struct Beside {
     drafts: Drafts,
     threads: Threads,
-    /// Notices as they were written.
+    /// Stored notices.
     notices: Vec<StateRow>,
-    /// The promise of the console before.
+    /// Acknowledgement mode of the last console.
     acknowledgement: Option<Acknowledgement>,
 }
 
@@ -342,7 +342,7 @@ fn restore(
     for row in rows {
         if row.kind == actor::DRAFT {
             let draft = row.body.and_then(|body| json::read(body.as_bytes()).ok());
-            // What cannot be read was only typed, not decided: it is typed again.
+            // An unreadable draft was only typed, not decided: the operator can type it again.
             if let (Ok(gate), Some(draft)) = (row.key.parse(), draft) {
                 drafts.insert(gate, draft);
             }
@@ -375,7 +375,7 @@ fn restore(
             body: row.body,
         });
     }
-    // Sessions that are over are looked up in the record when one is named: see `Actor::look_up`.
+    // Ended sessions are looked up in the record when a call names one: see `Actor::look_up`.
     let over = BTreeSet::new();
     let (engine, effects) = Engine::restore(atlases, ids, kept, over, now)?;
     let held = engine.held();
@@ -390,7 +390,7 @@ fn restore(
     Ok((engine, effects, beside))
 }
 
-/// What goes into the log when a runtime starts.
+/// Returns the log entries of a starting runtime.
 fn first_entries(
     ledger: &Ledger,
     found: Option<StoreRecovered>,
@@ -407,7 +407,7 @@ fn first_entries(
     entries
 }
 
-/// What is recorded of an Atlas that comes into force.
+/// Builds the log entry for a newly loaded Atlas.
 fn loaded(atlas: &Atlas, by: &str) -> AtlasLoaded {
     let of_text = Digest::of(atlas.text.as_bytes());
     AtlasLoaded {
@@ -432,5 +432,5 @@ fn atlas_text(atlas: &Atlas) -> AtlasText {
     }
 }
 
-/// The receiving end of the pictures.
+/// Receiver of snapshots for the screen.
 type Snapshots = watch::Receiver<Arc<snapshot::Snapshot>>;

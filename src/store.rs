@@ -1,11 +1,12 @@
-//! Where the record and the engine's state are kept.
+//! Storage of the record and of the engine's state.
 //!
-//! One trait, [`Store`], with no database in its types: SQLite is the embedded default, [`memory`]
-//! serves tests and can lose and tear what was not yet on its disk. What belongs together (a decision,
-//! its records, the change of the queue) is one [`Batch`], and a batch is written whole or not at all.
+//! The trait [`Store`] has no database in its types: SQLite is the embedded default, and [`memory`]
+//! serves tests and can lose and tear data that was not yet on its disk. Data that belongs together (a
+//! decision, its records, the change of the queue) is one [`Batch`], and a batch is written completely
+//! or not at all.
 //!
-//! After a write has failed, the store is poisoned: it takes nothing more, because nobody can say
-//! what is on disk. Contract: an acknowledged batch is durable, and so is every batch before it.
+//! After a failed write the store is poisoned: it accepts nothing more, because the content of the disk
+//! is unknown. Contract: an acknowledged batch is durable, and so is every batch before it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,7 +28,7 @@ mod writer;
 
 pub use error::StoreError;
 
-/// What is written together.
+/// Data that is written atomically.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Records, in the order of their chains.
@@ -36,16 +37,16 @@ pub struct Batch {
     pub state: Vec<StateRow>,
     /// Heads of the log that were signed.
     pub seals: Vec<Seal>,
-    /// Atlases that came into force, for whoever reads the record later.
+    /// Atlases that came into force, kept for later readers of the record.
     pub atlases: Vec<AtlasText>,
-    /// Records whose content goes; only the envelope and the hash stay.
+    /// Records whose details are pruned; only the envelope and the hash stay.
     pub prune: Vec<Prune>,
-    /// Rewrites the store, so that nothing that was ever deleted can be read in its files.
+    /// Rewrites the store, so that deleted data cannot be read in its files.
     pub compact: bool,
 }
 
 impl Batch {
-    /// A batch of records alone.
+    /// Creates a batch of records only.
     #[must_use]
     pub fn of(records: Vec<Record>) -> Self {
         Self {
@@ -54,13 +55,13 @@ impl Batch {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// True if the batch contains nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds another batch behind this one.
+    /// Appends another batch to this one.
     pub fn append(&mut self, other: Self) {
         let Self {
             records,
@@ -79,91 +80,91 @@ impl Batch {
     }
 }
 
-/// A piece of state; the store does not look inside.
+/// A row of engine state; the store does not interpret it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateRow {
-    /// What kind of piece.
+    /// Kind of the row.
     pub kind: String,
-    /// Which.
+    /// Key within the kind.
     pub key: String,
-    /// Its content; `None` drops it.
+    /// Content; `None` deletes the row.
     pub body: Option<String>,
 }
 
-/// A head of the log that was signed.
+/// A signed head of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
-    /// Entries that it covers.
+    /// Number of entries that it covers.
     pub size: u64,
     /// The signed note.
     pub note: String,
 }
 
-/// An Atlas as it was written.
+/// Text of an Atlas as its steward wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtlasText {
     /// Digest of the text, in hexadecimal digits.
     pub hash: String,
-    /// Its identifier.
+    /// Identifier of the Atlas.
     pub atlas_id: String,
-    /// Its version.
+    /// Version of the Atlas.
     pub version: String,
-    /// The text.
+    /// Full text.
     pub text: String,
 }
 
-/// Records of a session whose content goes.
+/// Records of a session to prune.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// The session.
     pub session: SessionId,
-    /// First and last sequence number of each run of records.
+    /// First and last sequence number of each range of records.
     pub ranges: Vec<(u64, u64)>,
 }
 
-/// A session as the record has it.
+/// Summary of a recorded session.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RecordedSession {
     /// The session.
     pub session: SessionId,
-    /// Its agent.
+    /// Agent of the session.
     pub agent: String,
-    /// When its first event happened.
+    /// Time of the first event.
     pub started_at: Timestamp,
-    /// When its last event happened.
+    /// Time of the last event.
     pub last_at: Timestamp,
-    /// Events in its chain.
+    /// Number of events in its chain.
     pub events: u64,
-    /// Whether it has ended.
+    /// True if the session has ended.
     pub ended: bool,
     /// Imports that brought it, or parts of it, into this store.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<Imported>,
 }
 
-/// Agent that the log is listed under, where it is listed among sessions.
+/// Agent name under which the log appears in lists of sessions.
 pub const LOG_AGENT: &str = "cra, governance log";
 
-/// What the store keeps about the log over all sessions.
+/// State of the log over all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogState {
-    /// The log, which is a session of its own. It has its name before it has its first entry.
+    /// The log, which is a session. Its name exists before its first entry.
     pub log: SessionId,
     /// The newest signed head.
     pub seal: Option<Seal>,
-    /// Records that were written up to the entry which that head covers last, in all sessions.
+    /// Number of records of all sessions written up to the last entry that this head covers.
     pub sealed_records: u64,
-    /// What was mended when the store was opened, for people.
+    /// Description of the repair made when the store was opened, if any.
     pub mended: Option<String>,
-    /// The signed head in the file beside the store, where there is one.
+    /// Signed head from the file next to the store, if there is one.
     pub kept_head: Option<String>,
 }
 
-/// The words that [`LogState::mended`] begins with where a write was dropped that had not been finished.
+/// Start of [`LogState::mended`] if an unfinished write was dropped.
 const UNFINISHED_WRITE: &str = "an unfinished write";
 
 impl LogState {
-    /// True when a write that had not been finished was dropped as the store was opened.
+    /// True if an unfinished write was dropped when the store was opened.
     #[must_use]
     pub fn dropped_a_write(&self) -> bool {
         let mended = self.mended.as_deref().unwrap_or_default();
@@ -174,61 +175,60 @@ impl LogState {
 /// Completes when a batch is durable.
 pub type Ack = Boxed<'static, Result<(), StoreError>>;
 
-/// A place that keeps the record.
+/// Durable storage of the record.
 pub trait Store: std::fmt::Debug + Send + Sync + 'static {
-    /// Hands over a batch. Completes when there is room for it; the [`Ack`] completes when it is
-    /// durable. Batches are written in the order they are handed over.
+    /// Queues a batch. Completes when the queue has space for it; the [`Ack`] completes when the batch is
+    /// durable. Batches are written in the order of these calls.
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>>;
 
-    /// Start of the write that is under way, if one is. A store that needs no time for it need not
-    /// say.
+    /// Start of the current write, if one is running. A store that writes instantly need not report it.
     fn writing_since(&self) -> Option<Instant> {
         None
     }
 
-    /// The reason why there is no room for more records, if there is none. It may take a system call.
+    /// Reason why space for more records is missing; `None` if there is enough. May make a system call.
     fn shortage(&self) -> Option<String> {
         None
     }
 
-    /// The reason why there was no room for more records after the last commit, if there was none. It takes no system
-    /// call.
+    /// Reason why space for more records was missing after the last commit; `None` if there was enough.
+    /// Makes no system call.
     fn known_shortage(&self) -> Option<Arc<str>> {
         None
     }
 
-    /// True when the head beside the store was missing as it was opened, and there should have been one.
+    /// True if the head file next to the store was missing when it was opened, although it should exist.
     fn was_headless(&self) -> bool {
         false
     }
 
-    /// Number of times that another program was found to have changed the files while they were open. The changes were
-    /// no damage, as far as a commit can tell: a whole check says more.
+    /// Number of times that another program changed the files while they were open. A commit found these
+    /// changes harmless; only a full verification proves it.
     fn foreign_changes(&self) -> u64 {
         0
     }
 
-    /// Notes that nothing is recorded from now on, for the next start to put on record. It does not need the record.
+    /// Notes that recording stops now, so that the next start records it. Works without the record.
     fn note_outage(&self, what: &str) {
         let _ = what;
     }
 
-    /// Every piece of state, by kind and key.
+    /// All rows of state, by kind and key.
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>>;
 
-    /// The end of every chain.
+    /// Ends of all chains.
     fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>>;
 
-    /// The end of one chain, if there is one.
+    /// End of one chain, if it exists.
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>>;
 
-    /// What is kept about the log.
+    /// State of the log.
     fn log(&self) -> Boxed<'_, Result<LogState, StoreError>>;
 
     /// Records of all sessions in the order they were written, without the first `from`.
     fn records(&self, from: u64, limit: usize) -> Boxed<'_, Result<Vec<Record>, StoreError>>;
 
-    /// Records of a session, from a sequence number on.
+    /// Records of a session, starting at a sequence number.
     fn session_records(
         &self,
         session: SessionId,
@@ -236,13 +236,13 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Boxed<'_, Result<Vec<Record>, StoreError>>;
 
-    /// The hashes of a session's records, in order.
+    /// Hashes of a session's records, in order.
     fn hashes(&self, session: SessionId) -> Boxed<'_, Result<Vec<Digest>, StoreError>>;
 
-    /// The sessions on record, newest first. The log itself is not one of them.
+    /// Recorded sessions, newest first, without the log.
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>>;
 
-    /// The log as a session of its own, if it has an entry.
+    /// The log as a session, if it has an entry.
     fn log_session(&self) -> Boxed<'_, Result<Option<RecordedSession>, StoreError>> {
         Box::pin(async move {
             let log = self.log().await?.log;
@@ -261,7 +261,7 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Entries of the log that have one of these types, in its order.
+    /// Entries of the log with one of these types, in the order of the log.
     fn log_entries(
         &self,
         types: &'static [&'static str],
@@ -282,7 +282,7 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Events of a session, from a sequence number on.
+    /// Events of a session, starting at a sequence number.
     fn events(
         &self,
         session: SessionId,
@@ -298,15 +298,15 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// The text of an Atlas that was in force once, by its digest.
+    /// Text of an Atlas that was in force once, by its digest.
     fn atlas(&self, hash: String) -> Boxed<'_, Result<Option<AtlasText>, StoreError>>;
 
-    /// Checks the whole record. The log and its signed heads are the store's own; keys and heads from
-    /// elsewhere are in `trust`.
+    /// Verifies the whole record. The log and its signed heads come from the store; keys and heads from
+    /// elsewhere come in `trust`.
     fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>>;
 
-    /// The same, for somebody who looks on and may stop it. A check that is stopped ends with an error:
-    /// it proves nothing. A store that needs no time for it need not stop.
+    /// Verifies the whole record like [`Store::verify`], with progress and cancellation. A cancelled
+    /// verification ends with an error: it proves nothing. A store that verifies instantly need not stop.
     fn verify_watched(
         &self,
         trust: Trust,

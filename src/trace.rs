@@ -1,11 +1,11 @@
 //! TRACE: the record. Event types, the hash chain, and its verification.
 //!
-//! An event is drafted by whoever saw it happen ([`event::Draft`]), sealed into its session's chain
-//! ([`chain::Chain`]) and from then on never changed. Verification is a module of its own that shares
-//! no code with the writer but the hash itself.
+//! A component that observes an event drafts it ([`event::Draft`]). [`chain::Chain`] seals the draft
+//! into its session's chain; after that the event never changes. Verification is a separate module that
+//! shares only the hash with the writer.
 //!
-//! Reading it back is here too, over anything that is a [`source::Source`]: step by step
-//! ([`replay`]), one session against another ([`diff`]), and as a file for others ([`export`]).
+//! This module also reads records back from any [`source::Source`]: step by step ([`replay`]), one
+//! session compared with another ([`diff`]), and as a file for other tools ([`export`]).
 
 pub mod chain;
 pub(crate) mod details;

@@ -1,4 +1,4 @@
-//! Manifests from code: the same types that files are read into, put together by hand.
+//! Constructors for manifests in code; they build the types that files are decoded into.
 //!
 //! ```
 //! use cra_core::{
@@ -61,7 +61,7 @@ use super::document::{
 use crate::base::pattern::Pattern;
 
 impl StewardCheckpointDef {
-    /// An advisory checkpoint that does nothing yet.
+    /// Creates an advisory checkpoint without questions, guidance or effects.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, trigger: CheckpointTrigger) -> Self {
         Self {
@@ -87,14 +87,14 @@ impl StewardCheckpointDef {
         }
     }
 
-    /// Makes it stop the agent.
+    /// Makes the checkpoint stop the agent.
     #[must_use]
     pub fn blocking(mut self) -> Self {
         self.mode = CheckpointMode::Blocking;
         self
     }
 
-    /// Makes it only record.
+    /// Makes the checkpoint only record.
     #[must_use]
     pub fn observational(mut self) -> Self {
         self.mode = CheckpointMode::Observational;
@@ -108,28 +108,28 @@ impl StewardCheckpointDef {
         self
     }
 
-    /// Sets what is said.
+    /// Sets the guidance text.
     #[must_use]
     pub fn with_guidance(mut self, guidance: GuidanceBlock) -> Self {
         self.guidance = Some(guidance);
         self
     }
 
-    /// Adds contexts that are handed over.
+    /// Adds contexts that are injected.
     #[must_use]
     pub fn inject_contexts(mut self, contexts: Vec<String>) -> Self {
         self.inject_contexts.extend(contexts);
         self
     }
 
-    /// Adds capabilities that passing unlocks.
+    /// Adds capabilities that are unlocked when the checkpoint is passed.
     #[must_use]
     pub fn unlock_capabilities(mut self, capabilities: Vec<String>) -> Self {
         self.unlock_capabilities.extend(capabilities);
         self
     }
 
-    /// Adds capabilities that passing locks.
+    /// Adds capabilities that are locked when the checkpoint is passed.
     #[must_use]
     pub fn lock_capabilities(mut self, capabilities: Vec<String>) -> Self {
         self.lock_capabilities.extend(capabilities);
@@ -145,25 +145,25 @@ impl StewardCheckpointDef {
 }
 
 impl CheckpointQuestion {
-    /// A question for free text.
+    /// Creates a question with a free-text answer.
     #[must_use]
     pub fn text(id: impl Into<String>, question: impl Into<String>) -> Self {
         Self::of_type(ResponseType::Text, id, question)
     }
 
-    /// A question for yes or no.
+    /// Creates a question with a yes/no answer.
     #[must_use]
     pub fn boolean(id: impl Into<String>, question: impl Into<String>) -> Self {
         Self::of_type(ResponseType::Boolean, id, question)
     }
 
-    /// A statement to be acknowledged.
+    /// Creates a statement that must be acknowledged.
     #[must_use]
     pub fn acknowledgment(id: impl Into<String>, question: impl Into<String>) -> Self {
         Self::of_type(ResponseType::Acknowledgment, id, question)
     }
 
-    /// A question for one of several options.
+    /// Creates a question with a choice of several options.
     #[must_use]
     pub fn choice<S: Into<String>>(
         id: impl Into<String>,
@@ -175,7 +175,7 @@ impl CheckpointQuestion {
         asked
     }
 
-    /// A question of a type, required, with nothing else to it.
+    /// Creates a required question of the given type, with defaults for all other fields.
     #[must_use]
     pub fn of_type(
         response_type: ResponseType,
@@ -200,21 +200,21 @@ impl CheckpointQuestion {
         }
     }
 
-    /// Sets the rules its answer has to keep.
+    /// Sets the validation rules for the answer.
     #[must_use]
     pub fn with_validation(mut self, validation: AnswerValidation) -> Self {
         self.validation = validation;
         self
     }
 
-    /// Sets the help for whoever answers.
+    /// Sets the hint shown to the respondent.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Makes an answer unnecessary.
+    /// Makes the answer optional.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.required = false;
@@ -223,7 +223,7 @@ impl CheckpointQuestion {
 }
 
 impl GuidanceBlock {
-    /// Guidance to be read as it stands.
+    /// Creates plain-text guidance, shown unchanged.
     #[must_use]
     pub fn text(content: impl Into<String>) -> Self {
         Self {
@@ -237,7 +237,7 @@ impl GuidanceBlock {
     }
 }
 
-/// Looking things up in a manifest.
+/// Lookups in a manifest.
 ///
 /// ```
 /// # use cra_core::{AtlasManifest, CheckpointTrigger, StewardCheckpointDef};
@@ -270,7 +270,7 @@ impl GuidanceBlock {
 /// # assert_eq!(cap_checkpoints.len(), 1);
 /// ```
 impl AtlasManifest {
-    /// The checkpoint with this identifier.
+    /// Returns the checkpoint with this id.
     #[must_use]
     pub fn get_checkpoint(&self, id: &str) -> Option<&StewardCheckpointDef> {
         self.checkpoints
@@ -278,13 +278,13 @@ impl AtlasManifest {
             .find(|checkpoint| checkpoint.checkpoint_id == id)
     }
 
-    /// The checkpoints of a session's start.
+    /// Returns the checkpoints that fire at session start.
     #[must_use]
     pub fn get_session_start_checkpoints(&self) -> Vec<&StewardCheckpointDef> {
         self.checkpoints_where(|trigger| matches!(trigger, CheckpointTrigger::SessionStart))
     }
 
-    /// The checkpoints before and after an action.
+    /// Returns the checkpoints that fire before or after an action.
     #[must_use]
     pub fn get_action_checkpoints(&self, action: &str) -> Vec<&StewardCheckpointDef> {
         self.checkpoints_where(|trigger| match trigger {
@@ -296,7 +296,7 @@ impl AtlasManifest {
         })
     }
 
-    /// The checkpoints before a capability.
+    /// Returns the checkpoints that fire before a capability is used.
     #[must_use]
     pub fn get_capability_checkpoints(&self, capability: &str) -> Vec<&StewardCheckpointDef> {
         self.checkpoints_where(|trigger| match trigger {
@@ -329,7 +329,7 @@ mod tests {
 
     // covers B20, B21
     #[test]
-    fn built_by_hand_is_the_same_as_read_from_a_file() {
+    fn manifest_built_in_code_equals_manifest_from_file() {
         let built = deletes()
             .blocking()
             .with_question(
@@ -356,7 +356,7 @@ mod tests {
 
     // covers B24
     #[test]
-    fn checkpoints_are_found_by_what_they_are_about() {
+    fn lookups_find_checkpoints_by_trigger() {
         let gated = CheckpointTrigger::CapabilityAccess {
             capability_ids: vec!["admin".to_owned()],
         };

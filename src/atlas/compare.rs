@@ -1,7 +1,7 @@
-//! How one Atlas differs from another that would take its place, and where that may open a door.
+//! Comparison of an Atlas with its replacement: changed parts, and possible losses of protection.
 //!
-//! Contract: what is not known to be as strict as before is said. A change that only looks harmless is
-//! named too; being told too much is cheaper than a gate that went quietly.
+//! Contract: every change that is not known to be at least as strict as before is reported, even if it looks
+//! harmless. A superfluous warning costs less than a gate that disappears unnoticed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,58 +18,60 @@ mod sets;
 
 pub use sets::{Fate, fates};
 
-/// How two Atlases differ.
+/// The differences between two Atlases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Parts that differ: those before in the order of the one before, then what is new.
+    /// Changed parts: parts of the old Atlas in its order, then the added parts.
     pub parts: Vec<PartChange>,
-    /// Where an agent may be stopped less, in words.
+    /// Descriptions of the changes that may stop agents less often.
     pub weaker: Vec<String>,
 }
 
-/// A part that differs.
+/// A part that differs between two Atlases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartChange {
-    /// What kind of part.
+    /// Kind of the part.
     pub part: Part,
-    /// Its identifier.
+    /// Identifier of the part.
     pub id: String,
-    /// How it differs.
+    /// Kind of the change.
     pub how: How,
 }
 
-/// How a part differs.
+/// The kind of change of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It is new.
+    /// The part is new.
     Added,
-    /// It is gone.
+    /// The part was removed.
     Removed,
-    /// It says something else.
+    /// The content of the part changed.
     Changed,
 }
 
 impl Comparison {
-    /// How many parts of a kind differ so.
+    /// Counts the parts of a kind that changed in the given way.
     #[must_use]
     pub fn count(&self, part: Part, how: How) -> usize {
         let parts = self.parts.iter();
-        parts.filter(|it| it.part == part && it.how == how).count()
+        parts
+            .filter(|change| change.part == part && change.how == how)
+            .count()
     }
 }
 
-/// Compares what is in force with what would take its place.
+/// Compares the loaded Atlas with its replacement.
 #[must_use]
 pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     let mut comparison = Comparison::default();
     defaults(before, after, &mut comparison.weaker);
-    let by_id = |it: &Checkpoint| it.id.clone();
+    let by_id = |checkpoint: &Checkpoint| checkpoint.id.clone();
     let pairs = paired(&before.checkpoints, &after.checkpoints, by_id);
     comparison.note(Part::Checkpoint, pairs, same_checkpoint, weaker_checkpoint);
-    let by_id = |it: &Policy| it.id.clone();
+    let by_id = |policy: &Policy| policy.id.clone();
     let pairs = paired(&before.policies, &after.policies, by_id);
     comparison.note(Part::Policy, pairs, same_policy, weaker_policy);
-    let by_id = |it: &Capability| it.id.clone();
+    let by_id = |capability: &Capability| capability.id.clone();
     let pairs = paired(&before.capabilities, &after.capabilities, by_id);
     comparison.note(Part::Capability, pairs, same_capability, weaker_capability);
     let contexts = before.contexts.keys().chain(after.contexts.keys());
@@ -96,7 +98,7 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     comparison
 }
 
-/// What is before and after, of one part.
+/// The old and the new version of one part.
 type Pair<'a, T> = (Option<&'a T>, Option<&'a T>);
 
 impl Comparison {
@@ -137,13 +139,13 @@ fn unique(mut ids: Vec<String>) -> Vec<String> {
     ids
 }
 
-/// What belongs together by its identifier: in the order before, then what is new.
+/// Pairs old and new parts by identifier: in the old order, then the added parts.
 fn paired<'a, T>(
     before: &'a [T],
     after: &'a [T],
     id: impl Fn(&T) -> String,
 ) -> Vec<(String, Pair<'a, T>)> {
-    let mut new: BTreeMap<String, &T> = after.iter().map(|it| (id(it), it)).collect();
+    let mut new: BTreeMap<String, &T> = after.iter().map(|part| (id(part), part)).collect();
     let mut pairs: Vec<(String, Pair<'_, T>)> = Vec::new();
     for old in before {
         let id = id(old);
@@ -171,7 +173,7 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     {
         weaker.push("a known action that no policy mentions is allowed, not denied".to_owned());
     }
-    let openness = |it: UnknownActions| match it {
+    let openness = |policy: UnknownActions| match policy {
         UnknownActions::Deny => 0,
         UnknownActions::Approve => 1,
         UnknownActions::Allow => 2,
@@ -189,9 +191,19 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
         weaker.push("tiers of undeclared actions are found in another way".to_owned());
     }
     records(&before.recording, &after.recording, weaker);
-    let access = |it: &Atlas| it.steward.as_ref().and_then(|it| it.access.clone());
+    let access = |atlas: &Atlas| {
+        atlas
+            .steward
+            .as_ref()
+            .and_then(|steward| steward.access.clone())
+    };
     doors(access(before).as_ref(), access(after).as_ref(), weaker);
-    let told = |it: &Atlas| it.steward.as_ref().and_then(|it| it.notifications.clone());
+    let told = |atlas: &Atlas| {
+        atlas
+            .steward
+            .as_ref()
+            .and_then(|steward| steward.notifications.clone())
+    };
     if told(before) != told(after) {
         weaker.push("the steward is told of other things, or at another address".to_owned());
     }
@@ -226,25 +238,27 @@ fn records(before: &Recording, after: &Recording, weaker: &mut Vec<String>) {
             "other things are left out of records",
         ),
     ];
-    let said = words.into_iter().filter(|(is_so, _)| *is_so);
+    let said = words.into_iter().filter(|(applies, _)| *applies);
     weaker.extend(said.map(|(_, words)| words.to_owned()));
 }
 
-/// Who may come in. No `access` at all is what `public` without a rate is.
+/// Compares the access rules for agents. An Atlas without `access` counts as `public` without a rate limit.
 fn doors(before: Option<&Access>, after: Option<&Access>, weaker: &mut Vec<String>) {
-    let needs_key = |it: Option<&Access>| {
-        it.is_some_and(|it| match it.kind {
+    let needs_key = |access: Option<&Access>| {
+        access.is_some_and(|access| match access.kind {
             AccessKind::Authenticated => true,
             AccessKind::Public => false,
         })
     };
     if needs_key(before) && !needs_key(after) {
         weaker.push("agents need no key any more".to_owned());
-    } else if needs_key(before) && before.map(|it| &it.api_keys) != after.map(|it| &it.api_keys) {
+    } else if needs_key(before)
+        && before.map(|access| &access.api_keys) != after.map(|access| &access.api_keys)
+    {
         weaker.push("agents come in with other keys".to_owned());
     }
-    let rate = |it: Option<&Access>| {
-        let rate = it.and_then(|it| it.rate_limit);
+    let rate = |access: Option<&Access>| {
+        let rate = access.and_then(|access| access.rate_limit);
         rate.map_or(u64::MAX, |rate| rate.requests_per_minute)
     };
     if rate(after) > rate(before) {
@@ -253,7 +267,7 @@ fn doors(before: Option<&Access>, after: Option<&Access>, weaker: &mut Vec<Strin
 }
 
 fn same_checkpoint(old: &Checkpoint, new: &Checkpoint) -> bool {
-    // By its fields, so that one that is added is not forgotten here.
+    // Destructured field by field, so that a new field cannot be forgotten here.
     let Checkpoint {
         id: _,
         name,
@@ -283,7 +297,7 @@ fn same_checkpoint(old: &Checkpoint, new: &Checkpoint) -> bool {
             == (&new.priority, &new.timeout_seconds, &new.force_sync_trace)
 }
 
-/// Whether two checkpoints stop the same things in the same way.
+/// Returns true if two checkpoints stop the same requests in the same way.
 fn stops_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
     fires_alike(old, new)
         && old.mode == new.mode
@@ -297,7 +311,7 @@ fn fires_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
     old.trigger == new.trigger && old.when == new.when && old.unless == new.unless
 }
 
-/// Whether passing them does the same.
+/// Returns true if passing either checkpoint has the same effects.
 fn gives_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
     old.unlock_capabilities == new.unlock_capabilities
         && old.lock_capabilities == new.lock_capabilities
@@ -405,7 +419,7 @@ fn weaker_capability(id: &str, pair: Pair<'_, Capability>, weaker: &mut Vec<Stri
     weaker.push(words);
 }
 
-/// How the text of an action is, before and after.
+/// Result of comparing the source text of an action in both Atlases.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Alike,
@@ -440,7 +454,7 @@ fn weaker_action(id: &str, pair: Pair<'_, Action>, written: Written, weaker: &mu
     }
 }
 
-/// The lines an action is written in: its schema is not kept in a form that can be compared.
+/// Returns the source lines of an action; its compiled schema cannot be compared.
 fn written(atlas: &Atlas, id: &str) -> Option<String> {
     let (first, last) = atlas.origin.lines_of(Part::Action, id)?;
     let lines = atlas.text.lines().skip(first.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! The manifest as proven: what the engine decides by.
+//! The validated manifest, in the form that the engine evaluates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,24 +22,24 @@ use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
 use crate::base::pattern::Patterns;
 
-/// A proven manifest.
+/// A validated manifest.
 #[derive(Clone, Debug)]
 pub struct Atlas {
-    /// Who this Atlas is.
+    /// Identifier of the Atlas.
     pub id: String,
-    /// Its version.
+    /// Version of the Atlas.
     pub version: String,
-    /// Name for people.
+    /// Display name.
     pub name: String,
-    /// What it governs.
+    /// Description of the governed domain.
     pub description: String,
-    /// Digest of the text it was loaded from: a decision is bound to it.
+    /// Digest of the source text; every decision is bound to this digest.
     pub hash: Digest,
-    /// The text itself, so that it can be kept with the record of what was decided under it.
+    /// The source text, stored with the record of the decisions made under it.
     pub text: std::sync::Arc<str>,
-    /// Where it came from.
+    /// Source file and positions of the parts.
     pub origin: Arc<Origin>,
-    /// Who is responsible for it.
+    /// The responsible steward.
     pub steward: Option<Steward>,
     /// Groups of actions, in the order written.
     pub capabilities: Vec<Capability>,
@@ -47,36 +47,36 @@ pub struct Atlas {
     pub checkpoints: Vec<Checkpoint>,
     /// Contexts by identifier.
     pub contexts: BTreeMap<String, ContextBlockDef>,
-    /// What calls for them beside checkpoints, in the order written.
+    /// Keywords and actions that inject contexts without a checkpoint, in the order written.
     pub injections: Vec<Injection>,
     /// Rules, in the order written.
     pub policies: Vec<Policy>,
     /// Declared actions by name.
     pub actions: BTreeMap<String, Action>,
-    /// What holds for a known action that no policy mentions.
+    /// Decision for a known action that no policy mentions.
     pub default_decision: DefaultDecision,
-    /// What holds for an action that no Atlas knows.
+    /// Decision for an action that no Atlas knows.
     pub unknown_actions: UnknownActions,
-    /// How the tier of an action is found that does not declare one.
+    /// Rule for the risk tier of an action that does not declare one.
     pub risk_mode: RiskMode,
-    /// How much one input may cause, where the steward says so.
+    /// Limits on the effects of one input, if the steward sets them.
     pub budget: Option<Budget>,
-    /// How long results are kept.
+    /// Cache lifetimes of results.
     pub cache: CacheConfig,
-    /// What is recorded, how durably and for how long.
+    /// Settings of the record: detail, durability and retention.
     pub recording: Recording,
-    /// What it is looked up by.
+    /// Lookup index over the parts.
     pub(crate) index: Index,
 }
 
 impl Atlas {
-    /// Whether the Atlas knows `action`: it declares it, or a capability lists it.
+    /// Returns true if the Atlas declares `action` or a capability lists it.
     #[must_use]
     pub fn knows(&self, action: &str) -> bool {
         self.actions.contains_key(action) || self.capabilities_of(action).next().is_some()
     }
 
-    /// The capabilities that list `action`.
+    /// Returns the capabilities that list `action`.
     pub fn capabilities_of<'a>(&'a self, action: &'a str) -> impl Iterator<Item = &'a Capability> {
         self.capabilities
             .iter()
@@ -84,18 +84,18 @@ impl Atlas {
     }
 }
 
-/// What calls for a context beside checkpoints.
+/// A rule that injects a context without a checkpoint.
 #[derive(Clone, Debug)]
 pub struct Injection {
-    /// The context.
+    /// The injected context.
     pub context_id: String,
-    /// When it is handed over.
+    /// Condition for the injection.
     pub mode: InjectMode,
-    /// Keywords of input that call for it.
+    /// Keywords in the input that trigger the injection.
     pub keywords: Option<Keywords>,
-    /// Actions that call for it.
+    /// Actions that trigger the injection.
     pub actions: Patterns,
-    /// Order among contexts that are called for together.
+    /// Order among contexts that are injected together.
     pub priority: i64,
 }
 
@@ -104,102 +104,102 @@ pub struct Injection {
 pub struct Capability {
     /// Identifier.
     pub id: String,
-    /// Name for people.
+    /// Display name.
     pub name: String,
-    /// The actions in it.
+    /// The actions in the capability.
     pub actions: Patterns,
-    /// Whether a session starts without it: a checkpoint unlocks or gates it.
+    /// True if a new session starts without the capability, because a checkpoint unlocks or gates it.
     pub starts_locked: bool,
 }
 
-/// A checkpoint, ready to be evaluated.
+/// A compiled checkpoint.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// Identifier.
     pub id: String,
-    /// Name for people.
+    /// Display name.
     pub name: String,
-    /// Its type, as TRACE names it.
+    /// Checkpoint type, as named in TRACE.
     pub kind: &'static str,
-    /// When it fires.
+    /// The event that fires the checkpoint.
     pub trigger: Trigger,
-    /// Whether it stops the agent.
+    /// Mode: stops the agent, advises or only records.
     pub mode: CheckpointMode,
-    /// What has to be answered.
+    /// Questions that must be answered.
     pub questions: Vec<Question>,
-    /// What is said.
+    /// Guidance text.
     pub guidance: Option<GuidanceBlock>,
-    /// Contexts handed to the agent.
+    /// Contexts injected into the agent's session.
     pub inject_contexts: Vec<String>,
-    /// Capabilities that passing unlocks.
+    /// Capabilities unlocked when the checkpoint is passed.
     pub unlock_capabilities: BTreeSet<String>,
-    /// Capabilities that passing locks.
+    /// Capabilities locked when the checkpoint is passed.
     pub lock_capabilities: BTreeSet<String>,
-    /// Actions that passing allows.
+    /// Actions allowed when the checkpoint is passed.
     pub allow_actions: Patterns,
-    /// Actions that passing denies.
+    /// Actions denied when the checkpoint is passed.
     pub deny_actions: Patterns,
-    /// Whether its records must be durable at once.
+    /// True if the records of the checkpoint must be durable at once.
     pub force_sync_trace: bool,
     /// Order among checkpoints that fire together.
     pub priority: i64,
-    /// How long an answer is waited for.
+    /// Time limit for an answer.
     pub timeout_seconds: u64,
-    /// Who may answer.
+    /// The party that may answer.
     pub respondent: Respondent,
-    /// How many operators have to let it pass.
+    /// Number of operators that must approve.
     pub approvers: Approvers,
-    /// What else must hold for it to fire.
+    /// Additional condition for firing.
     pub when: Option<Condition>,
-    /// Actions that it leaves to another of the same kind, which names them more closely.
+    /// Actions left to another checkpoint of the same kind that names them more precisely.
     pub unless: Patterns,
-    /// The extension that is asked when it fires.
+    /// The extension that is called when the checkpoint fires.
     pub handler: Option<String>,
 }
 
-/// When a checkpoint fires.
+/// The event that fires a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trigger {
-    /// A session begins.
+    /// A session starts.
     SessionStart,
     /// An action that matches is about to run.
     ActionPre(Patterns),
-    /// An action is at least this risky.
+    /// An action has at least this risk tier.
     RiskThreshold(RiskTier),
-    /// An action of one of these capabilities is asked for while it is locked.
+    /// An agent requests an action of one of these capabilities while the capability is locked.
     CapabilityAccess(BTreeSet<String>),
     /// A session ends.
     SessionEnd,
     /// An action that matches has run.
     ActionPost(Patterns),
-    /// Input contains keywords.
+    /// The input contains keywords.
     Keyword(Keywords),
-    /// So much time has passed since it last fired, or since the session started.
+    /// This much time has passed since the checkpoint last fired, or since the session started.
     TimeInterval(Duration),
-    /// So many actions have run since it last fired.
+    /// This number of actions has run since the checkpoint last fired.
     CountInterval(u64),
-    /// An agent asks for context.
+    /// An agent requests context.
     ExplicitRequest,
     /// An agent reports an error.
     ErrorOccurred,
-    /// An agent asks for it by its name.
+    /// An agent requests the checkpoint by its name.
     Interactive,
-    /// A condition or an extension says so.
+    /// A condition or an extension decides.
     Custom(CustomTrigger),
 }
 
 /// A trigger that a condition or an extension decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomTrigger {
-    /// Its name, by which an extension knows it.
+    /// Trigger name known to the extension.
     pub trigger_id: String,
-    /// What the extension is told.
+    /// Parameters passed to the extension.
     pub params: Map<String, Value>,
-    /// Whether it is looked at when input comes.
+    /// True if the trigger is evaluated on input.
     pub on_input: bool,
-    /// Whether it is looked at when an action is asked for.
+    /// True if the trigger is evaluated when an action is requested.
     pub on_action: bool,
-    /// The condition that decides it, where no extension has to.
+    /// The deciding condition; without one, an extension decides.
     pub when: Option<Condition>,
 }
 
@@ -208,45 +208,45 @@ pub struct CustomTrigger {
 pub struct Policy {
     /// Identifier.
     pub id: String,
-    /// What it does.
+    /// Effect of the policy.
     pub kind: PolicyKind,
-    /// The actions it is about.
+    /// The actions that the policy covers.
     pub actions: Patterns,
-    /// Why.
+    /// Reason shown with the decision.
     pub reason: String,
-    /// How much it allows, where it is a limit.
+    /// Allowed amount, for a limit policy.
     pub limit: Option<Limit>,
-    /// What else must hold for it to apply.
+    /// Additional condition for the policy to apply.
     pub when: Option<Condition>,
-    /// Whether an operator may let a request through that it refuses.
+    /// True if an operator may override a denial by this policy.
     pub overridable: bool,
 }
 
-/// How much a policy allows.
+/// The amount that a policy allows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// So many runs in any window of that length.
+    /// A maximum number of runs in any window of the given length.
     Rate {
-        /// Runs.
+        /// Maximum number of runs.
         max_calls: u64,
         /// Length of the window.
         window: Duration,
-        /// Whose runs count together.
+        /// The runs that are counted together.
         scope: Scope,
     },
-    /// So much in all.
+    /// A maximum total cost.
     Budget {
-        /// How much.
+        /// Maximum total.
         limit: f64,
-        /// The parameter that says what a run costs; each costs 1 when absent.
+        /// The parameter with the cost of a run; without it, each run costs 1.
         cost: Option<String>,
-        /// Whose runs count together.
+        /// The runs that are counted together.
         scope: Scope,
     },
 }
 
 impl Limit {
-    /// Whose runs count together.
+    /// Returns the scope of the runs that are counted together.
     #[must_use]
     pub fn scope(&self) -> Scope {
         match self {
@@ -258,16 +258,16 @@ impl Limit {
 /// A declared action.
 #[derive(Clone, Debug)]
 pub struct Action {
-    /// Name for people.
+    /// Display name.
     pub name: String,
-    /// How risky it is, where the steward says so.
+    /// Risk tier, if the steward declares one.
     pub risk_tier: Option<RiskTier>,
-    /// The shape its parameters must have.
+    /// JSON Schema of the parameters.
     pub parameters: Option<Schema>,
 }
 
 impl Action {
-    /// What is wrong with `params`, if anything is.
+    /// Returns an error message if `params` do not match the schema.
     #[must_use]
     pub fn parameter_fault(&self, params: &Value) -> Option<String> {
         self.parameters.as_ref()?.fault(params)
@@ -282,22 +282,22 @@ impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// In words, when it is not a valid JSON Schema.
+    /// Returns a message when the value is not a valid JSON Schema.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         let compiled = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
         Ok(Self(Arc::new(compiled)))
     }
 
-    /// What is wrong with `value`, with its place, if anything is.
+    /// Returns the first validation error of `value`, with its path.
     #[must_use]
     pub fn fault(&self, value: &Value) -> Option<String> {
         self.faults(value, 1).pop()
     }
 
-    /// What is wrong with `value`, each with its place, at most so many.
+    /// Returns at most `most` validation errors of `value`, each with its path.
     #[must_use]
     pub fn faults(&self, value: &Value, most: usize) -> Vec<String> {
-        // Far cheaper than gathering errors, and the usual case.
+        // Much cheaper than collecting errors, and the usual case.
         if self.0.is_valid(value) {
             return Vec::new();
         }
@@ -313,10 +313,10 @@ impl Schema {
     }
 }
 
-/// A question whose rules are compiled.
+/// A question with compiled rules.
 ///
-/// Written as its definition and compiled again when read, so that a held gate comes back with
-/// exactly the rules it was asked under.
+/// Serialized as its definition and compiled again on reading, so that a held gate is restored with exactly the
+/// rules under which it was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "CheckpointQuestion", into = "CheckpointQuestion")]
 pub struct Question {
@@ -325,7 +325,7 @@ pub struct Question {
     schema: Option<Schema>,
 }
 
-/// Why a question cannot be asked.
+/// The reason why a question cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum QuestionError {
     /// The pattern does not compile.
@@ -333,7 +333,7 @@ pub enum QuestionError {
     Pattern {
         /// The question.
         question: String,
-        /// What is wrong.
+        /// The error of the regex compiler.
         source: Box<regex::Error>,
     },
     /// The schema does not compile.
@@ -341,7 +341,7 @@ pub enum QuestionError {
     Schema {
         /// The question.
         question: String,
-        /// What is wrong.
+        /// The error of the schema compiler.
         what: String,
     },
 }
@@ -349,7 +349,7 @@ pub enum QuestionError {
 /// Compiles a regular expression of an Atlas, within the size limit.
 ///
 /// # Errors
-/// When it does not compile or is too large.
+/// Fails when the pattern does not compile or is too large.
 pub fn compile_regex(pattern: &str) -> Result<Regex, Box<regex::Error>> {
     RegexBuilder::new(pattern)
         .size_limit(MAX_REGEX_BYTES)
@@ -365,31 +365,31 @@ impl Question {
         &self.definition.question_id
     }
 
-    /// What is asked.
+    /// Text of the question.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.definition.question
     }
 
-    /// What kind of answer is wanted.
+    /// Type of the expected answer.
     #[must_use]
     pub fn response_type(&self) -> ResponseType {
         self.definition.response_type
     }
 
-    /// Whether it must be answered.
+    /// Returns true if an answer is required.
     #[must_use]
     pub fn required(&self) -> bool {
         self.definition.required
     }
 
-    /// Help for whoever answers.
+    /// Hint shown to the respondent.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.definition.hint.as_deref()
     }
 
-    /// The rules as written.
+    /// The validation rules as written.
     #[must_use]
     pub fn validation(&self) -> &AnswerValidation {
         &self.definition.validation
@@ -401,31 +401,31 @@ impl Question {
         self.pattern.as_ref()
     }
 
-    /// What happens when an answer breaks a rule.
+    /// Action on an invalid answer.
     #[must_use]
     pub fn on_invalid(&self) -> OnInvalid {
         self.definition.on_invalid
     }
 
-    /// Invalid answers that are taken before the gate is refused.
+    /// Number of invalid answers accepted before the gate is refused.
     #[must_use]
     pub fn max_retries(&self) -> Option<u32> {
         self.definition.max_retries
     }
 
-    /// Which answer to a yes/no question passes.
+    /// The answer to a yes/no question that passes.
     #[must_use]
     pub fn expect(&self) -> Expect {
         self.definition.expect
     }
 
-    /// What can be chosen.
+    /// The available options.
     #[must_use]
     pub fn options(&self) -> &[String] {
         &self.definition.options
     }
 
-    /// Lowest and highest number.
+    /// Lowest and highest accepted number.
     #[must_use]
     pub fn bounds(&self) -> (Option<f64>, Option<f64>) {
         (self.definition.min, self.definition.max)
@@ -437,13 +437,13 @@ impl Question {
         self.schema.as_ref()
     }
 
-    /// The schema of a JSON answer as it is written.
+    /// The schema of a JSON answer, as written.
     #[must_use]
     pub fn written_schema(&self) -> Option<&Value> {
         self.definition.schema.as_ref()
     }
 
-    /// Whether only a hash of the answer is recorded.
+    /// Returns true if only a hash of the answer is recorded.
     #[must_use]
     pub fn sensitive(&self) -> bool {
         self.definition.sensitive
@@ -452,7 +452,7 @@ impl Question {
 
 impl PartialEq for Question {
     fn eq(&self, other: &Self) -> bool {
-        // The compiled rules follow from the definition.
+        // The compiled rules are derived from the definition.
         self.definition == other.definition
     }
 }

@@ -1,9 +1,9 @@
-//! `when:` conditions: data, not a language. Linear in what they look at, compiled at load, and each
-//! leaf can say what it wanted and what it found.
+//! `when:` conditions: data, not a language; compiled at load time and linear in the examined values.
 //!
-//! Three-valued on purpose. What cannot be told (a number that is missing or came as text) is
-//! [`Truth::Unknown`], and whoever asks decides what that means: for a gate it counts as true, because
-//! a request must not slip past it by leaving a parameter out.
+//! Each leaf can report the expected and the actual value. Conditions are three-valued on purpose. A test that
+//! cannot be decided (a number that is missing or was sent as text) is [`Truth::Unknown`], and the caller decides
+//! what that means. For a gate, unknown counts as true: a request must not bypass a gate by leaving out a
+//! parameter.
 
 use std::borrow::Cow;
 
@@ -24,25 +24,25 @@ mod words;
 
 pub use leaf::{LeafReport, Test};
 
-/// A condition as written.
+/// A condition as written in the manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConditionDef {
-    /// Every one holds.
+    /// All parts must hold.
     All(Vec<ConditionDef>),
-    /// At least one holds.
+    /// At least one part must hold.
     Any(Vec<ConditionDef>),
-    /// It does not hold.
+    /// The part must not hold.
     Not(Box<ConditionDef>),
     /// A test of one fact.
     Leaf {
-        /// What is looked at: `params.amount`.
+        /// Path of the fact: `params.amount`.
         path: String,
-        /// The tests it has to pass, all of them, by operator.
+        /// The operators and expected values; all tests must pass.
         tests: Vec<(Operator, Value)>,
     },
 }
 
-/// As a manifest writes it.
+/// Serializes the condition in the manifest format.
 impl Serialize for ConditionDef {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -92,7 +92,7 @@ impl JsonSchema for ConditionDef {
 }
 
 impl ConditionDef {
-    /// Every path that is looked at, in the order written.
+    /// Returns every path in the condition, in the order written.
     #[must_use]
     pub fn paths(&self) -> Vec<&str> {
         match self {
@@ -103,35 +103,35 @@ impl ConditionDef {
     }
 }
 
-/// How a fact is tested.
+/// The operator of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operator {
-    /// It is this.
+    /// The fact equals the value.
     Eq,
-    /// It is not this.
+    /// The fact differs from the value.
     Ne,
-    /// It is one of these.
+    /// The fact equals one of the values.
     In,
-    /// It is more.
+    /// The fact is greater than the value.
     Gt,
-    /// It is more, or this.
+    /// The fact is greater than or equal to the value.
     Gte,
-    /// It is less.
+    /// The fact is less than the value.
     Lt,
-    /// It is less, or this.
+    /// The fact is less than or equal to the value.
     Lte,
-    /// A regular expression is found in it.
+    /// A regular expression matches a part of the fact.
     Matches,
-    /// A wildcard pattern matches the whole of it.
+    /// A wildcard pattern matches the whole fact.
     Glob,
-    /// It contains this text, or this item.
+    /// The fact contains the text or the item.
     Contains,
-    /// It begins with this text.
+    /// The fact starts with the text.
     StartsWith,
-    /// It ends with this text.
+    /// The fact ends with the text.
     EndsWith,
-    /// It is there, or is not.
+    /// The fact exists (`true`) or does not exist (`false`).
     Exists,
 }
 
@@ -153,7 +153,7 @@ impl Operator {
         ("exists", Self::Exists),
     ];
 
-    /// The operator's name in manifests.
+    /// Returns the operator's name in manifests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         let mut names = Self::NAMES.iter();
@@ -163,15 +163,15 @@ impl Operator {
     }
 }
 
-/// What a condition comes to.
+/// The result of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truth {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// It cannot be told.
+    /// The facts do not allow a decision.
     Unknown,
 }
 
@@ -191,37 +191,37 @@ impl From<bool> for Truth {
     }
 }
 
-/// What conditions can look at.
+/// The facts that conditions can read.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// The action asked for.
+    /// The requested action.
     pub action: Option<&'a str>,
-    /// Its parameters.
+    /// The parameters of the action.
     pub params: Option<&'a Value>,
     /// The text of the input.
     pub input: Option<&'a str>,
     /// The session's identifier.
     pub session: &'a str,
-    /// Its agent.
+    /// The agent of the session.
     pub agent: &'a str,
-    /// What it says it is for.
+    /// The intent that the session declared.
     pub intent: Option<&'a str>,
-    /// Runs it was allowed.
+    /// Number of allowed runs in the session.
     pub actions: u64,
-    /// When it started.
+    /// Start time of the session.
     pub started_at: Timestamp,
-    /// The moment it is now.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// A condition, ready to be evaluated.
+/// A compiled condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// Every one holds.
+    /// All parts must hold.
     All(Vec<Condition>),
-    /// At least one holds.
+    /// At least one part must hold.
     Any(Vec<Condition>),
-    /// It does not hold.
+    /// The part must not hold.
     Not(Box<Condition>),
     /// A test of one fact.
     Leaf(Leaf),
@@ -235,7 +235,7 @@ pub struct Leaf {
     tests: Vec<Test>,
 }
 
-/// Which fact is looked at.
+/// The fact that a leaf reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FactPath {
     Action,
@@ -262,17 +262,17 @@ enum TimeFact {
     Date,
 }
 
-/// Why a condition cannot be evaluated: where in it, and what is wrong.
+/// An error in a condition, with its path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct ConditionError {
     /// Path from the condition's root: `all[1].matches`.
     pub path: String,
-    /// What is wrong.
+    /// Description of the error.
     pub what: String,
 }
 
-/// Facts by their names, `params` left out: that one goes on.
+/// The facts with fixed names. `params` is not in the list because its path continues.
 const NAMED: &[(&str, FactPath)] = &[
     ("action", FactPath::Action),
     ("input", FactPath::Input),
@@ -294,7 +294,7 @@ impl Condition {
     /// Compiles a condition.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with its place.
+    /// Every error in the condition, each with its path.
     pub fn compile(definition: &ConditionDef) -> Result<Self, Vec<ConditionError>> {
         let mut errors = Vec::new();
         let compiled = compile(definition, "", &mut errors);
@@ -304,7 +304,7 @@ impl Condition {
         }
     }
 
-    /// Whether it holds.
+    /// Evaluates the condition.
     #[must_use]
     pub fn evaluate(&self, facts: &Facts<'_>) -> Truth {
         match self {
@@ -329,7 +329,7 @@ impl Condition {
         }
     }
 
-    /// What each leaf wanted and found, in the order written.
+    /// Reports the expected and the actual value of each leaf, in the order written.
     #[must_use]
     pub fn explain(&self, facts: &Facts<'_>) -> Vec<LeafReport> {
         match self {
@@ -365,7 +365,7 @@ fn compile(
         let parts = definitions.iter().enumerate();
         let parts =
             parts.map(|(index, part)| compile(part, &at(format!("{name}[{index}]")), errors));
-        // All of them are compiled, so that all errors are found.
+        // All parts are compiled before the first failure is returned, so that all errors are reported.
         parts
             .collect::<Vec<_>>()
             .into_iter()
@@ -434,7 +434,7 @@ fn fact_path(text: &str) -> Result<FactPath, String> {
 }
 
 impl FactPath {
-    /// The fact, if there is one. Parameters are only looked at: they can be large.
+    /// Returns the fact, if present. Parameters are borrowed because they can be large.
     fn read<'f>(&self, facts: &Facts<'f>) -> Option<Cow<'f, Value>> {
         let value = match self {
             Self::Action => facts.action?.into(),
@@ -478,7 +478,7 @@ impl TimeFact {
     }
 }
 
-/// A regular expression of a condition.
+/// Compiles a regular expression of a condition.
 fn regex(pattern: &str) -> Result<Regex, String> {
     compile_regex(pattern).map_err(|error| {
         let message = error.to_string();
@@ -490,7 +490,7 @@ fn regex(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// A wildcard pattern of a condition.
+/// Compiles a wildcard pattern of a condition.
 fn glob(pattern: &str) -> Pattern {
     Pattern::new(pattern)
 }

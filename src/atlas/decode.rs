@@ -1,8 +1,8 @@
-//! Nodes to the manifest as written, by hand, so that every problem has its exact place.
+//! Decoder from nodes to the manifest; written by hand so that every problem has its exact position.
 //!
-//! Decoding never stops at a problem: it reports it and goes on with a stand-in, so that one look
-//! shows all of them, and so that the n-th item of a list stays the n-th. The stand-ins never reach
-//! an `Atlas`, because a manifest with an error is not proven.
+//! Decoding never stops at a problem. The decoder reports it and continues with a placeholder, so that one run
+//! shows all problems and the n-th item of a list stays the n-th. Placeholders never reach an `Atlas`, because a
+//! manifest with an error does not pass validation.
 
 mod checkpoint;
 mod condition;
@@ -29,7 +29,7 @@ use super::document::{
 };
 use super::yaml::Node;
 
-/// Decodes a whole manifest. When it reports an error, the result is not to be used as an Atlas.
+/// Decodes a whole manifest. After a reported error, the result must not be used as an Atlas.
 pub(super) fn decode(root: &Node, problems: &mut Problems<'_>) -> AtlasManifest {
     map(&Value::root(root), Section::Manifest, problems, |fields| {
         AtlasManifest {
@@ -91,7 +91,7 @@ fn risk_config(value: &Value<'_>, problems: &mut Problems<'_>) -> RiskConfig {
 
 fn context(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
     map(value, Section::Context, problems, |fields| {
-        // The same keys may stand in a map of their own, but not in both places.
+        // These keys may also be in a nested map, but not in both places.
         let nested = fields.optional("checkpoint_config", part(context_config));
         let flat = ContextConfig {
             keywords: fields.optional("keywords", texts),
@@ -121,7 +121,7 @@ fn context(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
     })
 }
 
-/// When a context is called for.
+/// The triggers of a context injection.
 #[derive(Default, PartialEq)]
 struct ContextConfig {
     keywords: Option<Vec<String>>,

@@ -1,8 +1,7 @@
-//! What is wrong with a manifest, and where.
+//! Problems of a manifest, with their positions.
 //!
-//! Messages are lower-case, quote what the file says in backticks and end without a period; advice
-//! stands apart, in `help`. Everything that comes from the file has been made harmless before it gets
-//! here, so a diagnostic can be shown as it is.
+//! Messages are in lower case, quote the file in backticks and end without a period. Advice is separate, in `help`.
+//! All text from the file is sanitized before it gets here, so a diagnostic can be shown as it is.
 
 mod problems;
 mod render;
@@ -16,34 +15,34 @@ use crate::base::text::one_line;
 pub(super) use problems::{Problem, Problems, Span};
 pub use render::{Colour, render};
 
-/// Longest piece of the file that a message repeats; the place shows the rest.
+/// Maximum length of a quotation from the file in a message; the position shows the rest.
 const MAX_QUOTED_CHARS: usize = 60;
 
 /// One problem of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// Which kind of problem, for documentation and for tools.
+    /// Kind of problem, for documentation and tools.
     pub code: Code,
-    /// Whether the manifest can be used all the same.
+    /// Severity: an error makes the manifest unusable.
     pub severity: Severity,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// The file, as it was named.
+    /// File name as given by the caller.
     pub file: String,
-    /// Where in the manifest, like `checkpoints[2].trigger.type`; empty for the whole of it.
+    /// Path in the manifest, like `checkpoints[2].trigger.type`; empty for the whole manifest.
     pub path: String,
-    /// Where in the text.
+    /// Position in the text.
     pub span: Option<Place>,
-    /// What to do about it.
+    /// Advice for a fix.
     pub help: Option<String>,
 }
 
-/// A stretch of the text.
+/// A range of the text with its line and column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// First byte.
     pub start: usize,
-    /// Byte after the last.
+    /// Byte after the last one.
     pub end: usize,
     /// Line of the first byte, from 1.
     pub line: usize,
@@ -51,13 +50,13 @@ pub struct Place {
     pub column: usize,
 }
 
-/// Whether a manifest can be used all the same.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It cannot.
+    /// The manifest cannot be used.
     Error,
-    /// It can, though perhaps not as meant.
+    /// The manifest can be used, though perhaps not as intended.
     Warning,
 }
 
@@ -74,20 +73,20 @@ impl Severity {
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:literal, $severity:ident;)+) => {
-        /// The kinds of problem. A number is never given to another kind.
+        /// The kinds of problem. A number is never reused for another kind.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $($(#[doc = $doc])+ $name,)+
         }
 
         impl Code {
-            /// The code as reports write it, like `E012`.
+            /// Returns the code as shown in reports, like `E012`.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// How much a problem of this kind weighs.
+            /// Returns the severity of problems of this kind.
             #[must_use]
             pub fn severity(self) -> Severity {
                 match self { $(Self::$name => Severity::$severity,)+ }
@@ -101,96 +100,96 @@ codes! {
     Syntax = "E001", Error;
     /// A key is written twice in one map.
     DuplicateKey = "E002", Error;
-    /// A part of YAML that an Atlas does not use: anchors, aliases, merge keys, tags, directives,
+    /// The text uses a YAML feature that an Atlas does not allow: anchors, aliases, merge keys, tags, directives or
     /// several documents.
     YamlFeature = "E003", Error;
-    /// Too deep, or too many values.
+    /// The text is nested too deeply or has too many values.
     Limit = "E004", Error;
-    /// There is nothing in the file.
+    /// The file is empty.
     Empty = "E005", Error;
-    /// A character that cannot stand in a manifest.
+    /// The text contains a character that is not allowed in a manifest.
     ForbiddenCharacter = "E006", Error;
-    /// A key that is not text.
+    /// A key is not text.
     KeyNotText = "E007", Error;
-    /// A number that cannot be kept exactly, or is none.
+    /// A number is invalid or cannot be represented exactly.
     Number = "E008", Error;
-    /// A key that must be there is not.
+    /// A required key is missing.
     MissingKey = "E010", Error;
-    /// A value of another type is expected.
+    /// A value has the wrong type.
     WrongType = "E011", Error;
-    /// A key that the format does not have.
+    /// A key does not exist in the format.
     UnknownKey = "E012", Error;
-    /// A word that is none of the known ones.
+    /// A word is not one of the known words.
     UnknownValue = "E013", Error;
-    /// A number outside of its range.
+    /// A number is outside its range.
     OutOfRange = "E014", Error;
-    /// The format has it, this version does not hold anyone to it yet.
+    /// The format defines the feature, but this version does not enforce it yet.
     NotEnforced = "E020", Error;
-    /// Another version of the format.
+    /// The format version is not supported.
     FormatVersion = "E030", Error;
-    /// An identifier that is empty, too long or not what it seems.
+    /// An identifier is empty, too long or deceptive.
     BadId = "E031", Error;
-    /// Two things of one kind share an identifier.
+    /// Two parts of one kind share an identifier.
     DuplicateId = "E032", Error;
-    /// A reference to something that does not exist.
+    /// A reference points to a part that does not exist.
     UnknownReference = "E033", Error;
-    /// A pattern, or a list of them, that can never match.
+    /// A pattern, or a list of patterns, can never match.
     EmptyPattern = "E034", Error;
-    /// A regular expression that does not compile.
+    /// A regular expression does not compile.
     BadRegex = "E035", Error;
-    /// Rules that no answer can keep.
+    /// Rules contradict each other, so that no answer can satisfy them.
     Contradiction = "E036", Error;
-    /// A question without words.
+    /// A question has no text.
     EmptyQuestion = "E037", Error;
-    /// A JSON Schema that is none.
+    /// A value is not a valid JSON Schema.
     BadSchema = "E038", Error;
-    /// A condition that cannot be evaluated.
+    /// A condition cannot be evaluated.
     BadCondition = "E039", Error;
-    /// An extension that cannot be asked.
+    /// An extension cannot be called.
     BadExtension = "E040", Error;
-    /// An address that may not be called.
+    /// An address must not be called.
     BadAddress = "E041", Error;
-    /// Guidance that is not in the format it says.
+    /// Guidance does not have the format that it declares.
     BadGuidance = "E042", Error;
-    /// More errors than are listed.
+    /// The list of errors was cut.
     MoreErrors = "E099", Error;
-    /// A key that the format does not have, where it can do no harm.
+    /// A key does not exist in the format, in a place where it is harmless.
     IgnoredKey = "W001", Warning;
-    /// A name for which there is a canonical one.
+    /// A name has a canonical form.
     Alias = "W002", Warning;
     /// A capability names an action that is not declared.
     UndeclaredAction = "W003", Warning;
-    /// Accepted, and without effect for the agents of this version.
+    /// A setting is accepted but has no effect for the agents of this version.
     NoEffect = "W004", Warning;
-    /// A question asks for what must not be recorded.
+    /// A question asks for credentials, which must not be recorded.
     AsksForCredentials = "W005", Warning;
-    /// What holds for most actions is not said.
+    /// The default for most actions is not written down.
     ImplicitDefault = "W006", Warning;
-    /// More gates than people answer with care.
+    /// The Atlas has more gates than operators can answer with care.
     ManyGates = "W007", Warning;
-    /// A keyword that is part of many words.
+    /// A keyword is short enough to be a part of many words.
     ShortKeyword = "W008", Warning;
-    /// A question with rules that nobody who answers it is told.
+    /// A question has rules that are not shown to the respondent.
     HiddenRules = "W009", Warning;
-    /// Rules that invite answers without a meaning.
+    /// Rules are so tight that they invite meaningless answers.
     TightRules = "W010", Warning;
-    /// Only checkpoints stand before what can take a system down, or nothing does.
+    /// Only checkpoints, or no rules at all, protect actions that can take a system down.
     NoPolicy = "W011", Warning;
-    /// A critical gate whose firing may be lost in a crash.
+    /// A crash may lose the record of a critical gate.
     AsyncRecord = "W012", Warning;
-    /// An extension that the operator's list does not have.
+    /// An extension is not in the operator's list.
     UnlistedExtension = "W013", Warning;
-    /// Parameters that look like secrets, and that records keep as they are.
+    /// Parameters look like secrets and are recorded unredacted.
     UnredactedSecret = "W014", Warning;
-    /// A pattern of a rule that matches no declared action.
+    /// A pattern of a rule matches no declared action.
     DeadPattern = "W015", Warning;
-    /// A gate before something critical that passes without a good answer.
+    /// A gate before a critical action passes without a valid answer.
     SoftGate = "W016", Warning;
-    /// A condition or a cost on a parameter that no action has.
+    /// A condition or a cost uses a parameter that no action has.
     UnknownParameter = "W017", Warning;
-    /// A limit that does not say whose runs it counts.
+    /// A limit does not say which runs it counts together.
     ImplicitScope = "W018", Warning;
-    /// More warnings than are listed.
+    /// The list of warnings was cut.
     MoreWarnings = "W099", Warning;
 }
 
@@ -206,7 +205,8 @@ impl Serialize for Code {
     }
 }
 
-/// One line, as compilers write it: `atlas.yaml:3:9: error[E013]: unknown mode ...`.
+/// Displays the diagnostic on one line, in the style of a compiler: `atlas.yaml:3:9: error[E013]: unknown mode
+/// ...`.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&one_line(&self.file))?;
@@ -223,12 +223,12 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Text of the file for a message: in backticks, on one line, harmless and short.
+/// Quotes text of the file for a message: in backticks, on one line, sanitized and shortened.
 pub(super) fn quoted(text: &str) -> String {
     format!("`{}`", shortened(text))
 }
 
-/// Text of the file on one line, harmless and short.
+/// Returns text of the file on one line, sanitized and shortened.
 pub(super) fn shortened(text: &str) -> String {
     let mut characters = text.chars();
     let mut shown: String = characters.by_ref().take(MAX_QUOTED_CHARS).collect();
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diagnostic_is_json_with_its_code_as_text() {
+    fn diagnostic_serializes_its_code_as_text() {
         let diagnostic = Diagnostic {
             code: Code::UnknownKey,
             severity: Severity::Error,
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_text_is_short_and_harmless() {
+    fn quoted_text_is_shortened_and_sanitized() {
         assert_eq!(quoted("a\u{202e}b\n"), "`a\\u{202e}b\\n`");
         let long = "x".repeat(MAX_QUOTED_CHARS + 1);
         assert_eq!(

@@ -1,6 +1,6 @@
 //! The manifest as written: plain data, with the names of the Atlas format.
 //!
-//! Nothing here is checked beyond its shape; `compiled` holds the checked form.
+//! Only the structure is checked here; `compiled` holds the validated form.
 
 use std::fmt;
 
@@ -27,25 +27,25 @@ pub use trace::*;
 pub struct AtlasManifest {
     /// Version of the format; `1.0`.
     pub atlas_version: String,
-    /// Who this Atlas is, as a reverse domain name: `com.acme.support`.
+    /// Identifier of the Atlas, as a reverse domain name: `com.acme.support`.
     pub atlas_id: String,
     /// Version of this Atlas.
     pub version: String,
-    /// Name for people.
+    /// Display name.
     pub name: String,
-    /// What it governs.
+    /// Description of the governed domain.
     #[serde(default)]
     pub description: String,
-    /// Who is responsible for it.
+    /// The responsible steward.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steward: Option<Steward>,
     /// Groups of actions that are unlocked and locked together.
     #[serde(default)]
     pub capabilities: Vec<CapabilityDef>,
-    /// Where agents are stopped, advised or watched.
+    /// Points where agents are stopped, advised or observed.
     #[serde(default)]
     pub checkpoints: Vec<StewardCheckpointDef>,
-    /// Knowledge that can be handed to an agent.
+    /// Knowledge that can be injected into an agent's session.
     #[serde(default)]
     pub context_blocks: Vec<ContextBlockDef>,
     /// Static rules about actions.
@@ -54,91 +54,91 @@ pub struct AtlasManifest {
     /// The actions this Atlas knows.
     #[serde(default)]
     pub actions: Vec<ActionDef>,
-    /// What holds for a known action that no policy mentions.
+    /// Decision for a known action that no policy mentions.
     #[serde(default)]
     pub default_decision: DefaultDecision,
-    /// What holds for an action that no Atlas knows.
+    /// Decision for an action that no Atlas knows.
     #[serde(default)]
     pub unknown_actions: UnknownActions,
-    /// How the tier of an action is found that does not declare one.
+    /// Rule for the risk tier of an action that does not declare one.
     #[serde(default)]
     pub risk_config: RiskConfig,
-    /// Checkpoints in short.
+    /// Short form for common checkpoints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_config: Option<CheckpointConfig>,
-    /// How long results are kept.
+    /// Cache lifetimes of results.
     #[serde(default)]
     pub cache_config: CacheConfig,
-    /// What is recorded, how durably and for how long.
+    /// Settings of the record: detail, durability and retention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_config: Option<TraceConfig>,
 }
 
 impl AtlasManifest {
-    /// The grammar of a manifest, as a JSON Schema: it accepts the documents that the loader and serde can read.
+    /// Returns the JSON Schema of a manifest. It accepts the documents that the loader and serde can read.
     #[must_use]
     pub fn json_schema() -> Value {
         schema::exact(schemars::schema_for!(Self).to_value())
     }
 }
 
-/// Who publishes an Atlas, and how agents may reach it.
+/// The publisher of an Atlas, and the access of agents to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Steward {
     /// Identifier of the steward.
     pub id: String,
-    /// Name for people.
+    /// Display name.
     #[serde(default)]
     pub name: String,
-    /// Where to reach them.
+    /// Contact address.
     #[serde(default)]
     pub contact: String,
-    /// Who may ask.
+    /// Access rules for agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
-    /// How the Atlas is delivered; `embedded`.
+    /// Delivery of the Atlas; `embedded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
-    /// What the steward wants to hear of.
+    /// Notifications that the steward wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
 }
 
-/// Who may ask under an Atlas.
+/// Access rules for agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
-    /// Whether a key is needed.
+    /// Access type: with or without a key.
     #[serde(rename = "type")]
     pub kind: AccessKind,
-    /// Patterns of keys that are accepted.
+    /// Patterns of accepted keys.
     #[serde(default)]
     pub api_keys: Vec<String>,
-    /// How often one asker may ask.
+    /// Rate limit of one client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<AccessRate>,
 }
 
-/// Whether a key is needed.
+/// The access type: with or without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessKind {
-    /// Anyone who reaches the door.
+    /// Any agent that can connect.
     Public,
-    /// Whoever shows a key that matches.
+    /// Only agents with a matching key.
     Authenticated,
 }
 
-/// How often one asker may ask.
+/// The rate limit of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessRate {
-    /// Requests in any minute.
+    /// Maximum requests in any minute.
     pub requests_per_minute: u64,
 }
 
-/// How an Atlas is delivered.
+/// The delivery of an Atlas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
@@ -147,20 +147,20 @@ pub struct Delivery {
     pub mode: String,
 }
 
-/// What the steward wants to hear of, and where.
+/// The notifications that the steward wants, and their destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notifications {
-    /// Where notices go.
+    /// Destinations of notices.
     #[serde(default)]
     pub channels: Channels,
-    /// What is worth a notice.
+    /// Events that cause a notice.
     #[serde(default)]
     pub triggers: Vec<NoticeTrigger>,
 }
 
 impl Notifications {
-    /// Where a notice of this kind goes, if one is wanted.
+    /// Returns the destination of a notice of this kind, if the steward wants one.
     #[must_use]
     pub fn address_for(&self, trigger: NoticeTrigger) -> Option<&str> {
         let address = self.channels.webhook.as_deref()?;
@@ -168,20 +168,20 @@ impl Notifications {
     }
 }
 
-/// What is worth a notice.
+/// An event that causes a notice.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeTrigger {
-    /// An operator let an action pass over a policy.
+    /// An operator overrode a denial by a policy.
     PolicyOverride,
-    /// An action of risk high or critical was let run.
+    /// An action with risk tier high or critical was allowed to run.
     HighRiskAction,
 }
 
 impl NoticeTrigger {
-    /// Its name in an Atlas and in a notice.
+    /// Returns the trigger's name in an Atlas and in a notice.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -191,11 +191,11 @@ impl NoticeTrigger {
     }
 }
 
-/// Where notices go.
+/// The destinations of notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Channels {
-    /// Address that is called: `https`, or on this machine.
+    /// Webhook address: `https`, or on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
 }
@@ -206,54 +206,54 @@ pub struct Channels {
 pub struct CapabilityDef {
     /// Identifier, unique in the Atlas.
     pub capability_id: String,
-    /// Name for people.
+    /// Display name.
     #[serde(default)]
     pub name: String,
-    /// What it is for.
+    /// Purpose of the capability.
     #[serde(default)]
     pub description: String,
-    /// Patterns of the actions in it.
+    /// Patterns of the actions in the capability.
     pub actions: Vec<String>,
 }
 
-/// Knowledge that can be handed to an agent.
+/// Knowledge that can be injected into an agent's session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = schema::context)]
 pub struct ContextBlockDef {
     /// Identifier, unique in the Atlas.
     pub context_id: String,
-    /// Name for people.
+    /// Display name.
     #[serde(default)]
     pub name: String,
-    /// The text.
+    /// Text of the context.
     pub content: String,
-    /// When it is handed over.
+    /// Condition for the injection.
     #[serde(default)]
     pub inject_mode: InjectMode,
-    /// Keywords of input that call for it.
+    /// Keywords in the input that trigger the injection.
     #[serde(default)]
     pub keywords: Vec<String>,
-    /// Patterns of actions that call for it.
+    /// Patterns of actions that trigger the injection.
     #[serde(default)]
     pub actions: Vec<String>,
-    /// Order among contexts that are called for together, highest first.
+    /// Order among contexts that are injected together, highest first.
     #[serde(default)]
     pub priority: i64,
 }
 
-/// When a context is handed over.
+/// The condition for the injection of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectMode {
-    /// With every session.
+    /// In every session.
     Always,
-    /// When its own conditions match.
+    /// Only if its keywords or actions match.
     #[default]
     OnMatch,
-    /// When it is asked for, or a checkpoint names it.
+    /// Only if an agent requests it, or a checkpoint names it.
     OnDemand,
-    /// When an action is risky.
+    /// Only if an action is risky.
     RiskBased,
 }
 
@@ -263,34 +263,34 @@ pub enum InjectMode {
 pub struct PolicyDef {
     /// Identifier, unique in the Atlas.
     pub policy_id: String,
-    /// What it does.
+    /// Effect of the policy.
     #[serde(rename = "type")]
     pub kind: PolicyKind,
-    /// Patterns of the actions it is about.
+    /// Patterns of the actions that the policy covers.
     pub actions: Vec<String>,
-    /// Why, for people and agents.
+    /// Reason, shown to operators and agents.
     #[serde(default)]
     pub reason: String,
-    /// Calls a `rate_limit` allows in its window.
+    /// Maximum calls in the window of a `rate_limit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
-    /// Length of a `rate_limit`'s window.
+    /// Length of the window of a `rate_limit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_seconds: Option<u64>,
-    /// How much a `budget` allows in all.
+    /// Maximum total of a `budget`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// The parameter that says how much a run costs; each costs 1 when absent.
+    /// Parameter with the cost of a run; without it, each run costs 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
-    /// Whose runs count together: `session` (the default), `agent` (all sessions whose agent gives the same name) or
-    /// `all`.
+    /// Runs that are counted together: `session` (the default), `agent` (all sessions whose agent uses the same
+    /// name) or `all`.
     #[serde(default)]
     pub scope: Scope,
-    /// What else must hold for it to apply.
+    /// Additional condition for the policy to apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,
-    /// Whether an operator may let a request through that a `deny` refuses.
+    /// Allows an operator to override a `deny`.
     #[serde(
         default,
         rename = "override",
@@ -299,21 +299,21 @@ pub struct PolicyDef {
     pub overridable: bool,
 }
 
-/// Whose runs a limit counts together.
+/// The runs that a limit counts together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Those of each session: a new session of the same agent begins with a full allowance.
+    /// The runs of each session; a new session of the same agent starts with the full allowance.
     #[default]
     Session,
-    /// Those of all sessions whose agent gives the same name.
+    /// The runs of all sessions whose agent uses the same name.
     Agent,
-    /// Those of all sessions.
+    /// The runs of all sessions.
     All,
 }
 
 impl Scope {
-    /// The scope in words.
+    /// Describes the scope in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -324,7 +324,7 @@ impl Scope {
     }
 }
 
-/// What a policy does.
+/// The effect of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyKind {
@@ -332,9 +332,9 @@ pub enum PolicyKind {
     Allow,
     /// The action may not run.
     Deny,
-    /// The action runs when an operator approves.
+    /// The action runs after an operator approves.
     RequiresApproval,
-    /// The action may run so many times in a while.
+    /// The action may run a limited number of times in a window.
     RateLimit,
     /// The action draws on a budget.
     Budget,
@@ -344,41 +344,41 @@ pub enum PolicyKind {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionDef {
-    /// The action's name, as agents use it.
+    /// Name of the action, as agents use it.
     pub action_id: String,
-    /// Name for people.
+    /// Display name.
     #[serde(default)]
     pub name: String,
-    /// What it does.
+    /// Description of the action.
     #[serde(default)]
     pub description: String,
-    /// How risky it is; detected from its name when absent.
+    /// Risk tier; detected from the action's name when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_tier: Option<RiskTier>,
-    /// JSON Schema of its parameters.
+    /// JSON Schema of the parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::json_schema")]
     pub parameters_schema: Option<Value>,
 }
 
-/// How much damage an action can do.
+/// The damage that an action can do.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum RiskTier {
-    /// It only reads.
+    /// The action only reads.
     Low,
-    /// It changes something that can be changed back.
+    /// The action makes a change that can be reverted.
     Medium,
-    /// It destroys, or touches production.
+    /// The action destroys data or affects production.
     High,
-    /// It can take a system down.
+    /// The action can take a system down.
     Critical,
 }
 
 impl RiskTier {
-    /// The tier's name in manifests and records.
+    /// Returns the tier's name in manifests and records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -396,46 +396,46 @@ impl fmt::Display for RiskTier {
     }
 }
 
-/// How the tier of an action is found that does not declare one.
+/// The rule for the risk tier of an action that does not declare one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RiskConfig {
-    /// The way.
+    /// Detection mode.
     #[serde(default)]
     pub mode: RiskMode,
 }
 
-/// A way to find the tier of an action.
+/// The detection mode for the risk tier of an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskMode {
-    /// By whole words of its name and parameters; the highest counts.
+    /// By whole words in the action's name and parameters; the highest tier wins.
     #[default]
     Detect,
-    /// By the beginning of its name or of its parameters; the first of a fixed list counts.
+    /// By the start of the action's name or parameters; the first match in a fixed list wins.
     FirstMatch,
 }
 
-/// What holds for a known action that no policy mentions.
+/// The decision for a known action that no policy mentions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultDecision {
-    /// It may run.
+    /// The action may run.
     #[default]
     Allow,
-    /// It may not run.
+    /// The action may not run.
     Deny,
 }
 
-/// What holds for an action that no Atlas knows.
+/// The decision for an action that no Atlas knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownActions {
-    /// It may not run.
+    /// The action may not run.
     #[default]
     Deny,
-    /// It may run.
+    /// The action may run.
     Allow,
-    /// It runs when an operator approves.
+    /// The action runs after an operator approves.
     Approve,
 }

@@ -1,8 +1,9 @@
-//! What an Atlas is looked up by: built once when it is proven, so that a decision costs what applies
-//! to it and not what else is written.
+//! The lookup index of an Atlas, built once after validation.
 //!
-//! Contract: everything here is found as a scan of the Atlas would find it, in the same order. It
-//! decides nothing; it only says what has to be looked at.
+//! The cost of a decision depends on the parts that apply to it, not on the size of the Atlas.
+//!
+//! Contract: a lookup returns the same parts in the same order as a scan of the Atlas. The index makes no decision;
+//! it only returns the parts to evaluate.
 
 mod keywords;
 mod matches;
@@ -27,7 +28,7 @@ pub use keywords::Sightings;
 pub use matches::{Matched, Matches};
 
 /// The index of an Atlas.
-// INVARIANT: an Atlas is not changed once it is proven, so this stays true of it.
+// INVARIANT: an Atlas is never changed after validation, so the index stays correct.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index(Arc<Parts>);
 
@@ -36,24 +37,25 @@ struct Parts {
     /// The distinct patterns.
     patterns: Vec<Pattern>,
     lookup: PatternIndex,
-    /// Where each pattern stands.
+    /// The occurrences of each pattern.
     postings: Vec<Vec<Posting>>,
-    /// Declared actions.
+    /// The declared actions.
     actions: Vec<Action>,
     keywords: KeywordIndex,
     checkpoints: ByTrigger,
     injections: ByMode,
 }
 
-/// Contexts that are handed over without a match, each list in their order.
+/// Contexts that are injected without a match, each list in the order of the Atlas.
 #[derive(Debug, Default)]
 struct ByMode {
     always: Vec<u32>,
     risk_based: Vec<u32>,
 }
 
-/// Checkpoints by what sets them off, each list in their order. Those about actions are found by
-/// pattern, those about words by keyword.
+/// Checkpoints by trigger, each list in the order of the Atlas.
+///
+/// Checkpoints on actions are found by pattern, checkpoints on input by keyword.
 #[derive(Debug, Default)]
 struct ByTrigger {
     session_start: Vec<u32>,
@@ -63,11 +65,11 @@ struct ByTrigger {
     errors: Vec<u32>,
     custom_input: Vec<u32>,
     custom_action: Vec<u32>,
-    /// By their names.
+    /// Checkpoints by id.
     interactive: BTreeMap<String, Vec<u32>>,
-    /// By the lowest tier that sets them off.
+    /// Checkpoints by their lowest risk tier.
     risk: BTreeMap<RiskTier, Vec<u32>>,
-    /// By the capability they gate.
+    /// Checkpoints by the gated capability.
     access: HashMap<String, Vec<u32>>,
 }
 
@@ -78,7 +80,7 @@ impl ByTrigger {
             match &checkpoint.trigger {
                 Trigger::ActionPre(patterns) => gathered.patterns(Kind::Before, item, patterns),
                 Trigger::ActionPost(patterns) => gathered.patterns(Kind::After, item, patterns),
-                // Found by their keywords.
+                // Found through the keyword index.
                 Trigger::Keyword(_) => {}
                 Trigger::SessionStart => by.session_start.push(item),
                 Trigger::SessionEnd => by.session_end.push(item),
@@ -110,26 +112,26 @@ impl ByTrigger {
     }
 }
 
-/// When checkpoints are looked for that no pattern, keyword or tier finds.
+/// An event that fires checkpoints without a pattern, keyword or tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When<'w> {
-    /// A session begins.
+    /// A session starts.
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// It is asked whether an interval is over.
+    /// An interval may have elapsed.
     Interval,
-    /// Context is asked for.
+    /// An agent requests context.
     ExplicitRequest,
-    /// An error is reported.
+    /// An agent reports an error.
     Error,
-    /// Input comes, and a custom trigger looks at it.
+    /// Input arrives for custom triggers.
     CustomInput,
-    /// An action is asked for, and a custom trigger looks at it.
+    /// An action is requested, for custom triggers.
     CustomAction,
-    /// A checkpoint is asked for by its name.
+    /// An agent requests a checkpoint by name.
     Named(&'w str),
-    /// A capability is asked for.
+    /// An agent requests a capability.
     Access(&'w str),
 }
 
@@ -154,7 +156,7 @@ impl Index {
                 InjectMode::OnMatch => {
                     gathered.patterns(Kind::Injection, item, &injection.actions);
                 }
-                // Asked for by name.
+                // Injected only by name.
                 InjectMode::OnDemand => {}
             }
         }
@@ -171,7 +173,7 @@ impl Index {
         }))
     }
 
-    /// Calls `found` with every place of every pattern that `action` matches, and with the pattern.
+    /// Calls `found` with every occurrence of every pattern that `action` matches, and with the pattern.
     fn each_posting(&self, action: &str, mut found: impl FnMut(&Posting, u32)) {
         let ask = |pattern| {
             let pattern = self.pattern(pattern);
@@ -196,14 +198,15 @@ impl Index {
 }
 
 impl Atlas {
-    /// The same with its index: nothing of it is found without.
+    /// Returns the Atlas with its index. Without the index, lookups find nothing.
     pub(super) fn indexed(mut self) -> Self {
         self.index = Index::new(&self);
         self
     }
 
-    /// The checkpoints that something else than a pattern, a keyword or a tier sets off, with their
-    /// places.
+    /// Returns the checkpoints that fire on `when`, with their indices.
+    ///
+    /// Covers the triggers that do not depend on a pattern, a keyword or a tier.
     pub(crate) fn checkpoints_when(
         &self,
         when: When<'_>,
@@ -223,7 +226,7 @@ impl Atlas {
         placed(&self.checkpoints, found.into_iter().flatten())
     }
 
-    /// The checkpoints that an action of this tier sets off, with their places.
+    /// Returns the checkpoints that an action of this tier fires, with their indices.
     pub(crate) fn checkpoints_at(
         &self,
         tier: RiskTier,
@@ -232,12 +235,12 @@ impl Atlas {
         placed(&self.checkpoints, reached.flat_map(|(_, places)| places))
     }
 
-    /// The contexts that every session is given, with their places.
+    /// Returns the contexts injected into every session, with their indices.
     pub(crate) fn injections_always(&self) -> impl Iterator<Item = (usize, &Injection)> {
         placed(&self.injections, &self.index.0.injections.always)
     }
 
-    /// The contexts that risky actions are given, with their places.
+    /// Returns the contexts injected for risky actions, with their indices.
     pub(crate) fn injections_by_risk(&self) -> impl Iterator<Item = (usize, &Injection)> {
         placed(&self.injections, &self.index.0.injections.risk_based)
     }
@@ -253,7 +256,7 @@ fn placed<'a, T>(
     })
 }
 
-/// Patterns as they are gathered, each text once.
+/// Patterns while the index is built, each text once.
 #[derive(Default)]
 struct Gathered<'a> {
     sought: Vec<Sought<'a>>,

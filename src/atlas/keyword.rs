@@ -1,4 +1,4 @@
-//! Keywords in text: what is looked for, and where it was found.
+//! Keywords: compilation, search in a text and positions of the matches.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ mod sign;
 
 pub(super) use sign::{Meaning, Sign, plain};
 
-/// Keywords, ready to be looked for.
+/// Compiled keywords.
 #[derive(Clone, Debug)]
 pub struct Keywords {
     mode: MatchMode,
@@ -24,9 +24,10 @@ pub struct Keywords {
 
 impl PartialEq for Keywords {
     fn eq(&self, other: &Self) -> bool {
-        // What is compiled follows from these.
-        let texts = |it: &Self| {
-            it.words
+        // The compiled form is derived from these fields.
+        let texts = |keywords: &Self| {
+            keywords
+                .words
                 .iter()
                 .map(|word| word.text.clone())
                 .collect::<Vec<_>>()
@@ -44,11 +45,11 @@ struct Keyword {
 
 #[derive(Clone, Debug)]
 enum Finder {
-    /// Found by a regular expression: compiled once, linear in the input.
+    /// A regular expression: compiled once, linear in the input.
     Pattern(Regex),
-    /// Found by one too, compiled when it is first looked for: most never are.
+    /// A literal, searched by a regular expression that is compiled on first use: most are never used.
     Literal(Literal),
-    /// Found word by word, nearly.
+    /// A fuzzy search, word by word.
     Near {
         words: Vec<String>,
         case: Case,
@@ -56,12 +57,12 @@ enum Finder {
     },
 }
 
-/// Whether case counts.
+/// The case sensitivity of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// It does.
+    /// Upper and lower case differ.
     Sensitive,
-    /// It does not.
+    /// Upper and lower case are equal.
     Insensitive,
 }
 
@@ -70,41 +71,43 @@ pub enum Case {
 pub struct KeywordMatch {
     /// The keyword, as written.
     pub keyword: String,
-    /// Position of the first character of its first match: Unicode scalar values before it, from 0.
+    /// Position of the first character of the first match, in Unicode scalar values from 0.
     pub position: usize,
 }
 
 impl KeywordMatch {
-    /// Several matches in words, each with its position.
+    /// Describes several matches in words, each with its position.
     #[must_use]
     pub fn listed(matches: &[Self]) -> String {
         let words = matches.iter();
-        let words = words.map(|it| format!("`{}` at character {}", it.keyword, it.position));
+        let words =
+            words.map(|found| format!("`{}` at character {}", found.keyword, found.position));
         words.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Why keywords cannot be looked for.
+/// An error in the compilation of keywords.
 #[derive(Debug, thiserror::Error)]
 #[error("keyword {index} does not compile: {source}")]
 pub struct KeywordError {
-    /// Which of them.
+    /// Index of the keyword.
     pub index: usize,
-    /// What is wrong.
+    /// The error of the regex compiler.
     pub source: Box<regex::Error>,
 }
 
-/// Longest keyword that must be met exactly when it is looked for nearly, and longest that may differ
-/// by one: a short word has too many neighbours.
+/// Length limits of a fuzzy search, because a short word has too many neighbours.
+///
+/// A word below the first limit must match exactly; a word below the second may differ by one edit.
 const EXACT_BELOW: usize = 4;
 const ONE_EDIT_BELOW: usize = 8;
 
 impl Keywords {
-    /// Compiles keywords. `threshold` is how many edits a nearly found word may need, where the
-    /// length of the word should not decide it.
+    /// Compiles keywords. `threshold` sets the maximum edit distance of a fuzzy match; without it, the word length
+    /// decides.
     ///
     /// # Errors
-    /// When one is not a regular expression, or too large a one.
+    /// Fails when a keyword is not a valid regular expression, or is too large.
     pub fn compile(
         texts: &[String],
         mode: MatchMode,
@@ -127,19 +130,21 @@ impl Keywords {
         })
     }
 
-    /// The keywords as written.
+    /// Returns the keywords as written.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(|word| word.text.as_str())
     }
 
-    /// How they are looked for.
+    /// Returns the search mode.
     #[must_use]
     pub fn mode(&self) -> MatchMode {
         self.mode
     }
 
-    /// What is found in `text`, in the order of the keywords: at least one of them, or all where the
-    /// mode says so. Empty when it does not fire; no keywords at all never fire.
+    /// Returns the matches in `text`, in the order of the keywords.
+    ///
+    /// At least one keyword must match, or all of them in mode `all`. Otherwise the result is empty. An empty list
+    /// of keywords never matches.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<KeywordMatch> {
         let words = (0..self.words.len()).map(|word| Candidate {
@@ -149,13 +154,14 @@ impl Keywords {
         self.find_among(text, words)
     }
 
-    /// What is found when only these, in the order of the keywords, can be in `text`.
+    /// Returns the matches in `text` if only these candidates, in the order of the keywords, can match.
     pub(super) fn find_among(
         &self,
         text: &str,
         candidates: impl Iterator<Item = Candidate>,
     ) -> Vec<KeywordMatch> {
-        let found = candidates.filter_map(|it| self.words.get(it.word)?.find(text, it.start));
+        let found = candidates
+            .filter_map(|candidate| self.words.get(candidate.word)?.find(text, candidate.start));
         let found: Vec<_> = found.collect();
         match self.mode {
             MatchMode::All if found.len() < self.words.len() => Vec::new(),
@@ -167,14 +173,14 @@ impl Keywords {
         }
     }
 
-    /// How each keyword, in their order, can be ruled out beforehand.
+    /// Returns, for each keyword in order, the pre-check that can exclude it from a search.
     pub(super) fn signs(&self) -> impl Iterator<Item = Sign> {
         self.words
             .iter()
             .map(|word| word.sign(self.mode, self.case))
     }
 
-    /// Whether case counts.
+    /// Returns the case sensitivity.
     pub(super) fn case(&self) -> Case {
         self.case
     }
@@ -183,20 +189,20 @@ impl Keywords {
 /// A keyword that can be in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// Which.
+    /// Index of the keyword.
     pub(super) word: usize,
-    /// What is known of where.
+    /// Known start position.
     pub(super) start: Start,
 }
 
-/// What is known of where a keyword starts, in bytes.
+/// The known start position of a keyword, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// Nothing.
+    /// The position is unknown.
     Unknown,
-    /// Not before this.
+    /// The match is at this offset or later.
     NotBefore(usize),
-    /// Here.
+    /// The match is at this offset.
     At(usize),
 }
 
@@ -237,7 +243,7 @@ impl Finder {
     ) -> Result<Self, Box<regex::Error>> {
         let pattern = match mode {
             MatchMode::Any | MatchMode::All => regex::escape(text),
-            // Half boundaries, so that a keyword that begins or ends with a sign is found as well.
+            // Half boundaries also find a keyword that starts or ends with a symbol.
             MatchMode::Phrase => format!(r"\b{{start-half}}{}\b{{end-half}}", regex::escape(text)),
             MatchMode::Regex => text.to_owned(),
             MatchMode::Fuzzy => {
@@ -267,11 +273,11 @@ fn compile(pattern: &str, case: Case) -> Result<Regex, Box<regex::Error>> {
         .map_err(Box::new)
 }
 
-/// Longest keyword, in bytes, that is sure to compile: a longer one is compiled at once, so that it is
-/// refused with the Atlas.
+/// Maximum length in bytes of a keyword that certainly compiles. A longer keyword is compiled at load time, so that
+/// an error rejects the Atlas.
 const MAX_LATER: usize = 512;
 
-/// A keyword that is found as it stands.
+/// A keyword that is searched literally.
 #[derive(Clone, Debug)]
 struct Literal {
     pattern: String,
@@ -288,20 +294,20 @@ impl Literal {
         }
     }
 
-    /// Where it first stands from `offset` on.
+    /// Returns the first match at or after `offset`.
     fn find_at(&self, text: &str, offset: usize) -> Option<usize> {
         let compiled = self
             .compiled
             .get_or_init(|| compile(&self.pattern, self.case).ok());
         match compiled {
             Some(pattern) => Some(pattern.find_at(text, offset)?.start()),
-            // INVARIANT: it compiles. What cannot be told holds the agent back.
+            // INVARIANT: the pattern compiles. If it did not, reporting a match holds the agent back.
             None => Some(offset),
         }
     }
 }
 
-/// Where words that are nearly `wanted` stand in `text`, one after the other.
+/// Returns the offset of the first sequence of words that nearly equals `wanted`.
 fn find_near(text: &str, wanted: &[String], case: Case, threshold: Option<usize>) -> Option<usize> {
     if wanted.is_empty() {
         return None;
@@ -317,7 +323,7 @@ fn find_near(text: &str, wanted: &[String], case: Case, threshold: Option<usize>
             EXACT_BELOW..ONE_EDIT_BELOW => 1,
             ONE_EDIT_BELOW.. => 2,
         });
-        // A word that is longer or shorter by more cannot be within that many edits.
+        // A word whose length differs by more cannot be within that edit distance.
         length.abs_diff(word.chars().count()) <= edits
             && strsim::osa_distance(wanted, word) <= edits
     };
@@ -359,7 +365,7 @@ mod tests {
 
     // covers A21, A23
     #[test]
-    fn any_wants_one_and_all_wants_every_one() {
+    fn mode_any_needs_one_keyword_and_mode_all_needs_every_keyword() {
         let any = keywords(&["refund", "cancel"], MatchMode::Any);
         assert_eq!(found(&any, "Please CANCEL it"), [("cancel".to_owned(), 7)]);
         assert_eq!(found(&any, "nothing"), []);
@@ -370,7 +376,7 @@ mod tests {
 
     // covers A24
     #[test]
-    fn any_is_a_substring_and_phrase_is_whole_words() {
+    fn mode_any_matches_substrings_and_mode_phrase_whole_words() {
         let any = keywords(&["delete"], MatchMode::Any);
         assert_eq!(found(&any, "it was undeleted").len(), 1);
         let phrase = keywords(&["delete", "c++", "drop table"], MatchMode::Phrase);
@@ -385,7 +391,7 @@ mod tests {
 
     // covers A22
     #[test]
-    fn case_counts_where_it_is_said_to_and_in_every_script() {
+    fn case_sensitivity_applies_in_every_script() {
         let counts = cased(&["Refund"], MatchMode::Any, Case::Sensitive);
         assert_eq!(found(&counts, "refund"), []);
         let loose = keywords(&["ÄRGER"], MatchMode::Any);
@@ -393,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn special_characters_stand_for_themselves_except_in_a_regex() {
+    fn special_characters_are_literal_except_in_mode_regex() {
         let any = keywords(&["a.c"], MatchMode::Any);
         assert_eq!(found(&any, "abc"), []);
         let regex = keywords(&[r"\brm\s+-rf\b"], MatchMode::Regex);
@@ -406,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn nearly_allows_more_edits_the_longer_the_word() {
+    fn fuzzy_search_allows_more_edits_in_longer_words() {
         let near = keywords(&["refund", "subscription", "tax"], MatchMode::Fuzzy);
         assert_eq!(found(&near, "a reufnd please"), [("refund".to_owned(), 2)]);
         assert_eq!(
@@ -427,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_overrides_the_length() {
+    fn threshold_overrides_the_word_length() {
         let texts = ["refund".to_owned()];
         let strict = Keywords::compile(&texts, MatchMode::Fuzzy, Case::Insensitive, Some(0));
         assert!(strict.unwrap().find("reufnd").is_empty());
@@ -436,8 +442,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compiled_later_does_compile() {
-        // The letters with most forms: three each, of up to three bytes.
+    fn lazily_compiled_keywords_always_compile() {
+        // The letters with the most case variants: three each, of up to three bytes.
         for letter in ['k', '\u{3b8}', '\u{1c4}', '\u{fb05}', '\u{10ffff}', '\\'] {
             for case in [Case::Sensitive, Case::Insensitive] {
                 let text = letter.to_string().repeat(MAX_LATER / letter.len_utf8());
@@ -451,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn no_keywords_never_fire() {
+    fn empty_keyword_list_never_matches() {
         for mode in [
             MatchMode::Any,
             MatchMode::All,
@@ -464,7 +470,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_agrees_with_contains(word in "[a-c.]{1,3}", text in "[a-c. ]{0,20}") {
+        fn mode_any_agrees_with_str_contains(word in "[a-c.]{1,3}", text in "[a-c. ]{0,20}") {
             let any = cased(&[&word], MatchMode::Any, Case::Sensitive);
             prop_assert_eq!(!any.find(&text).is_empty(), text.contains(&word));
         }

@@ -1,4 +1,4 @@
-//! A file to an Atlas, or to everything that is wrong with it.
+//! Loading of an Atlas from a file; returns the Atlas or all problems.
 
 use std::fmt;
 use std::fs::File;
@@ -17,21 +17,21 @@ use crate::base::digest::Digest;
 use crate::base::limits::MAX_ATLAS_BYTES;
 use crate::base::text::one_line;
 
-/// Changes to every manifest before it is proven: those of registered checkpoint types and of plugins. None by
+/// A transformation of every manifest before validation, by registered checkpoint types and plugins. Empty by
 /// default.
 #[derive(Clone, Default)]
 pub struct Configure(Option<Arc<ConfigureFn>>);
 
-/// A change to a manifest.
+/// A function that changes a manifest.
 type ConfigureFn = dyn Fn(&mut AtlasManifest) + Send + Sync;
 
 impl Configure {
-    /// Changes that a function makes.
+    /// Creates a transformation from a function.
     pub fn new(configure: impl Fn(&mut AtlasManifest) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(configure)))
     }
 
-    /// Makes the changes.
+    /// Applies the transformation.
     pub fn apply(&self, manifest: &mut AtlasManifest) {
         if let Some(configure) = &self.0 {
             configure(manifest);
@@ -50,13 +50,13 @@ impl fmt::Debug for Configure {
 pub struct Loaded {
     /// The Atlas.
     pub atlas: Atlas,
-    /// What its steward should know all the same.
+    /// Warnings for the steward.
     pub warnings: Vec<Diagnostic>,
-    /// The text it was loaded from, for rendering the warnings.
+    /// Source text, for rendering the warnings.
     pub source: String,
 }
 
-/// Why there is no Atlas.
+/// The reason why an Atlas could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read.
@@ -64,16 +64,16 @@ pub enum LoadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The I/O error.
         source: io::Error,
     },
-    /// The text is longer than any Atlas.
+    /// The text exceeds the size limit of an Atlas.
     #[error(
         "`{}` is larger than the {MAX_ATLAS_BYTES} bytes that an Atlas may have",
         one_line(name)
     )]
     TooLarge {
-        /// The file, as it was named.
+        /// File name as given by the caller.
         name: String,
     },
     /// The file is not text.
@@ -82,9 +82,9 @@ pub enum LoadError {
         one_line(name)
     )]
     NotUtf8 {
-        /// The file, as it was named.
+        /// File name as given by the caller.
         name: String,
-        /// The first byte that is not UTF-8.
+        /// Offset of the first byte that is not UTF-8.
         offset: usize,
     },
     /// The manifest has errors.
@@ -92,13 +92,13 @@ pub enum LoadError {
     Invalid {
         /// Every error and warning, in the order of the text.
         diagnostics: Vec<Diagnostic>,
-        /// The text.
+        /// Source text.
         source_text: String,
     },
 }
 
 impl LoadError {
-    /// Everything that is wrong, for people; where there are places, with the text underlined.
+    /// Renders all problems as human-readable text, with source lines underlined where positions are known.
     #[must_use]
     pub fn report(&self, colour: Colour) -> String {
         match self {
@@ -112,7 +112,7 @@ impl LoadError {
         }
     }
 
-    /// The diagnostics, where the text could be read at all.
+    /// Returns the diagnostics; empty if the text could not be read.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
@@ -125,7 +125,7 @@ impl LoadError {
 /// Loads an Atlas from a file, YAML or JSON.
 ///
 /// # Errors
-/// When the file cannot be read, is too large, is not UTF-8, or is not a valid manifest.
+/// Fails when the file cannot be read, is too large, is not UTF-8, or is not a valid manifest.
 pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
     load_file_with(path, &Configure::default())
 }
@@ -133,7 +133,7 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
 /// Loads an Atlas from a file after changes to its manifest.
 ///
 /// # Errors
-/// When the file cannot be read, or the changed manifest is not valid.
+/// Fails when the file cannot be read, or the changed manifest is not valid.
 pub fn load_file_with(path: impl AsRef<Path>, configure: &Configure) -> Result<Loaded, LoadError> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
@@ -146,10 +146,10 @@ pub fn load_file_with(path: impl AsRef<Path>, configure: &Configure) -> Result<L
     Ok(from_file(loaded, path))
 }
 
-/// Loads a file again, unless it still says what it said: `None` then.
+/// Loads a file again. Returns `None` if its content equals `before`.
 ///
 /// # Errors
-/// As above.
+/// As for [`load_file_with`].
 pub fn load_if_changed(
     path: impl AsRef<Path>,
     before: &str,
@@ -165,7 +165,7 @@ pub fn load_if_changed(
     Ok(Some(from_file(loaded, path)))
 }
 
-/// The same, known to be from a file.
+/// Sets the file of origin.
 fn from_file(mut loaded: Loaded, path: &Path) -> Loaded {
     loaded.atlas.origin = Arc::new(Origin {
         file: Some(path.to_owned()),
@@ -174,18 +174,18 @@ fn from_file(mut loaded: Loaded, path: &Path) -> Loaded {
     loaded
 }
 
-/// The same, with advice about extensions that the Atlas names and that are not `known`.
+/// Loads a file as [`load_file`] does, and adds advice about extensions of the Atlas that are not in `known`.
 ///
 /// # Errors
-/// As above.
+/// As for [`load_file`].
 pub fn lint_file(path: impl AsRef<Path>, known: &KnownExtensions) -> Result<Loaded, LoadError> {
     lint_file_with(path, known, &Configure::default())
 }
 
-/// Checks a file as [`lint_file`] does, after changes to its manifest.
+/// Loads a file as [`lint_file`] does, after changes to its manifest.
 ///
 /// # Errors
-/// As above.
+/// As for [`load_file_with`].
 pub fn lint_file_with(
     path: impl AsRef<Path>,
     known: &KnownExtensions,
@@ -202,10 +202,10 @@ pub fn lint_file_with(
     )
 }
 
-/// Loads an Atlas from text, which `name` names in messages.
+/// Loads an Atlas from text; messages use `name` as the file name.
 ///
 /// # Errors
-/// When the text is too large or is not a valid manifest.
+/// Fails when the text is too large or is not a valid manifest.
 ///
 /// ```
 /// let text = "atlas_version: '1.0'\natlas_id: com.example\nversion: '1'\nname: Example\n";
@@ -217,10 +217,10 @@ pub fn load_str(name: &str, text: &str) -> Result<Loaded, LoadError> {
     load_str_with(name, text, |_| {})
 }
 
-/// The same, where something else has its say about the manifest before it is proven: a plugin.
+/// Loads an Atlas from text after changes to its manifest, for example by a plugin.
 ///
 /// # Errors
-/// When the text is too large, or what became of it is not a valid manifest.
+/// Fails when the text is too large, or the changed manifest is not valid.
 pub fn load_str_with(
     name: &str,
     text: &str,
@@ -266,7 +266,7 @@ fn load_configured(
 }
 
 impl AtlasManifest {
-    /// Reads a manifest from YAML or JSON, as a file is read: as written, with nothing proven yet.
+    /// Reads a manifest from YAML or JSON, as from a file, without validation.
     ///
     /// ```
     /// use cra_core::AtlasManifest;
@@ -284,7 +284,7 @@ impl AtlasManifest {
     /// ```
     ///
     /// # Errors
-    /// When the text is too large, or is not a manifest: every error with its place.
+    /// Fails when the text is too large, or is not a manifest: every error with its position.
     pub fn from_yaml(text: &str) -> Result<Self, LoadError> {
         let source = to_text(FROM_CODE, text.as_bytes().to_vec())?;
         let mut problems = Problems::new(FROM_CODE, &source);
@@ -301,10 +301,10 @@ impl AtlasManifest {
 }
 
 impl Atlas {
-    /// Proves a manifest that code put together. Its text, for the record, is the manifest as JSON.
+    /// Validates a manifest built in code. Its source text, for the record, is the manifest as JSON.
     ///
     /// # Errors
-    /// When it is not valid: every error with its place in that text.
+    /// Fails when the manifest is not valid: every error with its position in that text.
     pub fn from_manifest(manifest: &AtlasManifest) -> Result<Loaded, LoadError> {
         match serde_json::to_string_pretty(manifest) {
             Ok(text) => load_str(FROM_CODE, &text),
@@ -320,10 +320,10 @@ impl Atlas {
     }
 }
 
-/// Name, in messages, of a manifest that is not from a file.
+/// Name, in messages, of a manifest that does not come from a file.
 const FROM_CODE: &str = "manifest";
 
-/// The text that bytes are, within the limits of an Atlas.
+/// Converts bytes to text, within the size limit of an Atlas.
 pub(super) fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
     if bytes.len() > MAX_ATLAS_BYTES {
         return Err(LoadError::TooLarge {
@@ -343,12 +343,12 @@ fn build<'s>(
     problems: &mut Problems<'s>,
 ) -> Option<(Atlas, Origin)> {
     let root = yaml::parse(source, problems)?;
-    // A tree with a key twice or an alias in it may not be the one that was meant.
+    // A tree with a duplicate key or an alias may not be what the steward intended.
     if problems.has_errors() {
         return None;
     }
     let mut manifest = decode(&root, problems);
-    // Of so many faults not all are kept, so what follows from them could not be told apart.
+    // Not all problems are in the list any more, so consequences could not be told apart from causes.
     if problems.is_full() {
         return None;
     }
@@ -356,7 +356,7 @@ fn build<'s>(
     configure(&mut manifest);
     let mut hash = Digest::of(source.as_bytes());
     if manifest != written {
-        // A decision under the manifest as written does not count under what became of it.
+        // A decision made under the original manifest must not count under the changed one.
         let became = serde_json::to_string(&manifest).unwrap_or_default();
         hash = Digest::of_parts([source.as_bytes(), became.as_bytes()]);
     }
@@ -368,7 +368,7 @@ fn build<'s>(
     Some((atlas, Origin::of(&root, source)))
 }
 
-/// The bytes of a file, no more than are needed to know that it is too large.
+/// Reads the bytes of a file, limited to what is needed to detect an oversized file.
 pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
     read_bounded(path).map_err(|source| LoadError::Io {
         path: path.to_owned(),
@@ -376,7 +376,7 @@ pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
     })
 }
 
-/// At most one byte more than an Atlas may have: enough to know that there is too much.
+/// Reads at most one byte more than an Atlas may have, which is enough to detect an oversized file.
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_ATLAS_BYTES).unwrap_or(u64::MAX);

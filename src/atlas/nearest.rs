@@ -1,6 +1,6 @@
-//! `did you mean`: the known word nearest to one that is not known.
+//! `did you mean`: the known word that is closest to an unknown one.
 
-/// The candidate that `word` is most likely a misspelling of, if any is near enough.
+/// Returns the candidate that `word` is most likely a misspelling of, if one is close enough.
 pub(super) fn nearest<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -10,7 +10,7 @@ pub(super) fn nearest<'c>(
         .into_iter()
         .map(|candidate| {
             let normal = normal(candidate);
-            // Cheap bound first: words of very different length are never near.
+            // Cheap bound first: words of very different length are never close.
             let farthest = (normal.chars().count() / 3).clamp(1, 3);
             let distance = if normal.len().abs_diff(word.len()) > 4 * farthest {
                 usize::MAX
@@ -24,7 +24,7 @@ pub(super) fn nearest<'c>(
         .map(|(_, _, candidate)| candidate)
 }
 
-/// `minTier`, `min-tier` and `MIN_TIER` are all the same mistake.
+/// Normalizes a word: `minTier`, `min-tier` and `MIN_TIER` are the same mistake.
 fn normal(word: &str) -> String {
     word.chars()
         .filter(|c| !matches!(c, '_' | '-' | ' '))
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_misses_are_found_and_strangers_are_not() {
+    fn misspellings_get_a_suggestion_and_unrelated_words_do_not() {
         let known = ["mode", "min_tier", "risk_threshold", "name", "type"];
         let cases = [
             ("risk_treshold", Some("risk_threshold")),

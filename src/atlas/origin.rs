@@ -1,24 +1,24 @@
-//! Where an Atlas came from: its file, what its steward should know, and where its parts are written.
+//! The origin of an Atlas: its file, its warnings and the source lines of its parts.
 
 use std::path::PathBuf;
 
 use super::diagnostic::Diagnostic;
 use super::yaml::{Node, NodeValue};
 
-/// Where an Atlas came from.
+/// The origin of an Atlas.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// What messages call it.
+    /// Name in messages.
     pub name: String,
-    /// The file, where it was loaded from one.
+    /// File, if the Atlas was loaded from one.
     pub file: Option<PathBuf>,
-    /// What its steward should know.
+    /// Warnings for the steward.
     pub warnings: Vec<Diagnostic>,
-    /// Where its parts are written, in the order of the text.
+    /// Source lines of the parts, in the order of the text.
     pub(super) places: Vec<Written>,
 }
 
-/// A kind of part that has a place of its own.
+/// A kind of part with source lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// A checkpoint.
@@ -34,7 +34,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Every kind, with the list that it is written in and the key of its identifier.
+    /// All kinds, each with the key of its list and the key of its identifier.
     const KEYS: [(Self, &'static str, &'static str); 5] = [
         (Self::Checkpoint, "checkpoints", "checkpoint_id"),
         (Self::Policy, "policies", "policy_id"),
@@ -52,11 +52,11 @@ pub(super) struct Written {
 }
 
 impl Origin {
-    /// The first and the last line of a part, from 1. What was made from `checkpoint_config` has none.
+    /// Returns the first and the last line of a part, from 1. A part created by `checkpoint_config` has no lines.
     #[must_use]
     pub fn lines_of(&self, part: Part, id: &str) -> Option<(usize, usize)> {
         let mut places = self.places.iter();
-        let own = places.find(|it| it.part == part && it.id == id)?;
+        let own = places.find(|place| place.part == part && place.id == id)?;
         Some(own.lines)
     }
 
@@ -123,7 +123,7 @@ mod tests {
     use crate::atlas::load_str;
 
     #[test]
-    fn parts_are_found_where_they_are_written() {
+    fn parts_have_their_source_lines() {
         let acme = include_str!("../../assets/atlas/acme-support.yaml");
         let atlas = load_str("acme.yaml", acme).unwrap().atlas;
         let (first, last) = atlas

@@ -1,8 +1,7 @@
-//! The manifest as written to the Atlas as proven: identifiers, references, patterns and limits.
+//! Validation: turns the decoded manifest into an Atlas and checks identifiers, references, patterns and limits.
 //!
-//! The manifest is plain data without places; the tree it came from lies beside it, and a path into
-//! the one finds the place in the other. What follows from a fault that decoding has reported is not
-//! reported again.
+//! The manifest is plain data without positions. The source tree is kept next to it, and a path into the manifest
+//! finds the position in the tree. Problems that follow from an error of the decoder are not reported again.
 
 mod advice;
 mod checkpoint;
@@ -40,8 +39,9 @@ use ids::Kind;
 /// The version of the format that this program reads.
 const FORMAT_VERSION: &str = "1.0";
 
-/// Proves a manifest that was decoded from `root`. `None` when there is an error, old or new. With
-/// `known` extensions, advice says which others it names.
+/// Validates a manifest that was decoded from `root`. Returns `None` if there is any error, old or new.
+///
+/// With `known` extensions, the advice includes the extensions of the manifest that are not among them.
 pub(super) fn prove(
     manifest: AtlasManifest,
     root: &Node,
@@ -119,7 +119,7 @@ fn by_id(contexts: Vec<ContextBlockDef>) -> BTreeMap<String, ContextBlockDef> {
         .collect()
 }
 
-/// The capabilities that a session has to earn: a checkpoint unlocks them or stands before them.
+/// Returns the capabilities that a session must earn, because a checkpoint unlocks or gates them.
 fn gated_capabilities(checkpoints: &[StewardCheckpointDef]) -> BTreeSet<&str> {
     let gates = checkpoints
         .iter()
@@ -153,7 +153,7 @@ struct Prover<'a, 's> {
 }
 
 impl Prover<'_, '_> {
-    /// Reports a problem with what `path` names, unless it only follows from another.
+    /// Reports a problem at `path`, unless it only follows from another one.
     fn report(&mut self, path: &str, problem: Problem) {
         if !self.problems.is_faulty(path) {
             let span = self.root.span_of(path);
@@ -161,8 +161,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// The path under which the first of `keys` is written in what `path` names; that of the first
-    /// when none is.
+    /// Returns the path of the first of `keys` that exists under `path`, or of the first key if none exists.
     fn written(&self, path: &str, keys: &[&str]) -> String {
         let mut paths = keys.iter().map(|key| format!("{path}.{key}"));
         let first = paths.next().unwrap_or_default();
@@ -195,7 +194,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Identifiers that nothing refers to still have to be unique.
+    /// Checks that identifiers without references are unique, too.
     fn check_ids(&mut self, manifest: &AtlasManifest) {
         let checkpoints = manifest.checkpoints.iter();
         self.ids(
@@ -283,7 +282,7 @@ impl Prover<'_, '_> {
         injections
     }
 
-    /// Keywords that call for a context: any of them, whatever the case.
+    /// Compiles the keywords that inject a context: any of them, ignoring case.
     fn compile_keywords(&mut self, path: &str, texts: &[String]) -> Option<Keywords> {
         for (index, text) in texts.iter().enumerate() {
             if text.trim().is_empty() {
@@ -314,7 +313,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Only what is refused can be let through.
+    /// Checks that only `deny` policies are overridable.
     fn overridable(&mut self, path: &str, definition: &PolicyDef) -> bool {
         let path = format!("{path}.override");
         if definition.kind != PolicyKind::Deny && self.root.has(&path) {
@@ -324,7 +323,7 @@ impl Prover<'_, '_> {
         definition.overridable
     }
 
-    /// What a limit needs, and what only a limit may have.
+    /// Checks the fields that a limit needs, and rejects them on other policies.
     fn limit(&mut self, path: &str, definition: &PolicyDef) -> Option<Limit> {
         let kind = definition.kind;
         let foreign = [
@@ -384,7 +383,7 @@ impl Prover<'_, '_> {
         found
     }
 
-    /// A `when:` condition, compiled.
+    /// Compiles a `when:` condition.
     fn condition(&mut self, path: &str, definition: Option<&ConditionDef>) -> Option<Condition> {
         match Condition::compile(definition?) {
             Ok(condition) => Some(condition),
@@ -424,7 +423,7 @@ impl Prover<'_, '_> {
         actions
     }
 
-    /// Patterns of which there must be at least one.
+    /// Compiles patterns; at least one is required.
     fn some_patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
         if texts.is_empty() {
             let message = "a list that names nothing never matches";
@@ -433,7 +432,7 @@ impl Prover<'_, '_> {
         self.patterns(path, texts)
     }
 
-    /// Patterns, each of which can match something.
+    /// Compiles patterns; each must be able to match.
     fn patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
         for (index, text) in texts.iter().enumerate() {
             self.check_pattern(&format!("{path}[{index}]"), text);
@@ -448,7 +447,7 @@ impl Prover<'_, '_> {
     }
 }
 
-/// Why a text cannot stand for something that is compared character by character.
+/// Returns a description of the problem if a text is unsuitable as an identifier or pattern.
 fn text_fault(text: &str, most_chars: usize) -> Option<String> {
     if text.is_empty() {
         return Some("is empty".to_owned());

@@ -1,36 +1,36 @@
-//! A steward's rules about the record, proven: which events are stored, how durably, for how long.
+//! A steward's validated rules about the record: event selection, durability and retention.
 
 use super::Atlas;
 use super::document::{Acknowledge, RiskTier, TraceLevel};
 use super::redact::Rule;
 use crate::base::retention::{Retention, Schedule};
 
-/// What an Atlas says about the record.
+/// The rules of an Atlas about the record.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// Which events are stored.
+    /// Selection of stored events.
     pub level: TraceLevel,
-    /// Moment of the answer to agents.
+    /// Time of the reply to agents.
     pub acknowledge: Acknowledge,
-    /// Events that are on disk before anyone is told, beyond those that always are.
+    /// Events that must be on disk before any reply, in addition to the built-in ones.
     pub sync: Vec<SyncRule>,
-    /// How long events are kept; for ever when absent.
+    /// Retention of events; unlimited when absent.
     pub retention: Option<Schedule>,
-    /// What is left out of requests before they are recorded.
+    /// Rules that redact requests before they are recorded.
     pub redact: Vec<Rule>,
 }
 
-/// Events that are on disk before anyone is told.
+/// Events that must be on disk before any reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncRule {
-    /// Their type.
+    /// Type of the events.
     pub event_type: String,
-    /// Their tier; any when absent.
+    /// Risk tier of the events; any tier when absent.
     pub tier: Option<RiskTier>,
 }
 
 impl SyncRule {
-    /// Whether it is about an event of this type and tier.
+    /// Returns true if the rule covers an event of this type and tier.
     #[must_use]
     pub fn applies(&self, event_type: &str, tier: Option<&str>) -> bool {
         let tier_fits = self.tier.is_none_or(|wanted| tier == Some(wanted.as_str()));
@@ -38,21 +38,21 @@ impl SyncRule {
     }
 }
 
-/// Which events are stored where these Atlases are in force: those of the most complete level.
+/// Returns the selection of stored events under these Atlases: the most complete level.
 #[must_use]
 pub fn level(atlases: &[Atlas]) -> TraceLevel {
     let levels = atlases.iter().map(|atlas| atlas.recording.level);
     levels.max().unwrap_or_default()
 }
 
-/// Moment of the answer to agents under these Atlases: early only where all of them say so.
+/// Returns the time of the reply to agents under these Atlases: early only if all of them say so.
 #[must_use]
 pub fn acknowledge(atlases: &[Atlas]) -> Acknowledge {
     let wanted = atlases.iter().map(|atlas| atlas.recording.acknowledge);
     wanted.max().unwrap_or_default()
 }
 
-/// How long events are kept where these Atlases are in force.
+/// Returns the retention of events under these Atlases.
 #[must_use]
 pub fn retention(atlases: &[Atlas]) -> Retention {
     let schedules = atlases
@@ -68,10 +68,12 @@ mod tests {
 
     // covers T30
     #[test]
-    fn each_level_has_what_the_specification_lists_and_all_of_the_one_before() {
+    fn each_level_stores_its_listed_events_and_those_of_lower_levels() {
         let stored = |level: TraceLevel| -> Vec<&str> {
             let types = BUILT_IN.into_iter();
-            types.filter(|it| level.stores(it)).collect()
+            types
+                .filter(|event_type| level.stores(event_type))
+                .collect()
         };
         let minimal = [
             "session_started",
@@ -108,7 +110,10 @@ mod tests {
         let verbose = stored(TraceLevel::Verbose);
         assert_eq!(verbose.len(), standard.len() + verbose_adds.len());
         let added = standard.iter().chain(&verbose_adds);
-        assert!(added.clone().all(|it| verbose.contains(it)), "{verbose:?}");
+        assert!(
+            added.clone().all(|event_type| verbose.contains(event_type)),
+            "{verbose:?}"
+        );
         assert_eq!(stored(TraceLevel::Complete), BUILT_IN);
         assert!(TraceLevel::Complete.stores("custom_analysis"));
         assert!(!TraceLevel::Verbose.stores("custom_analysis"));

@@ -1,8 +1,8 @@
-//! What is left out of requests before they are recorded: the rules, and how they are applied.
+//! Redaction of requests before they are recorded: the rules and their application.
 //!
-//! Contract: redaction never fails open. What is too deep, too long or too much to be looked at piece by
-//! piece is left out as a whole. What is left out leaves a marker, and is listed apart with the rule that
-//! says so: text that merely looks like the marker is in no list.
+//! Contract: redaction never fails open. A value that is too deep, too long or too large to be examined piece by
+//! piece is redacted as a whole. A marker replaces redacted text, and a separate list names each redaction with its
+//! rule. Text that merely looks like the marker is not in the list.
 
 use std::collections::BTreeMap;
 
@@ -19,25 +19,24 @@ use crate::base::limits::{
 };
 use crate::base::pattern::{Pattern, Patterns};
 
-/// What stands where something was left out.
+/// Replaces redacted text.
 pub const MARKER: &str = "[redacted]";
 
-/// Secrets this short are only found in texts where they stand alone: they are part of many words.
+/// Secrets shorter than this are only found as separate words, because they are part of many words.
 const SHORT_SECRET: usize = 4;
 
-/// One rule.
+/// A redaction rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// How records name it: the Atlas, and its place there.
+    /// Name in records: the Atlas and the index of the rule.
     pub name: String,
-    /// The actions it is about; all of them when there is none.
+    /// Actions that the rule covers; all actions when empty.
     pub actions: Patterns,
-    /// Paths of parameters that are left out, in lower case.
+    /// Parameter paths to redact, in lower case.
     pub params: Vec<Pattern>,
-    /// What is left out of any text.
+    /// Patterns to redact in any text.
     pub values: Vec<Regex>,
-    /// All of those at once: most texts match none, and that is quickly told. Where they are too large
-    /// together, each is tried.
+    /// All value patterns combined, to skip texts without a match quickly. Absent if the set would be too large.
     pub any: Option<RegexSet>,
 }
 
@@ -47,19 +46,19 @@ impl Rule {
     }
 }
 
-/// What was left out by one rule.
+/// The redactions by one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Where, as far as it is listed.
+    /// Paths of the redactions, up to a limit.
     pub paths: Vec<String>,
-    /// How often.
+    /// Number of redactions.
     pub count: u64,
 }
 
-/// What was left out, by the rule that says so.
+/// The redactions, by rule.
 pub type Redactions = BTreeMap<String, LeftOut>;
 
-/// Applies the rules that are about one action, and the built-in forms of secrets, to everything that is recorded of it.
+/// Applies the rules for one action, and the built-in secret forms, to all records about it.
 #[derive(Debug, Default)]
 pub struct Redactor<'a> {
     rules: Vec<&'a Rule>,
@@ -67,10 +66,10 @@ pub struct Redactor<'a> {
     left_out: Redactions,
 }
 
-/// What was left out of the parameters: it is looked for in texts that others make of them.
+/// The secrets redacted from the parameters; they are also searched in texts derived from the parameters.
 #[derive(Debug, Default)]
 struct Secrets {
-    /// Each with its rule.
+    /// The secrets, each with its rule.
     texts: BTreeMap<String, String>,
     bytes: usize,
     finder: Option<AhoCorasick>,
@@ -78,7 +77,7 @@ struct Secrets {
 }
 
 impl<'a> Redactor<'a> {
-    /// The rules of these Atlases that are about `action`, or about all of them when it is about none.
+    /// Creates a redactor with the rules for `action`; without an action, only rules for all actions apply.
     #[must_use]
     pub fn new(atlases: &'a [Atlas], action: Option<&str>) -> Self {
         let rules = atlases.iter().flat_map(|atlas| &atlas.recording.redact);
@@ -88,7 +87,7 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// Every rule of these Atlases: for texts that may be about any action.
+    /// Creates a redactor with every rule of these Atlases, for texts about any action.
     #[must_use]
     pub fn of_all(atlases: &'a [Atlas]) -> Self {
         let rules = atlases.iter().flat_map(|atlas| &atlas.recording.redact);
@@ -98,14 +97,13 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// What was left out so far.
+    /// Returns all redactions so far.
     #[must_use]
     pub fn left_out(self) -> Redactions {
         self.left_out
     }
 
-    /// Parameters as they are recorded under `field`. What is left out of them is from then on left out
-    /// of texts as well.
+    /// Redacts parameters recorded under `field`. Secrets found here are redacted from later texts as well.
     pub fn params(&mut self, field: &str, params: &Value) -> Value {
         let mut path = Path::at(field);
         let redacted = self.walk(params, &mut path);
@@ -113,20 +111,20 @@ impl<'a> Redactor<'a> {
         redacted
     }
 
-    /// Learns what would be left out of parameters, without a record of it.
+    /// Collects the secrets of parameters without listing their redaction.
     pub fn learn(&mut self, params: &Value) {
         let known = self.left_out.clone();
         self.params("", params);
         self.left_out = known;
     }
 
-    /// A text that somebody else made, as it is recorded under `field`.
+    /// Redacts a text from another source, recorded under `field`.
     pub fn text(&mut self, field: &str, text: &str) -> String {
         let places = self.places(text);
         self.cut(field, text, places)
     }
 
-    /// Data that somebody else made, as it is recorded under `field`.
+    /// Redacts data from another source, recorded under `field`.
     pub fn data(&mut self, field: &str, data: &Value) -> Value {
         let mut path = Path::at(field);
         self.scrub(data, &mut path)
@@ -141,7 +139,7 @@ impl<'a> Redactor<'a> {
         match value {
             Value::Null | Value::Bool(_) => value.clone(),
             Value::Number(number) => match digits_of_large(number) {
-                // It is recorded as text, so it is looked at as text.
+                // The number is recorded as text, so it is redacted as text.
                 Some(digits) => {
                     self.kept_or_cut(value, &digits, |redactor| redactor.walk_text(&digits, path))
                 }
@@ -162,7 +160,7 @@ impl<'a> Redactor<'a> {
         self.cut(&path.shown, text, places)
     }
 
-    /// A number that is recorded as these digits: itself, or what is left of the digits.
+    /// Returns the number unchanged, or the rest of its digits if some were redacted.
     fn kept_or_cut(
         &mut self,
         number: &Value,
@@ -233,7 +231,7 @@ impl<'a> Redactor<'a> {
     ) -> Value {
         let mut kept = Map::new();
         for (key, field) in fields {
-            // A name can be a secret too. Two that read the same afterwards are told apart.
+            // A key can be a secret, too. A number distinguishes keys that are equal after redaction.
             let cut = places(self, key);
             let mut shown = self.cut(&path.shown, key, cut);
             if shown != *key {
@@ -247,7 +245,7 @@ impl<'a> Redactor<'a> {
         kept.into()
     }
 
-    /// The rule that leaves out what lies at a path, if one does.
+    /// Returns the rule that redacts the value at a path, if any.
     fn left_out_at(&self, path: &Path) -> Option<String> {
         if path.depth == 0 {
             return None;
@@ -263,14 +261,14 @@ impl<'a> Redactor<'a> {
         matching.map(|rule| rule.name.clone())
     }
 
-    /// Everything in a text that is left out.
+    /// Returns all ranges of a text to redact.
     fn places(&self, text: &str) -> Vec<Cut> {
         let mut places = self.secret_places(text);
         places.extend(self.value_places(text));
         places
     }
 
-    /// Where patterns of values match.
+    /// Returns the ranges where value patterns match.
     fn value_places(&self, text: &str) -> Vec<Cut> {
         let mut places = Vec::new();
         for rule in &self.rules {
@@ -278,11 +276,11 @@ impl<'a> Redactor<'a> {
                 continue;
             }
             for pattern in &rule.values {
-                let found = pattern.find_iter(text).filter(|it| !it.is_empty());
-                // One more than is cut piece by piece is enough to know that there are too many.
-                places.extend(found.take(MAX_REDACT_PLACES + 1).map(|it| Cut {
-                    from: it.start(),
-                    to: it.end(),
+                let found = pattern.find_iter(text).filter(|found| !found.is_empty());
+                // One more than the limit is enough to detect that there are too many.
+                places.extend(found.take(MAX_REDACT_PLACES + 1).map(|found| Cut {
+                    from: found.start(),
+                    to: found.end(),
                     rule: rule.name.clone(),
                 }));
             }
@@ -296,7 +294,7 @@ impl<'a> Redactor<'a> {
         places
     }
 
-    /// Where secrets of the parameters stand.
+    /// Returns the ranges with secrets of the parameters.
     fn secret_places(&self, text: &str) -> Vec<Cut> {
         if self.secrets.overflow {
             let rule = self.rules.first().map(|rule| rule.name.clone());
@@ -311,24 +309,24 @@ impl<'a> Redactor<'a> {
             return Vec::new();
         };
         let rules: Vec<_> = self.secrets.texts.values().collect();
-        let found = finder.find_iter(text).filter(|it| {
-            let secret = text.get(it.range()).unwrap_or_default();
-            secret.chars().count() >= SHORT_SECRET || stands_alone(text, it.start(), it.end())
+        let found = finder.find_iter(text).filter(|hit| {
+            let secret = text.get(hit.range()).unwrap_or_default();
+            secret.chars().count() >= SHORT_SECRET || stands_alone(text, hit.start(), hit.end())
         });
         let found = found.take(MAX_REDACT_PLACES + 1);
         found
-            .map(|it| Cut {
-                from: it.start(),
-                to: it.end(),
+            .map(|hit| Cut {
+                from: hit.start(),
+                to: hit.end(),
                 rule: rules
-                    .get(it.pattern().as_usize())
+                    .get(hit.pattern().as_usize())
                     .map(|rule| (*rule).clone())
                     .unwrap_or_default(),
             })
             .collect()
     }
 
-    /// The text without those places.
+    /// Replaces the ranges of the text with the marker.
     fn cut(&mut self, field: &str, text: &str, mut places: Vec<Cut>) -> String {
         let Some(first) = places.first() else {
             return text.to_owned();
@@ -366,7 +364,7 @@ impl<'a> Redactor<'a> {
 }
 
 impl Secrets {
-    /// Every text and number in what was left out.
+    /// Adds every text and number of a redacted value.
     fn take(&mut self, value: &Value, rule: &str) {
         match value {
             Value::Null | Value::Bool(_) => {}
@@ -395,9 +393,11 @@ impl Secrets {
             self.overflow = true;
             return;
         }
-        // Texts about JSON quote it as JSON.
+        // Texts may quote the secret in its JSON form.
         let quoted = Value::from(text).to_string();
-        let quoted = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        let quoted = quoted
+            .strip_prefix('"')
+            .and_then(|inner| inner.strip_suffix('"'));
         for form in [text, quoted.unwrap_or(text)] {
             let known = self.texts.entry(form.to_owned());
             known.or_insert_with(|| rule.to_owned());
@@ -418,14 +418,14 @@ impl Secrets {
     }
 }
 
-/// A place of a text that is left out.
+/// A range of a text to redact, with its rule.
 struct Cut {
     from: usize,
     to: usize,
     rule: String,
 }
 
-/// Where a value lies: as it is compared with patterns, and as it is shown.
+/// The path of a value: in the form compared with patterns, and in the form shown.
 struct Path {
     matched: String,
     shown: String,
@@ -433,13 +433,13 @@ struct Path {
     too_long: bool,
 }
 
-/// Name of a built-in form of secrets, as records list it.
+/// Returns the name of a built-in secret form in records.
 fn built_in(form: &str) -> String {
     format!("built-in/{form}")
 }
 
 impl Path {
-    /// The built-in rule that leaves out a text because of the name of its field, if one does.
+    /// Returns the built-in rule that redacts a text because of its field name, if any.
     fn secret_rule(&self, value: &Value) -> Option<String> {
         let text = value.as_str()?;
         let name = self.matched.rsplit('.').next()?;
@@ -455,7 +455,7 @@ impl Path {
         }
     }
 
-    /// Goes into a part. Gives what is needed to leave it again.
+    /// Enters a part. Returns the state to pass to `leave`.
     fn enter(&mut self, key: &str, shown: &str) -> (usize, usize, bool) {
         let before = (self.matched.len(), self.shown.len(), self.too_long);
         self.too_long |= before.0 + key.len() > MAX_REDACT_PATH;
@@ -469,7 +469,7 @@ impl Path {
             self.matched
                 .extend(key.chars().flat_map(char::to_lowercase));
         }
-        // What is too long to be compared is too long to be shown as well.
+        // A path that is too long to compare is too long to show as well.
         self.shown.extend(shown.chars().take(MAX_REDACT_PATH));
         self.depth += 1;
         before
@@ -483,10 +483,10 @@ impl Path {
     }
 }
 
-/// Whether a stretch of a text is no part of a longer word.
+/// Returns true if a range of a text is not part of a longer word.
 fn stands_alone(text: &str, from: usize, to: usize) -> bool {
-    let before = text.get(..from).and_then(|it| it.chars().next_back());
-    let after = text.get(to..).and_then(|it| it.chars().next());
+    let before = text.get(..from).and_then(|part| part.chars().next_back());
+    let after = text.get(to..).and_then(|part| part.chars().next());
     !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
 }
 

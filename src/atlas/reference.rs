@@ -1,4 +1,4 @@
-//! The words of the format, explained: what a steward looks up while writing.
+//! Reference of the words in the format, for stewards.
 
 use serde::Serialize;
 
@@ -7,15 +7,15 @@ use super::document::RiskTier;
 /// A checkpoint type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckpointType {
-    /// Its name in records.
+    /// Name in records.
     pub checkpoint_type: &'static str,
-    /// The `type` of its trigger.
+    /// `type` of the trigger.
     pub trigger: &'static str,
-    /// When it fires.
+    /// Event that fires the checkpoint.
     pub fires: &'static str,
-    /// What it is for.
+    /// Purpose of the checkpoint type.
     pub purpose: &'static str,
-    /// The priority of checkpoints that name none; the highest goes first.
+    /// Default priority; the highest runs first.
     pub priority: i64,
 }
 
@@ -34,7 +34,7 @@ const fn of(
     }
 }
 
-/// Every checkpoint type, in the order in which they run when they fire together.
+/// All checkpoint types, in the order in which they run when they fire together.
 #[rustfmt::skip]
 pub const CHECKPOINT_TYPES: [CheckpointType; 13] = [
     of(("session_start", "session_start"), 1000, "a session begins", "first contexts, terms"),
@@ -52,18 +52,18 @@ pub const CHECKPOINT_TYPES: [CheckpointType; 13] = [
     of(("session_end", "session_end"), 0, "a session ends", "the record is closed"),
 ];
 
-/// A tier of risk.
+/// A risk tier with its explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Tier {
     /// The tier.
     pub tier: RiskTier,
-    /// What belongs to it.
+    /// Definition of the tier.
     pub meaning: &'static str,
-    /// Actions that do.
+    /// Examples of actions in the tier.
     pub examples: &'static [&'static str],
 }
 
-/// Every tier of risk, the lowest first.
+/// All risk tiers, the lowest first.
 pub const TIERS: [Tier; 4] = [
     Tier {
         tier: RiskTier::Low,

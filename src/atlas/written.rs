@@ -1,7 +1,7 @@
-//! Files that are not Atlases, read by the same code: YAML or JSON whose every value knows its place.
+//! Reader for other YAML and JSON files, with the position of every value.
 //!
-//! A decoder walks [`Placed`] values and reports into [`Faults`]; what is wrong comes out like the
-//! problems of an Atlas, underlined.
+//! A decoder walks [`Placed`] values and reports into [`Faults`]. Problems are shown like those of an Atlas, with
+//! the source line underlined.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::load::{LoadError, read_bytes, to_text};
 use super::nearest::nearest;
 use super::yaml::{self, Node, NodeValue};
 
-/// Everything that is wrong with a file.
+/// All problems of a file.
 pub(crate) struct Faults<'s>(Problems<'s>);
 
-/// Reads a file and decodes it, or says all that is wrong with it.
+/// Reads and decodes a file, or returns all its problems.
 pub(crate) fn decode_file<T>(
     path: &Path,
     decode: impl FnOnce(&Placed<'_>, &mut Faults<'_>) -> Option<T>,
@@ -23,7 +23,7 @@ pub(crate) fn decode_file<T>(
     decode_bytes(&path.to_string_lossy(), read_bytes(path)?, decode)
 }
 
-/// Decodes the bytes of a file, which `name` names in messages.
+/// Decodes the bytes of a file; messages use `name` as the file name.
 pub(crate) fn decode_bytes<T>(
     name: &str,
     bytes: Vec<u8>,
@@ -42,12 +42,12 @@ pub(crate) fn decode_bytes<T>(
     }
 }
 
-/// A value of a file, with its path and its place.
+/// A value of a file, with its path and its position.
 #[derive(Clone)]
 pub(crate) struct Placed<'n> {
     node: &'n Node,
     path: String,
-    /// Where to point at when something is missing in it.
+    /// Position reported when a key is missing in the value.
     place: Span,
 }
 
@@ -60,17 +60,17 @@ impl<'n> Placed<'n> {
         }
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON.
     pub(crate) fn json(&self) -> Value {
         self.node.to_json()
     }
 
-    /// Whether it is a list.
+    /// Returns true for a list.
     pub(crate) fn is_list(&self) -> bool {
         matches!(self.node.value, NodeValue::Seq(_))
     }
 
-    /// The value of a key, if the map has it.
+    /// Returns the value of a key, if the map has it.
     pub(crate) fn get(&self, key: &str) -> Option<Self> {
         let NodeValue::Map(entries) = &self.node.value else {
             return None;
@@ -83,7 +83,7 @@ impl<'n> Placed<'n> {
         })
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     pub(crate) fn need(&self, key: &str, faults: &mut Faults<'_>) -> Option<Self> {
         let found = self.get(key);
         if found.is_none() && matches!(self.node.value, NodeValue::Map(_)) {
@@ -94,7 +94,7 @@ impl<'n> Placed<'n> {
         found
     }
 
-    /// Refuses what is no map, and every key that is not one of `known`.
+    /// Rejects a value that is not a map, and every key that is not in `known`.
     pub(crate) fn only(&self, known: &[&str], faults: &mut Faults<'_>) {
         let NodeValue::Map(entries) = &self.node.value else {
             let _: Option<()> = self.wrong_type("a map", faults);
@@ -110,7 +110,7 @@ impl<'n> Placed<'n> {
         }
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     pub(crate) fn items(&self, faults: &mut Faults<'_>) -> Vec<Self> {
         let NodeValue::Seq(items) = &self.node.value else {
             return self.wrong_type("a list", faults).unwrap_or_default();
@@ -123,13 +123,13 @@ impl<'n> Placed<'n> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// The texts of a list.
+    /// Returns the texts of a list.
     pub(crate) fn texts(&self, faults: &mut Faults<'_>) -> Vec<String> {
         let items = self.items(faults);
         items.iter().filter_map(|item| item.text(faults)).collect()
     }
 
-    /// Text.
+    /// Reads a text.
     pub(crate) fn text(&self, faults: &mut Faults<'_>) -> Option<String> {
         match &self.node.value {
             NodeValue::String(text) => Some(text.clone()),
@@ -141,7 +141,7 @@ impl<'n> Placed<'n> {
         }
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(crate) fn boolean(&self, faults: &mut Faults<'_>) -> Option<bool> {
         match &self.node.value {
             NodeValue::Bool(value) => Some(*value),
@@ -153,7 +153,7 @@ impl<'n> Placed<'n> {
         }
     }
 
-    /// A whole number from zero up.
+    /// Reads a whole number that is zero or greater.
     pub(crate) fn count(&self, faults: &mut Faults<'_>) -> Option<u64> {
         let number = match &self.node.value {
             NodeValue::Number(number) => number.as_u64(),
@@ -166,7 +166,7 @@ impl<'n> Placed<'n> {
         number.or_else(|| self.wrong_type("a whole number from zero up", faults))
     }
 
-    /// One of a few words, as `noun` calls them.
+    /// Reads one of the given words; `noun` names their kind in messages.
     pub(crate) fn word(
         &self,
         noun: &str,
@@ -183,7 +183,7 @@ impl<'n> Placed<'n> {
         found.copied()
     }
 
-    /// The line that it begins in, from 1.
+    /// Returns the line of the value, from 1.
     pub(crate) fn line(&self, faults: &Faults<'_>) -> usize {
         faults.0.line(self.place)
     }

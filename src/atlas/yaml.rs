@@ -1,8 +1,8 @@
-//! Text to a tree of nodes that know their places.
+//! Parser from text to a tree of nodes with their positions.
 //!
-//! The YAML of an Atlas is YAML 1.2 with the core schema and nothing that lets one place of a file
-//! speak for another: no anchors, aliases, merge keys or tags, one document, no key twice. JSON is
-//! YAML, and is read by the same code.
+//! The YAML of an Atlas is YAML 1.2 with the core schema, without features by which one place of a file affects
+//! another: no anchors, aliases, merge keys or tags, one document, no duplicate keys. JSON is YAML, and is read by
+//! the same code.
 
 mod builder;
 mod scalar;
@@ -13,19 +13,19 @@ pub(super) use builder::parse;
 
 use super::diagnostic::Span;
 
-/// A value of the file, and where it stands.
+/// A value of the file and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
-    /// Where it stands; for an absent value, where its key does.
+    /// Position of the value; for an absent value, the position of its key.
     pub(super) span: Span,
-    /// What it is.
+    /// Content of the node.
     pub(super) value: NodeValue,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NodeValue {
-    /// Nothing.
+    /// Null.
     Null,
     /// `true` or `false`; `yes` and `on` are text.
     Bool(bool),
@@ -44,14 +44,14 @@ pub(super) enum NodeValue {
 pub(super) struct Entry {
     /// The key.
     pub(super) key: String,
-    /// Where the key stands.
+    /// Position of the key.
     pub(super) key_span: Span,
-    /// Its value.
+    /// Value of the key.
     pub(super) node: Node,
 }
 
 impl Node {
-    /// Whether it is a map with this key.
+    /// Returns true for a map with this key.
     pub(super) fn has_key(&self, key: &str) -> bool {
         match &self.value {
             NodeValue::Map(entries) => entries.iter().any(|entry| entry.key == key),
@@ -63,7 +63,7 @@ impl Node {
         }
     }
 
-    /// What the node is, for messages.
+    /// Describes the kind of node, for messages.
     pub(super) fn describe(&self) -> String {
         match &self.value {
             NodeValue::Null => "nothing".to_owned(),
@@ -75,7 +75,7 @@ impl Node {
         }
     }
 
-    /// The word a node is, where a word out of a few is wanted. `true` and `false` are words too.
+    /// Returns the node as a word, including `true` and `false`, for readers of enumerated words.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.value {
             NodeValue::String(text) => Some(text),
@@ -85,18 +85,19 @@ impl Node {
         }
     }
 
-    /// The place of what `path` names, or of the nearest part of it that exists.
+    /// Returns the position of `path`, or of the longest part of it that exists.
     pub(super) fn span_of(&self, path: &str) -> Span {
         self.follow(path).0
     }
 
-    /// Whether there is something that `path` names.
+    /// Returns true if `path` exists.
     pub(super) fn has(&self, path: &str) -> bool {
         self.follow(path).1
     }
 
-    /// As far as `path` leads, and whether that is all the way. In a map, an index is the key of
-    /// that number: keys that a steward chooses may look like anything.
+    /// Follows `path` as far as possible; returns the last position, and true if the whole path exists.
+    ///
+    /// In a map, an index is the number of the key, because keys chosen by a steward can have any form.
     fn follow(&self, path: &str) -> (Span, bool) {
         let mut node = self;
         let mut span = self.head();
@@ -131,7 +132,7 @@ impl Node {
         (span, true)
     }
 
-    /// Where the node begins to be seen: a map's first key stands for all of it.
+    /// Returns the start of the node: for a map, its first key.
     pub(super) fn head(&self) -> Span {
         match &self.value {
             NodeValue::Map(entries) => entries.first().map_or(self.span, |entry| entry.key_span),
@@ -143,7 +144,7 @@ impl Node {
         }
     }
 
-    /// The node as JSON. The depth of a tree is limited, so the recursion is too.
+    /// Returns the node as JSON. The depth of a tree is limited, so the recursion is, too.
     pub(super) fn to_json(&self) -> Value {
         match &self.value {
             NodeValue::Null => Value::Null,
@@ -156,7 +157,7 @@ impl Node {
     }
 }
 
-/// A map as JSON.
+/// Returns a map as JSON.
 pub(super) fn json_map(entries: &[Entry]) -> Map<String, Value> {
     entries
         .iter()

@@ -2,22 +2,22 @@
 
 use ureq::http::Uri;
 
-/// Longest address that is called.
+/// Maximum length of an address that is called.
 pub const MAX_ADDRESS_BYTES: usize = 2048;
 
-/// Why a text is no address that may be called.
+/// The reason why an address must not be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It cannot be read as one.
+    /// The text is not a valid address.
     #[error("it is no address")]
     Form,
-    /// It does not say whom to call.
+    /// The address has no host.
     #[error("it names no host")]
     NoHost,
-    /// Whoever listens on the way could read what is sent.
+    /// The address uses plain HTTP, so an eavesdropper could read the data.
     #[error("it is not encrypted: write `https`")]
     NotEncrypted,
-    /// It is called in another way.
+    /// The address uses another scheme than HTTP.
     #[error("it is no HTTP address")]
     NotHttp,
 }
@@ -25,7 +25,7 @@ pub enum AddressError {
 /// Checks that an address may be called: over TLS, or on this machine.
 ///
 /// # Errors
-/// When it is not such an address.
+/// Fails when the address must not be called.
 pub fn check(address: &str) -> Result<(), AddressError> {
     if address.len() > MAX_ADDRESS_BYTES {
         return Err(AddressError::Form);
@@ -44,7 +44,7 @@ pub fn check(address: &str) -> Result<(), AddressError> {
     }
 }
 
-/// Whether an address has a name or a password before its host. Whoever sees it would see them.
+/// Returns true if an address contains a user name or a password, which anyone who sees the address would see.
 #[must_use]
 pub fn has_credentials(address: &str) -> bool {
     let uri: Result<Uri, _> = address.parse();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_a_password_in_an_address_is_seen() {
+    fn credentials_in_an_address_are_detected() {
         assert!(has_credentials("https://ann:secret@acme.com/"));
         assert!(has_credentials("https://ann@acme.com/"));
         assert!(!has_credentials("https://acme.com/ann@home"));

@@ -1,4 +1,4 @@
-//! Canonical JSON (RFC 8785): one text for one value.
+//! Canonical JSON (RFC 8785): one text per value.
 
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
@@ -9,17 +9,17 @@ mod write;
 pub(super) use scan::ordinary;
 pub use scan::{is_canonical_object, object_length, object_length_beside};
 
-/// Largest integer that every JSON reader keeps exactly.
+/// Largest integer that every JSON reader represents exactly.
 const MAX_EXACT: u64 = 1 << 53;
 const MAX_EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
 
-/// From here on RFC 8785 writes a double with an exponent.
+/// Lower bound of the doubles that RFC 8785 writes with an exponent.
 const FIRST_EXPONENT: f64 = 1e21;
 
-/// The canonical text of `value`.
+/// Returns the canonical text of `value`.
 ///
-/// RFC 8785 passes numbers through doubles. An integer beyond 2^53 would be rounded there, and two
-/// different requests would hash alike: so such an integer becomes the string of its digits first.
+/// RFC 8785 converts numbers to doubles. That would round an integer beyond 2^53, and two different requests would
+/// have the same hash. So such an integer is first converted to a string of its digits.
 #[must_use]
 pub fn canonical(value: &(impl Serialize + ?Sized)) -> String {
     let mut text = String::with_capacity(256);
@@ -27,18 +27,17 @@ pub fn canonical(value: &(impl Serialize + ?Sized)) -> String {
     text
 }
 
-/// Writes the canonical text of `value` behind what is in `out` already.
+/// Appends the canonical text of `value` to `out`.
 pub fn write_canonical(value: &(impl Serialize + ?Sized), out: &mut String) {
     let before = out.len();
-    // INVARIANT: what is written here has string keys and finite numbers only, the two things that
-    // canonicalising can refuse; a text that is no JSON fits no hash and no reader.
+    // INVARIANT: values written here have only string keys and finite numbers, the two things that canonicalization
+    // can reject. An incomplete text would match no hash and no reader.
     if write::write(value, out).is_err() {
         out.truncate(before);
     }
 }
 
-/// `value` with every integer beyond 2^53 as the string of its digits: what `canonical` writes, as
-/// a value.
+/// Converts every integer beyond 2^53 to a string of its digits, as `canonical` writes it.
 #[cfg(test)]
 fn exact(value: &Value) -> Value {
     match value {
@@ -54,14 +53,16 @@ fn exact(value: &Value) -> Value {
     }
 }
 
-/// Text that tells values apart whose canonical text is the same: integers beyond 2^53 from the strings of
-/// their digits, `1` from `1.0`, `0` from `-0`. `None` where the canonical text says it all.
+/// Returns a text that distinguishes values with the same canonical text, or `None` where the canonical text is
+/// unique.
+///
+/// The text distinguishes integers beyond 2^53 from the strings of their digits, `1` from `1.0`, and `0` from `-0`.
 #[must_use]
 pub fn number_kinds(value: &Value) -> Option<String> {
     has_hidden_kind(value).then(|| canonical(&kinds(value)))
 }
 
-/// Tells whether `value` holds a number that cannot be told from its canonical text alone.
+/// Returns true if `value` contains a number whose kind is not visible in its canonical text.
 fn has_hidden_kind(value: &Value) -> bool {
     match value {
         Value::Number(number) => match number.as_f64() {
@@ -77,8 +78,8 @@ fn has_hidden_kind(value: &Value) -> bool {
     }
 }
 
-/// `value` with the kind of each scalar in its place: 0 null, 1 boolean, 2 integer, 3 text, 4 fraction,
-/// 5 negative zero.
+/// Replaces each scalar in `value` with its kind: 0 null, 1 boolean, 2 integer, 3 text, 4 fraction, 5 negative
+/// zero.
 fn kinds(value: &Value) -> Value {
     match value {
         Value::Null => 0.into(),
@@ -100,13 +101,13 @@ fn kinds(value: &Value) -> Value {
     }
 }
 
-/// Tells whether the canonical text of a number is a string of its digits.
+/// Returns true if the canonical text of a number is a string of its digits.
 #[must_use]
 pub fn is_large(number: &Number) -> bool {
     exact_number(number).is_string()
 }
 
-/// The digits that are written for a number, where its canonical text is a string.
+/// Returns the digits of a number if its canonical text is a string.
 #[must_use]
 pub fn digits_of_large(number: &Number) -> Option<String> {
     match exact_number(number) {
@@ -121,8 +122,8 @@ fn exact_number(number: &Number) -> Value {
         .or_else(|| number.as_i64().map(i64::unsigned_abs));
     match (magnitude, number.as_f64()) {
         (Some(magnitude), _) if magnitude > MAX_EXACT => Value::String(number.to_string()),
-        // RFC 8785 writes such a double without point or exponent, so it would be read back as an
-        // integer that is not kept: it is the same number, and gets the same text.
+        // RFC 8785 writes such a double without point or exponent, so it would be read back as an integer beyond
+        // 2^53. The number is the same, so the text must be the same.
         (None, Some(double))
             if MAX_EXACT_DOUBLE < double.abs() && double.abs() < FIRST_EXPONENT =>
         {
@@ -149,7 +150,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn integers_beyond_doubles_stay_apart() {
+    fn integers_beyond_double_precision_stay_distinct() {
         let one = json!({"id": 9_007_199_254_740_993_u64});
         let other = json!({"id": 9_007_199_254_740_992_u64});
         assert_eq!(canonical(&one), r#"{"id":"9007199254740993"}"#);
@@ -158,7 +159,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_large_double_reads_back_as_what_was_written() {
+    fn large_double_round_trips() {
         for value in [
             json!(1e16),
             json!(-1e20),

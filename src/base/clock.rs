@@ -1,4 +1,4 @@
-//! Time, as one fixed-width string everywhere, and the clock that hands it out.
+//! Timestamps with one fixed-width text form, and the clock that provides them.
 
 use std::fmt;
 use std::future::Future;
@@ -15,20 +15,20 @@ use super::text::one_line;
 
 /// A moment in UTC, to the microsecond.
 ///
-/// Its text is always `YYYY-MM-DDTHH:MM:SS.ffffffZ`: 27 characters, so that the same moment has one
-/// spelling in JSON, in the hash and on the screen, and so that text order is time order.
+/// Its text is always `YYYY-MM-DDTHH:MM:SS.ffffffZ`: 27 characters. So the same moment has one spelling in JSON, in
+/// the hash and on the screen, and text order is time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Timestamp(DateTime<Utc>);
 
-/// Why a text is not a [`Timestamp`].
+/// The error for a text that is not a [`Timestamp`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a timestamp of the form 2026-01-31T23:59:59.000000Z")]
 pub struct TimestampError {
     text: String,
 }
 
-/// Error for a text that is not a time of RFC 3339.
+/// The error for a text that is not an RFC 3339 time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not a time of RFC 3339; write it as 2026-01-31T23:59:59Z or 2026-01-31T23:59:59.5+01:00"
@@ -37,15 +37,15 @@ pub struct Rfc3339Error {
     text: String,
 }
 
-/// The text of a moment.
+/// The text of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimestampText([u8; TimestampText::WIDTH]);
 
 impl TimestampText {
-    /// Every moment's text has this many characters.
+    /// Number of characters of every timestamp text.
     pub const WIDTH: usize = 27;
 
-    /// The text of a moment, if it is one. Quicker than reading it as a [`Timestamp`].
+    /// Checks and returns the text of a timestamp. Faster than parsing a [`Timestamp`].
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let text: &[u8; Self::WIDTH] = text.as_bytes().try_into().ok()?;
@@ -79,7 +79,7 @@ impl TimestampText {
         (date && time).then_some(Self(*text))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // INVARIANT: digits and separators only.
@@ -88,8 +88,8 @@ impl TimestampText {
 }
 
 impl Timestamp {
-    /// The moment that lies `micros` microseconds after 1970-01-01T00:00:00Z, held within the
-    /// years the fixed-width text can carry.
+    /// Creates a timestamp from microseconds since 1970-01-01T00:00:00Z, clamped to the years that the fixed-width
+    /// text supports.
     #[must_use]
     pub fn from_micros(micros: i64) -> Self {
         const YEAR_10000: i64 = 253_402_300_800_000_000;
@@ -97,16 +97,16 @@ impl Timestamp {
         Self(DateTime::from_timestamp_micros(held).unwrap_or_default())
     }
 
-    /// Reads a time as other programs write it: RFC 3339 with or without a fraction, with any offset. What is finer
-    /// than a microsecond is cut off.
+    /// Parses an RFC 3339 time, with or without a fraction, with any offset. Digits below a microsecond are cut
+    /// off.
     ///
     /// # Errors
-    /// When the text is no such time.
+    /// Fails when the text is not an RFC 3339 time.
     pub fn parse_rfc3339(text: &str) -> Result<Self, Rfc3339Error> {
         let wrong = || Rfc3339Error {
             text: one_line(&text.chars().take(64).collect::<String>()),
         };
-        // chrono also takes a space for the `T`.
+        // chrono also accepts a space in place of the `T`.
         let separated = text
             .as_bytes()
             .get(10)
@@ -116,10 +116,10 @@ impl Timestamp {
         Ok(Self::from_micros(read.timestamp_micros()))
     }
 
-    /// Deserializes a time that another program wrote, for `serde(deserialize_with)`.
+    /// Deserializes an optional RFC 3339 time, for `serde(deserialize_with)`.
     ///
     /// # Errors
-    /// When it is neither left out nor a time of RFC 3339.
+    /// Fails when a value is present and is not an RFC 3339 time.
     pub fn deserialize_rfc3339<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Self>, D::Error> {
@@ -128,27 +128,27 @@ impl Timestamp {
         moment.map_err(serde::de::Error::custom)
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn micros(self) -> i64 {
         self.0.timestamp_micros()
     }
 
-    /// This moment and `span` later.
+    /// Returns the moment that is `span` later.
     #[must_use]
     pub fn plus(self, span: Duration) -> Self {
         let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         Self::from_micros(self.micros().saturating_add(micros))
     }
 
-    /// How long after `earlier` this moment is; zero when it is not after it.
+    /// Returns the time since `earlier`, or zero if `earlier` is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         let micros = self.micros().saturating_sub(earlier.micros());
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 
-    /// Its text, without a place of its own in memory: every record has one.
+    /// Returns the text without heap allocation, because every record has one.
     #[must_use]
     pub fn text(self) -> TimestampText {
         let mut text = TimestampText(*b"0000-00-00T00:00:00.000000Z");
@@ -171,7 +171,7 @@ impl Timestamp {
         text
     }
 
-    /// `HH:MM:SS`, for lists on the screen.
+    /// Returns `HH:MM:SS`, for lists on the screen.
     #[must_use]
     pub fn time_of_day(self) -> String {
         self.0.format("%H:%M:%S").to_string()
@@ -207,7 +207,7 @@ impl FromStr for Timestamp {
             Some(Self::from_micros(time.and_utc().timestamp_micros()))
         };
         let moment = moment().ok_or_else(wrong)?;
-        // Other separators would read, but not write back as the same text.
+        // Other separators would parse, but would not give the same text again.
         if moment.text().as_str() == text {
             Ok(moment)
         } else {
@@ -230,25 +230,25 @@ impl From<Timestamp> for String {
     }
 }
 
-/// A future that is boxed so that a trait with it stays usable as an object.
+/// A boxed future, so that a trait that returns it can be used as a trait object.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Where time comes from. The engine never asks: it is told.
+/// The source of time. The engine never reads it; callers pass the time in.
 pub trait Clock: Send + Sync + 'static {
-    /// The moment it is now.
+    /// Returns the current wall clock time.
     fn now(&self) -> Timestamp;
 
-    /// Both clocks: the one that people set, and the steady one that nothing sets.
+    /// Reads both clocks: the wall clock, which can be set, and the steady clock, which cannot.
     fn read(&self) -> ClockReading;
 
-    /// Completes at `moment`, or soon after; at once when it has passed.
+    /// Completes at `moment` or soon after; at once if `moment` has passed.
     fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()>;
 
     /// Completes when `span` has passed on the steady clock, or soon after.
     fn sleep_for(&self, span: Duration) -> Boxed<'_, ()>;
 }
 
-/// The machine's own clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -258,8 +258,8 @@ impl Clock for SystemClock {
     }
 
     fn read(&self) -> ClockReading {
-        // A process that is stopped between two readings would see a step that never was: so the steady clock is
-        // read on both sides, and again if too much lies between.
+        // A process that is stopped between the two readings would see a clock step that did not happen. So the
+        // steady clock is read before and after, and both are read again if too much time lies between.
         const CLOSE: Duration = Duration::from_millis(20);
         const TRIES: usize = 10;
         let mut reading = ClockReading {
@@ -278,8 +278,8 @@ impl Clock for SystemClock {
     }
 
     fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()> {
-        // A machine that was suspended, or whose clock was set, wakes up to a different wall
-        // clock than it slept by: so look again at least every second.
+        // After a suspend or a clock change, the wall clock differs from the one at the start of the sleep. So the
+        // clock is checked at least every second.
         const LONGEST: Duration = Duration::from_secs(1);
         Box::pin(async move {
             loop {
@@ -297,10 +297,10 @@ impl Clock for SystemClock {
     }
 }
 
-/// Time since the machine was started. It counts time in which the machine was suspended: agents and operators see
+/// Returns the time since the machine was started. It includes suspended time, because agents and operators see
 /// that time pass, too.
 fn steady_time() -> Duration {
-    // Elsewhere `Monotonic` counts the time of suspension.
+    // On other systems, `Monotonic` includes suspended time.
     #[cfg(target_os = "linux")]
     const STEADY: ClockId = ClockId::Boottime;
     #[cfg(not(target_os = "linux"))]
@@ -310,14 +310,14 @@ fn steady_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A clock that stands still until it is told to go on: for tests and for scripted runs.
+/// A clock that stands still until it is advanced, for tests and scripted runs.
 #[derive(Debug)]
 pub struct ManualClock {
     time: tokio::sync::watch::Sender<ClockReading>,
 }
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// Creates a clock that stands at `start`.
     #[must_use]
     pub fn new(start: Timestamp) -> Self {
         Self {
@@ -328,7 +328,7 @@ impl ManualClock {
         }
     }
 
-    /// Sets the wall clock back. The steady clock stays as it is.
+    /// Sets the wall clock back. The steady clock does not change.
     pub fn set_back(&self, span: Duration) {
         let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         self.time.send_modify(|time| {
@@ -336,13 +336,13 @@ impl ManualClock {
         });
     }
 
-    /// Sets the wall clock forward. The steady clock stays as it is.
+    /// Sets the wall clock forward. The steady clock does not change.
     pub fn set_forward(&self, span: Duration) {
         self.time
             .send_modify(|time| time.wall = time.wall.plus(span));
     }
 
-    /// Lets time pass on both clocks, and wakes sleepers.
+    /// Advances both clocks and wakes sleepers.
     pub fn advance(&self, span: Duration) {
         self.time.send_modify(|time| {
             time.wall = time.wall.plus(span);
@@ -382,14 +382,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_fixed_width_and_reads_back() {
+    fn timestamp_text_has_fixed_width_and_parses_back() {
         let moment = Timestamp::from_micros(1_735_387_200_000_000);
         assert_eq!(moment.to_string(), "2024-12-28T12:00:00.000000Z");
         assert_eq!("2024-12-28T12:00:00.000000Z".parse(), Ok(moment));
     }
 
     #[test]
-    fn other_spellings_of_a_moment_are_refused() {
+    fn other_spellings_of_a_timestamp_are_rejected() {
         for text in [
             "2024-12-28T12:00:00Z",
             "2024-12-28T12:00:00.000000+00:00",
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_one_of_a_moment_exactly_when_it_reads_as_one() {
+    fn timestamp_text_accepts_exactly_the_texts_that_parse() {
         let texts = [
             "2024-02-29T23:59:59.999999Z",
             "2023-02-29T12:00:00.000000Z",
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_rfc_3339_is_read() {
+    fn every_rfc_3339_spelling_is_parsed() {
         let moment: Timestamp = "2024-12-28T12:00:00.000000Z".parse().unwrap();
         for text in [
             "2024-12-28T12:00:00Z",
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_rfc_3339_is_refused_with_an_example() {
+    fn other_texts_than_rfc_3339_are_rejected_with_an_example() {
         for text in [
             "",
             "2024-12-28",
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_saturates() {
+    fn timestamp_arithmetic_saturates() {
         let late = Timestamp::from_micros(i64::MAX);
         assert_eq!(late.plus(Duration::MAX), late);
         assert_eq!(Timestamp::from_micros(0).since(late), Duration::ZERO);

@@ -1,7 +1,7 @@
-//! Steps of the wall clock: detection against a steady clock, and the size of a step.
+//! Detection of wall clock steps against a steady clock.
 //!
-//! Contract: time that is left for a person or an agent is measured by the steady clock. The wall clock only says
-//! which moment it is. A step is reported once, with its size; small corrections of the wall clock are followed
+//! Contract: the time that remains for a person or an agent is measured by the steady clock. The wall clock only
+//! gives the current time. A step is reported once, with its size; small corrections of the wall clock are followed
 //! without a report.
 
 use std::fmt;
@@ -14,29 +14,29 @@ use super::clock::{Clock, Timestamp};
 /// Time servers correct smaller differences by running the clock faster or slower, and leap seconds are one second.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_millis(1500);
 
-/// Fastest correction of the wall clock that is followed as ordinary: 1 part in 2000, the limit of Linux.
+/// Fastest correction of the wall clock that does not count as a step: 1 part in 2000, the limit of Linux.
 const SLEW_DIVISOR: i64 = 2000;
 
-/// Distance by which the wall clock was set; positive is forward.
+/// The distance by which the wall clock was set; positive is forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClockStep {
     micros: i64,
 }
 
 impl ClockStep {
-    /// A step of so many microseconds.
+    /// Creates a step of the given size in microseconds.
     #[must_use]
     pub fn from_micros(micros: i64) -> Self {
         Self { micros }
     }
 
-    /// The step in milliseconds; negative is back.
+    /// Returns the step in milliseconds; negative is back.
     #[must_use]
     pub fn millis(self) -> i64 {
         self.micros / 1000
     }
 
-    /// The moment that is as far from the time after the step as `moment` was from the time before it.
+    /// Shifts a moment by the step, so that it keeps its distance to the current time.
     #[must_use]
     pub fn apply(self, moment: Timestamp) -> Timestamp {
         Timestamp::from_micros(moment.micros().saturating_add(self.micros))
@@ -62,12 +62,12 @@ impl fmt::Display for ClockStep {
     }
 }
 
-/// Both clocks, read at the same moment.
+/// A simultaneous reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
     /// Wall clock.
     pub wall: Timestamp,
-    /// Time on the steady clock since some fixed moment. Nothing sets it.
+    /// Time on the steady clock since a fixed moment. This clock cannot be set.
     pub steady: Duration,
 }
 
@@ -77,16 +77,16 @@ impl ClockReading {
     }
 }
 
-/// Detector of steps: compares each reading with the one before.
+/// A detector of clock steps; compares each reading with the one before.
 #[derive(Clone, Copy, Debug)]
 pub struct StepDetector {
-    /// Wall clock minus steady clock, as expected.
+    /// Expected difference between wall clock and steady clock.
     offset: i64,
     steady: Duration,
 }
 
 impl StepDetector {
-    /// A detector that takes the clock as it is now for right.
+    /// Creates a detector that treats the current wall clock as correct.
     #[must_use]
     pub fn new(clock: &dyn Clock) -> Self {
         let reading = clock.read();
@@ -96,7 +96,7 @@ impl StepDetector {
         }
     }
 
-    /// The step since the last check, if there was one.
+    /// Returns the step since the last check, if any.
     pub fn check(&mut self, reading: ClockReading) -> Option<ClockStep> {
         let passed = micros(reading.steady.saturating_sub(self.steady));
         self.steady = reading.steady;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_only_runs_makes_no_step() {
+    fn running_clock_reports_no_step() {
         let clock = clock();
         let mut detector = StepDetector::new(&clock);
         for hours in [0, 1, 1000] {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_reported_once_beyond_the_tolerance_and_not_within_it() {
+    fn clock_step_is_reported_once_and_only_beyond_the_tolerance() {
         let beyond = CLOCK_TOLERANCE + Duration::from_micros(1);
         let clock = clock();
         let mut detector = StepDetector::new(&clock);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn small_steps_add_up_and_a_time_servers_correction_does_not() {
+    fn small_steps_add_up_but_slow_corrections_do_not() {
         let clock = clock();
         let mut detector = StepDetector::new(&clock);
         let reported = (0..10).find_map(|_| {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_reads_as_direction_and_its_two_largest_units() {
+    fn clock_step_displays_its_direction_and_two_largest_units() {
         for (seconds, text) in [
             (-600, "back by 10 min"),
             (3600, "forward by 1 h"),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_keeps_the_time_that_is_left() {
+    fn clock_step_preserves_the_remaining_time() {
         let clock = clock();
         let deadline = clock.now().plus(SECOND * 5);
         let mut detector = StepDetector::new(&clock);

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
-/// Why a text is not a [`Digest`].
+/// The error for a text that is not a [`Digest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is 64 lower-case hexadecimal digits")]
 pub struct DigestError;
@@ -21,14 +21,14 @@ impl Digest {
     /// The predecessor of a chain's first record: 64 zeros.
     pub const ZERO: Self = Self([0; 32]);
 
-    /// The digest of `bytes`.
+    /// Computes the digest of `bytes`.
     #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self(Sha256::digest(bytes.as_ref()).into())
     }
 
-    /// The digest of several parts. Each is preceded by its length, so that no byte can move from
-    /// one part to the next without changing the result.
+    /// Computes the digest of several parts. The length precedes each part, so that no byte can move from one part
+    /// to the next without changing the result.
     #[must_use]
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = Sha256::new();
@@ -39,19 +39,19 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// The digest whose bytes these are.
+    /// Creates a digest from its bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Its 64 digits.
+    /// Returns the 64 hexadecimal digits.
     #[must_use]
     pub fn hex(&self) -> Hex {
         let mut digits = [0; 64];
@@ -61,14 +61,14 @@ impl Digest {
         Hex(digits)
     }
 
-    /// The first `digits` hexadecimal digits, for people.
+    /// Returns the first `digits` hexadecimal digits, for display.
     #[must_use]
     pub fn short(&self, digits: usize) -> String {
         self.to_string().chars().take(digits).collect()
     }
 }
 
-/// The state that every SHA-256 begins with.
+/// The initial state of SHA-256.
 const START: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
@@ -80,24 +80,25 @@ const START: [u32; 8] = [
     0x5be0_cd19,
 ];
 
-/// The bytes that are hashed at a time.
+/// The block size of SHA-256 in bytes.
 const BLOCK: usize = 64;
 
-/// A digest that is made a block at a time, beside something else. Every step of a hash waits for the one
-/// before it, and processors go on with what follows meanwhile: what is done between two blocks costs
-/// little more than the hash alone.
+/// A hash computation in steps of one block, interleaved with other work.
+///
+/// Every step of a hash depends on the one before, and processors execute independent work meanwhile. So work done
+/// between two blocks costs little more than the hash alone.
 #[derive(Debug)]
 pub struct Hashing<'t> {
     state: [u32; 8],
     blocks: &'t [[u8; BLOCK]],
-    /// What is behind the whole blocks: the rest of the text, a bit, and the length. One block or two.
+    /// The padding after the whole blocks: the rest of the text, a bit, and the length. One block or two.
     end: [[u8; BLOCK]; 2],
     all: usize,
     done: usize,
 }
 
 impl<'t> Hashing<'t> {
-    /// Begins with a text.
+    /// Starts the hash of a text.
     #[must_use]
     #[inline]
     pub fn of(text: &'t [u8]) -> Self {
@@ -124,7 +125,7 @@ impl<'t> Hashing<'t> {
         }
     }
 
-    /// Goes over one block more, while there is one.
+    /// Hashes the next block, if any remains.
     #[inline]
     pub fn step(&mut self) {
         let behind = self.done.wrapping_sub(self.blocks.len());
@@ -138,7 +139,7 @@ impl<'t> Hashing<'t> {
         }
     }
 
-    /// Goes over the rest.
+    /// Hashes the remaining blocks and returns the digest.
     #[must_use]
     pub fn finish(&mut self) -> Digest {
         while self.done < self.all {
@@ -159,12 +160,12 @@ impl fmt::Display for Digest {
     }
 }
 
-/// The digits of a digest, without a place of their own in memory.
+/// The hexadecimal digits of a digest, without heap allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Hex([u8; 64]);
 
 impl Hex {
-    /// The digits.
+    /// Returns the digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // INVARIANT: every byte is a hexadecimal digit.
@@ -190,7 +191,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| DigestError)?;
-        // All at once, and what is no digit is looked for at the end: chains are long.
+        // Converts all digits at once and checks for invalid ones at the end, because chains are long.
         let (mut values, mut wrong) = ([0; 64], 0);
         for (value, &digit) in values.iter_mut().zip(digits) {
             let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_canonical_text_reads() {
+    fn only_canonical_digest_text_parses() {
         assert_eq!("0".repeat(64).parse(), Ok(Digest::ZERO));
         for text in [
             "0".repeat(63),
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_made_block_by_block_is_the_same_for_every_length() {
+    fn block_by_block_digest_equals_the_direct_digest_for_every_length() {
         let text: Vec<u8> = (0..=255).cycle().take(300).collect();
         for length in 0..=text.len() {
             let text = &text[..length];
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_cannot_move_between_parts() {
+    fn moving_a_byte_between_parts_changes_the_digest() {
         let one = Digest::of_parts([b"ab".as_slice(), b"c".as_slice()]);
         let other = Digest::of_parts([b"a".as_slice(), b"bc".as_slice()]);
         assert_ne!(one, other);

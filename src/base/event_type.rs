@@ -1,7 +1,9 @@
-//! The names of what can be recorded. The record has the types; who only has to know a name when it is
-//! written, such as a steward's rules about the record, finds it here.
+//! The names of the event types.
+//!
+//! The `trace` module defines the types. Code that only needs a name when it is written, such as a steward's rules
+//! about the record, uses this list.
 
-/// The event types that this program writes itself. Others can be registered.
+/// The event types that this program writes. Extensions can register others.
 pub const BUILT_IN: [&str; 47] = [
     "session_started",
     "session_ended",
@@ -52,5 +54,5 @@ pub const BUILT_IN: [&str; 47] = [
     "operator_acknowledged",
 ];
 
-/// The event types that say how risky an action is.
+/// The event types with a risk tier.
 pub const WITH_TIER: [&str; 3] = ["action_attempted", "risk_detected", "risk_verified"];

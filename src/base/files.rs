@@ -1,10 +1,10 @@
-//! How many files may be open at once: connections are files too.
+//! The limit of open files; connections count as files, too.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::limits::OPEN_FILES;
 
-/// Raises the number as far as it is wanted and the system allows, and tells it.
+/// Raises the limit of open files as far as wanted and allowed, and returns it.
 #[must_use]
 pub fn may_be_open() -> usize {
     let limit = getrlimit(Resource::Nofile);

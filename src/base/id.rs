@@ -1,4 +1,4 @@
-//! Identifiers: one type each, so that a gate cannot be handed over as a session.
+//! Identifiers: a separate type for each kind, so that a gate id cannot be passed as a session id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,31 +8,31 @@ use uuid::Uuid;
 
 use super::limits::MAX_ID_LEN;
 
-/// Why a text is not an identifier.
+/// The error for a text that is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not an identifier: 1 to {MAX_ID_LEN} characters of A-Z a-z 0-9 . _ -")]
 pub struct IdError {
     text: String,
 }
 
-/// Whether `text` may stand in a record's envelope, where `:` separates the fields.
+/// Returns true if `text` may appear in a record's envelope, where `:` separates the fields.
 #[must_use]
 pub fn is_restricted(text: &str) -> bool {
     is_id_length(text) && has_restricted_bytes(text.as_bytes())
 }
 
-/// Whether `text` is names that may stand in an envelope, with this many `:` between and behind them, as
-/// they mostly are: lower-case, and not long. How long each of them is, is not looked at.
+/// Returns true if `text` consists of usual envelope names, with exactly this many `:` between and after them.
+///
+/// Usual names are short and in lower case. The length of each name is not checked.
 #[must_use]
 pub fn are_usual(text: &str, separators: u8) -> bool {
     let bytes = text.as_bytes();
-    // Sixteen at a time is what processors look at at once: what is left over is looked at again, as the
-    // end of the last sixteen.
+    // Processors handle sixteen bytes at once. The remainder is checked again as the end of the last sixteen bytes.
     let (chunks, rest) = bytes.as_chunks::<16>();
     let chunks = chunks.as_flattened();
     let odd = |odd: u8, byte: &u8| {
         let letter = u8::from(byte.wrapping_sub(b'a') < 26);
-        // A `:` comes behind the digits.
+        // A `:` comes right after the digits in ASCII.
         let digit = u8::from(byte.wrapping_sub(b'0') < 11);
         odd | ((letter | digit | u8::from(*byte == b'-')) ^ 1)
     };
@@ -40,23 +40,23 @@ pub fn are_usual(text: &str, separators: u8) -> bool {
     let fits = bytes
         .last_chunk::<16>()
         .is_some_and(|last| chunks.iter().fold(0, odd) | last.iter().fold(0, odd) == 0);
-    // So that a byte can count them.
+    // The counter is a byte.
     let short = u8::try_from(bytes.len()).is_ok();
     fits && short && rest.iter().fold(chunks.iter().fold(0, count), count) == separators
 }
 
-/// Whether a name is as long as one may be.
+/// Returns true if `text` has a valid length for an identifier.
 #[must_use]
 pub fn is_id_length(text: &str) -> bool {
     (1..=MAX_ID_LEN).contains(&text.len())
 }
 
-/// Whether these are bytes of identifiers. Without branches, so that it is done for many bytes at once.
+/// Returns true if all bytes are allowed in identifiers. Without branches, so that many bytes are checked at once.
 fn has_restricted_bytes(bytes: &[u8]) -> bool {
     let odd = bytes.iter().fold(0, |odd, &byte| {
         let letter = u8::from((byte | 0x20).wrapping_sub(b'a') < 26);
         let digit = u8::from(byte.wrapping_sub(b'0') < 10);
-        // `-` and `.` are neighbours.
+        // `-` and `.` are neighbours in ASCII.
         let mark = u8::from(byte.wrapping_sub(b'-') < 2) | u8::from(byte == b'_');
         odd | ((letter | digit | mark) ^ 1)
     });
@@ -127,7 +127,7 @@ restricted_id!(
     EventId
 );
 restricted_id!(
-    /// One operation: everything that a request causes carries the same one.
+    /// One operation: everything that a request causes has the same trace id.
     TraceId
 );
 restricted_id!(
@@ -135,7 +135,7 @@ restricted_id!(
     SpanId
 );
 restricted_id!(
-    /// A request held for an answer, as people name it: `c-12`.
+    /// A request held for an answer, in its displayed form: `c-12`.
     GateId
 );
 restricted_id!(
@@ -144,10 +144,10 @@ restricted_id!(
 );
 
 impl SessionId {
-    /// What the names of logs begin with. A log is a session of its own, and no agent's.
+    /// Prefix of log names. A log is a session without an agent.
     pub const LOG: &str = "log-";
 
-    /// Whether it is the name of a log.
+    /// Returns true for the name of a log.
     #[must_use]
     pub fn is_log(&self) -> bool {
         self.0.starts_with(Self::LOG)
@@ -155,16 +155,16 @@ impl SessionId {
 }
 
 impl GateId {
-    /// The `number`th gate of a store.
+    /// Creates the id of the `number`th gate of a store.
     #[must_use]
     pub fn numbered(number: u64) -> Self {
         Self(format!("c-{number}"))
     }
 }
 
-/// Where new identifiers come from: injected, so that a run can be repeated exactly.
+/// The source of new identifiers, injected so that a run can be repeated exactly.
 pub trait IdSource: Send {
-    /// An identifier that this source has not handed out before.
+    /// Returns an identifier that this source has not returned before.
     fn next(&mut self) -> Uuid;
 }
 
@@ -178,12 +178,12 @@ impl IdSource for RandomIds {
     }
 }
 
-/// 1, 2, 3 ... as identifiers: for tests and for replaying a run.
+/// The identifiers 1, 2, 3 ..., for tests and for replaying a run.
 #[derive(Debug, Default, Clone)]
 pub struct CountedIds(u128);
 
 impl CountedIds {
-    /// Identifiers that come after `start`: for a run that goes on where another one stopped.
+    /// Creates identifiers after `start`, for a run that continues another one.
     #[must_use]
     pub fn starting_at(start: u128) -> Self {
         Self(start)
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_told_whether_it_may_stand_in_an_id() {
+    fn every_byte_is_classified_as_allowed_or_not_in_an_id() {
         for byte in 0..=u8::MAX {
             let fine = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
             assert_eq!(has_restricted_bytes(&[b'a', byte]), fine, "{byte}");
@@ -219,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn usual_names_have_what_names_may_have_and_the_separators_that_are_told() {
-        // At every place, of texts that do and do not end with sixteen bytes.
+    fn usual_names_have_allowed_bytes_and_the_given_separator_count() {
+        // At every position, in texts whose length is and is not a multiple of sixteen.
         for length in [16, 17, 31, 32, 40] {
             for place in 0..length {
                 for byte in 0..=0x7f_u8 {
@@ -233,13 +233,13 @@ mod tests {
                 }
             }
         }
-        // More than a byte can count.
+        // More separators than a byte can count.
         assert!(!are_usual(&":".repeat(256 + 5), 5));
         assert!(!are_usual("s-1", 0), "too short to be looked at at once");
     }
 
     #[test]
-    fn counted_ids_repeat() {
+    fn counted_ids_are_repeatable() {
         let first: Vec<_> = std::iter::repeat_with({
             let mut ids = CountedIds::default();
             move || ids.next()

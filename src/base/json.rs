@@ -1,12 +1,12 @@
-//! JSON from outside, read so that nothing in it can mean two things.
+//! Strict reader for external JSON: it accepts no text with two possible meanings.
 //!
-//! Contract: what [`read`] accepts has every key once in its object, and only numbers that
-//! `serde_json` carries exactly. Everything else is refused with its path, never rounded and never
-//! settled by "the last one wins". The check is one linear pass over the text; `serde_json` reads the
-//! text afterwards and stays the judge of what JSON is.
+//! Contract: a text that [`read`] accepts has every key once in its object, and only numbers that `serde_json`
+//! represents exactly. Every other text is rejected with its path; numbers are never rounded, and duplicate keys
+//! are never resolved by "the last one wins". The check is one linear pass over the text. `serde_json` parses the
+//! text afterwards and decides what valid JSON is.
 //!
-//! Keys are compared after unescaping: `"a"` and `"\u0061"` are one key. Keys that differ in Unicode
-//! normalisation are different keys, as they are for `serde_json`.
+//! Keys are compared after unescaping: `"a"` and `"\u0061"` are one key. Keys that differ in Unicode normalisation
+//! are different keys, as they are for `serde_json`.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,10 +25,10 @@ pub use path::{paths_of_large_numbers, paths_of_large_numbers_in};
 
 use scan::Scanner;
 
-/// Longest path and longest number that a message quotes.
+/// Maximum length of a path or number that a message quotes.
 const MAX_QUOTED_CHARS: usize = 120;
 
-/// Reason why a text is refused.
+/// The reason why a text is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
     /// The text is not JSON.
@@ -51,7 +51,7 @@ impl JsonError {
         }
     }
 
-    /// Line and column, where they are known.
+    /// Returns the line and column, where known.
     #[must_use]
     pub fn place(&self, text: &[u8]) -> (usize, usize) {
         match self {
@@ -60,7 +60,7 @@ impl JsonError {
         }
     }
 
-    /// The message without saying that the text is not JSON, for callers that say so themselves.
+    /// Returns the message without the words "not JSON", for callers that add them.
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
@@ -69,7 +69,7 @@ impl JsonError {
         }
     }
 
-    /// The message without line and column, for callers that show the place themselves.
+    /// Returns the message without line and column, for callers that show the position.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -83,28 +83,28 @@ impl JsonError {
     }
 }
 
-/// Key or number for which a text is refused.
+/// The key or number because of which a text is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonFault {
     /// Path of the member: `params.to`, `list[2]`; empty for the whole text.
     pub path: String,
-    /// Reason.
+    /// Reason for the rejection.
     pub kind: FaultKind,
-    /// Byte at which the key or number begins.
+    /// Offset of the first byte of the key or number.
     pub offset: usize,
 }
 
-/// Reason for which a key or number is refused.
+/// The reason why a key or number is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The key is in its object more than once.
+    /// The key occurs more than once in its object.
     DuplicateKey,
-    /// The number, as written, is not carried exactly.
+    /// The number cannot be represented exactly; contains the number as written.
     InexactNumber(String),
 }
 
 impl JsonFault {
-    /// The reason without the path, for messages that begin with the path.
+    /// Returns the reason without the path, for messages that start with the path.
     #[must_use]
     pub fn reason(&self) -> String {
         match &self.kind {
@@ -118,7 +118,7 @@ impl JsonFault {
         }
     }
 
-    /// Line and column at which the key or number begins.
+    /// Returns the line and column of the key or number.
     #[must_use]
     pub fn place(&self, text: &[u8]) -> (usize, usize) {
         let before = text.get(..self.offset).unwrap_or(text);
@@ -140,7 +140,7 @@ impl fmt::Display for JsonFault {
     }
 }
 
-/// Cuts what a message quotes.
+/// Shortens a text for quotation in a message.
 fn quote(text: &str) -> String {
     let mut shown: String = text.chars().take(MAX_QUOTED_CHARS).collect();
     if shown.len() < text.len() {
@@ -152,17 +152,19 @@ fn quote(text: &str) -> String {
 /// Reads a text strictly.
 ///
 /// # Errors
-/// When it is not JSON, has a key twice, has a number that is not carried exactly, or is not a `T`.
+/// Fails when the text is not JSON, has a duplicate key, has a number that cannot be represented exactly, or is not a
+/// `T`.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     check(text)?;
     serde_json::from_slice(text).map_err(JsonError::of)
 }
 
-/// Reads a text whose numbers decide nothing: one that is not carried exactly becomes the string of its
-/// token. For results that are only recorded or shown. Duplicate keys are refused.
+/// Reads a text and converts inexact numbers to strings of their tokens. Duplicate keys are rejected.
+///
+/// Only for results that are recorded or shown, where numbers decide nothing.
 ///
 /// # Errors
-/// When it is not JSON, or has a key twice.
+/// Fails when the text is not JSON, or has a duplicate key.
 pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, JsonError> {
     let mut scanner = Scanner::new(text);
     scanner.inexact = Some(Vec::new());
@@ -184,25 +186,25 @@ pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, JsonError> {
     serde_json::from_slice(&quoted).map_err(JsonError::of)
 }
 
-/// Checks that a text is JSON with every key once and with exact numbers only.
+/// Checks that a text is JSON without duplicate keys and with exact numbers only.
 ///
 /// # Errors
-/// When it is not.
+/// Fails when the text does not meet these conditions.
 pub fn check(text: &[u8]) -> Result<(), JsonError> {
     Scanner::new(text).whole().map_err(|stop| stop.told(text))
 }
 
-/// Checks that a text is JSON with every key once. For texts that are passed on as they are.
+/// Checks that a text is JSON without duplicate keys. For texts that are passed on unchanged.
 ///
 /// # Errors
-/// When it is not.
+/// Fails when the text does not meet these conditions.
 pub fn check_keys(text: &[u8]) -> Result<(), JsonError> {
     let mut scanner = Scanner::new(text);
     scanner.inexact = Some(Vec::new());
     scanner.whole().map_err(|stop| stop.told(text))
 }
 
-/// Bytes of the value that lies at `path` in an object, of which every step is a key.
+/// Returns the byte range of the value at `path`; every step of the path is an object key.
 #[must_use]
 pub fn locate(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
     let mut scanner = Scanner::new(text);
@@ -216,10 +218,10 @@ pub fn locate(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
     Some(start..scanner.at)
 }
 
-/// Number that a text is, if it is carried exactly.
+/// Parses a number that can be represented exactly.
 ///
 /// # Errors
-/// When it is not a JSON number, or not carried exactly.
+/// Fails when the text is not a JSON number, or cannot be represented exactly.
 pub fn read_number(text: &str) -> Result<Number, JsonError> {
     read(text.as_bytes())
 }

@@ -2,384 +2,391 @@
 
 use std::time::Duration;
 
-/// Longest identifier in an envelope. A UUID has 36 characters; names that people choose rarely pass 60.
+/// Maximum length of an identifier in an envelope. A UUID has 36 characters; names chosen by people rarely exceed
+/// 60.
 pub const MAX_ID_LEN: usize = 128;
 
-/// Largest Atlas file. The largest real ones are some 100 KiB; a policy nobody can read is no policy.
+/// Maximum size of an Atlas file. The largest real ones have about 100 KiB; a larger policy would be unreadable.
 pub const MAX_ATLAS_BYTES: usize = 4 * 1024 * 1024;
 
-/// Deepest nesting of an Atlas: schemas inside parameters are the deepest part, at about 20.
+/// Maximum nesting depth of an Atlas. Parameter schemas are the deepest part, at about 20.
 pub const MAX_ATLAS_DEPTH: usize = 64;
 
-/// Most nodes (scalars, lists, maps) of an Atlas.
+/// Maximum number of nodes (scalars, lists, maps) in an Atlas.
 pub const MAX_ATLAS_NODES: usize = 500_000;
 
-/// Most problems reported for one file: beyond that the first ones are the news.
+/// Maximum number of problems reported for one file; the first ones matter most.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
-/// Largest compiled form of one regular expression of an Atlas.
+/// Maximum compiled size of one regular expression of an Atlas.
 pub const MAX_REGEX_BYTES: usize = 1024 * 1024;
 
-/// Largest compiled form of regular expressions of an Atlas that are tried together; what is larger is
-/// tried in parts.
+/// Maximum compiled size of regular expressions of an Atlas that are tried together; larger sets are split.
 pub const MAX_REGEX_SET_BYTES: usize = 16 * MAX_REGEX_BYTES;
 
-/// Most bytes of keywords that are compiled for speed alone, at about 250 bytes of memory for each;
-/// more are compiled to a smaller form that is two to three times slower.
+/// Maximum total size of keywords that are compiled for speed, at about 250 bytes of memory per byte. Larger sets
+/// are compiled to a smaller form that is two to three times slower.
 pub const MAX_DENSE_KEYWORD_BYTES: usize = 64 * 1024;
 
-/// Most patterns under `action_pre` of a configuration: each is compared with every other one.
+/// Maximum number of patterns under `action_pre` of a configuration; each is compared with every other one.
 pub const MAX_CONFIG_ACTIONS: usize = 500;
 
-/// Most rules of an Atlas by which secrets are left out of records, and most patterns in one of them:
-/// every value of every request is compared with each.
+/// Maximum number of redaction rules of an Atlas, and of patterns in one rule. Every value of every request is
+/// compared with each.
 pub const MAX_REDACT_RULES: usize = 64;
 
-/// Longest path of a parameter that is compared with those rules; what lies deeper is left out of the
-/// record as a whole. Real parameters are named in a few dozen characters.
+/// Maximum length of a parameter path that is compared with redaction rules. Values at longer paths are redacted as
+/// a whole. Real parameter names have a few dozen characters.
 pub const MAX_REDACT_PATH: usize = 256;
 
-/// Most places of one text that are left out one by one; a text with more is left out as a whole, or a
-/// pattern that matches everywhere would make records many times longer than requests.
+/// Maximum number of separate redactions in one text. A text with more is redacted as a whole; otherwise a pattern
+/// that matches everywhere would make records many times longer than requests.
 pub const MAX_REDACT_PLACES: usize = 64;
 
-/// Most secrets of one request that are looked for in texts of others, and most bytes of them in all.
-/// Where there are more, those texts are left out as a whole.
+/// Maximum number of secrets of one request that are searched for in other texts, and their maximum total size.
+///
+/// Beyond these limits, those texts are redacted as a whole.
 pub const MAX_SECRETS: usize = 1024;
 
-/// See [`MAX_SECRETS`].
+/// Maximum total size of the secrets; see [`MAX_SECRETS`].
 pub const MAX_SECRET_BYTES: usize = 64 * 1024;
 
-/// Most paths that a record lists of what was left out by one rule; the others are counted.
+/// Maximum number of redacted paths that a record lists per rule; the others are only counted.
 pub const MAX_REDACTED_PATHS: usize = 32;
 
-/// Longest time that a steward may want events to be kept, in days; a hundred years are for ever.
+/// Maximum retention of events in days; a hundred years count as unlimited.
 pub const MAX_RETENTION_DAYS: u32 = 36_525;
 
-/// How long a gate waits for an answer when its checkpoint says nothing.
+/// Default time that a gate waits for an answer.
 pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Longest a gate may wait: a permission asked for last month is not an answer to today's question.
+/// Maximum time that a gate waits. A permission requested last month is not an answer to today's question.
 pub const MAX_GATE_TIMEOUT: Duration = Duration::from_hours(7 * 24);
 
-/// How long a permit waits for the identical retry of an agent that had left.
+/// Time that a permit waits for the identical retry of a disconnected agent.
 pub const PERMIT_LIFETIME: Duration = Duration::from_mins(5);
 
-/// Most of an input that is kept for the operator who decides about it. More than anybody reads at a gate, and little
-/// enough for a thousand held inputs.
+/// Maximum size of an input that is kept for the operator who decides about it. More than an operator reads at a
+/// gate, and small enough for a thousand held inputs.
 pub const MAX_HELD_TEXT_BYTES: usize = 256 * 1024;
 
-/// Largest parameters of one request, as canonical JSON.
+/// Maximum size of the parameters of one request, as canonical JSON.
 pub const MAX_PARAMS_BYTES: usize = 10 * 1024 * 1024;
 
-/// Deepest nesting of one request's parameters. JSON readers give up at 128, and a record or a kept
-/// request puts its parameters a few levels deeper: what goes in must come out again.
+/// Maximum nesting depth of the parameters of one request. JSON readers stop at 128, and a record or stored request
+/// nests its parameters a few levels deeper; stored parameters must remain readable.
 pub const MAX_PARAMS_DEPTH: usize = 64;
 
-/// Longest action name.
+/// Maximum length of an action name.
 pub const MAX_ACTION_LEN: usize = 256;
 
-/// Longest text that an operator can type as an answer or as a reason.
+/// Maximum length of an answer or a reason typed by an operator.
 pub const MAX_ANSWER_CHARS: usize = 20_000;
 
-/// Most violations of a schema that are listed for one answer: who has mended these sees the next ones.
+/// Maximum number of schema violations listed for one answer; after fixing these, the respondent sees the next
+/// ones.
 pub const MAX_SCHEMA_FAULTS: usize = 5;
 
-/// Most requests one session may have waiting at once; more is a runaway agent.
+/// Maximum number of held requests per session; more indicate a runaway agent.
 pub const MAX_HELD_PER_SESSION: usize = 64;
 
-/// Most askers that wait for one held request; the earliest makes room. Only the last to ask is
-/// released anyway: the others are most likely earlier tries of the same one.
+/// Maximum number of callers that wait for one held request; the earliest is dropped. Only the last caller is
+/// released anyway: the others are most likely earlier tries of the same call.
 pub const MAX_ASKERS_PER_REQUEST: usize = 64;
 
-/// Most runs of one session that are remembered until they are completed; the oldest makes room.
-/// Agents that never say what came of a run would otherwise make their session grow without end.
+/// Maximum number of unfinished runs remembered per session; the oldest is dropped. Agents that never report the
+/// result of a run would otherwise make their session grow without limit.
 pub const MAX_RUNNING_PER_SESSION: usize = 256;
 
-/// Most errors of one session that it can still say to have recovered from; the oldest makes room.
+/// Maximum number of errors per session that it can still report as recovered; the oldest is dropped.
 pub const MAX_ERRORS_PER_SESSION: usize = 256;
 
-/// Most names in one list of an agent's report about how it is wrapped.
+/// Maximum number of names in one list of an agent's report about its wrapper.
 pub const MAX_REPORTED_NAMES: usize = 256;
 
-/// Longest name that an agent gives itself, or its version.
+/// Maximum length of an agent's name or version.
 pub const MAX_NAME_LEN: usize = 256;
 
-/// Longest text of an agent's own (what a session is for, what came of a run): enough for a page of
-/// words, too little to fill a disk with.
+/// Maximum size of a free text from an agent (the purpose of a session, the result of a run): enough for a page,
+/// too little to fill a disk.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// Contexts that one request can name. An Atlas has seldom as many.
+/// Maximum number of contexts that one request can name. An Atlas rarely has as many.
 pub const MAX_HINTS: usize = 64;
 
-/// Most requests held at once in all: beyond that new ones are denied, never forgotten.
+/// Maximum number of held requests in total; beyond it, new ones are denied, never dropped silently.
 pub const MAX_HELD: usize = 100_000;
 
-/// Most bytes of what held requests ask for, all together: they are kept in memory, and one may be large.
+/// Maximum total size of held requests; they are kept in memory, and one may be large.
 pub const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
-/// Most entries that a gate keeps from one session until it is passed. Atlases have fewer contexts; a session
-/// that calls for more behind its gate is a runaway agent.
+/// Maximum number of entries withheld from one session until its gate is passed. Atlases have fewer contexts; a
+/// session that requests more before its gate is a runaway agent.
 pub const MAX_WITHHELD: usize = 256;
 
-/// Most bytes of extensions' texts among them: they are persisted with the session.
+/// Maximum total size of extension texts among the withheld entries; they are persisted with the session.
 pub const MAX_WITHHELD_BYTES: usize = 256 * 1024;
 
-/// Most bytes of requests that wait for a gate before their session, all together: they are kept in memory.
+/// Maximum total size of requests that wait for a session's gate; they are kept in memory.
 pub const MAX_PARKED_BYTES: usize = 256 * 1024 * 1024;
 
-/// Most entries of one of the engine's caches.
+/// Maximum number of entries in one of the engine's caches.
 pub const MAX_CACHED: usize = 1024;
 
-/// How long an answer to "what may I do" can be relied on.
+/// Time for which a resolution (the answer to "what may I do") remains valid.
 pub const RESOLUTION_LIFETIME: Duration = Duration::from_mins(5);
 
-/// Most answers of that kind that one session can rely on at once; the oldest makes room.
+/// Maximum number of valid resolutions per session; the oldest is dropped.
 pub const MAX_RESOLUTIONS: usize = 16;
 
-/// How long an extension has to answer, where nothing else is said.
+/// Default time limit for the answer of an extension.
 pub const EXTENSION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Longest that an operator may let an extension take: agents and people wait for it.
+/// Maximum time limit that an operator may set for an extension; agents and people wait for it.
 pub const MAX_EXTENSION_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Work that a module may do for one answer where nothing else is said: some tens of milliseconds.
+/// Default fuel of a WebAssembly module for one answer: some tens of milliseconds.
 pub const WASM_FUEL: u64 = 10_000_000;
 
-/// Memory that a module may have where nothing else is said.
+/// Default memory limit of a WebAssembly module.
 pub const WASM_MEMORY_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Largest module.
+/// Maximum size of a WebAssembly module.
 pub const MAX_WASM_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Most questions to extensions that are under way at once; others wait their turn.
+/// Maximum number of concurrent extension calls; further calls wait.
 pub const MAX_CALLS_OUT: usize = 32;
 
-/// Longest text that an extension answers with.
+/// Maximum size of an extension's answer.
 pub const MAX_EXTENSION_BYTES: usize = 256 * 1024;
 
-/// Decisions shown as recent.
+/// Number of decisions shown as recent.
 pub const RECENT_DECISIONS: usize = 200;
 
-/// Evaluations that are kept for those who watch. Older ones go.
+/// Number of evaluations kept for observers; older ones are dropped.
 pub const EVALUATIONS_KEPT: usize = 200;
 
-/// Checkpoints, and as many policies, that are kept of one evaluation; the rest is only counted.
+/// Number of checkpoints, and of policies, kept per evaluation; the rest is only counted.
 pub const EVIDENCE_KEPT: usize = 64;
 
-/// Longest text that is kept of what one of them wanted or found.
+/// Maximum length of a kept expected or actual value.
 pub const EVIDENCE_CHARS: usize = 300;
 
-/// How often the files of Atlases are looked at while somebody watches them.
+/// Interval between checks of the Atlas files while an operator watches them.
 pub const FILE_LOOK: Duration = Duration::from_secs(3);
 
-/// Commands that may wait for the runtime. A full queue makes the sender wait.
+/// Capacity of the runtime's command queue. A full queue makes the sender wait.
 pub const COMMAND_QUEUE: usize = 1024;
 
-/// Messages that the runtime handles before it hands their changes to the store in one batch. More would make the first
-/// of them wait for the last; fewer would cost each its own batch when many agents ask at once.
+/// Number of messages that the runtime handles before it passes their changes to the store in one batch. A larger
+/// number would make the first message wait for the last; a smaller one would cost more batches when many agents
+/// ask at once.
 pub const MESSAGE_BURST: usize = 128;
 
-/// Events that may wait for event hooks. When it is full, hooks miss events; the record does not.
+/// Capacity of the event hook queue. When it is full, hooks miss events; the record does not.
 pub const HOOK_QUEUE: usize = 1024;
 
-/// Events that agents may be told of before they are on disk, where Atlases say `acknowledge: early`: what a
-/// busy console writes in a few commits. The record of a recovery names this number.
+/// Maximum number of events that agents may learn of before they are on disk, where Atlases say `acknowledge:
+/// early`. A busy console writes this many in a few commits. The record of a recovery names this number.
 pub const MAX_EARLY_EVENTS: u64 = 256;
 
-/// Batches that may wait for the store's writer, and most of them in one commit. A commit writes every page that it
-/// touches once, so a thousand agents are cheaper together than in four commits. A full queue makes the runtime wait.
+/// Capacity of the store writer's queue, and maximum number of batches in one commit. A commit writes each touched
+/// page once, so one commit for a thousand agents is cheaper than four. A full queue makes the runtime wait.
 pub const WRITE_QUEUE: usize = 1024;
 
-/// Keys that arrive this soon after a dialog opened were meant for something else.
+/// Time after the opening of a dialog in which keys are ignored, because they were meant for something else.
 pub const ARMING: Duration = Duration::from_millis(700);
 
-/// Time within which passes are counted for whoever is about to pass one more.
+/// Time window in which approvals are counted and shown to an operator who is about to approve another one.
 pub const PACE_WINDOW: Duration = Duration::from_mins(10);
 
-/// Fewest characters of the reason why a denial is overruled.
+/// Minimum length of the reason for overriding a denial.
 pub const MIN_OVERRIDE_REASON: usize = 20;
 
-/// Largest text that is read back from an editor: every character of the longest answer at its widest.
+/// Maximum size of a text read back from an editor: the longest answer with the widest characters.
 pub const MAX_EDITED_BYTES: u64 = 4 * 20_000;
 
-/// Smallest terminal in which a decision can be taken.
+/// Minimum terminal size for decisions.
 pub const MIN_TERMINAL: (u16, u16) = (60, 18);
 
-/// Time between two comparisons of the wall clock with the steady clock while something waits for a moment.
+/// Interval between comparisons of the wall clock with the steady clock while a timer is pending.
 pub const CLOCK_CHECK: Duration = Duration::from_secs(1);
 
-/// Time for which the operator is shown that the clock was set, or that connections were turned away.
+/// Time for which the operator sees that the clock was set, or that connections were rejected.
 pub const PASSING_ALARM_TIME: Duration = Duration::from_mins(10);
 
-/// Events after which the log is sealed, at the latest.
+/// Maximum number of events before the log is sealed.
 pub const SEAL_EVENTS: u64 = 256;
 
-/// Time after which the log is sealed while there is something unsealed.
+/// Maximum time before the log is sealed while unsealed events exist.
 pub const SEAL_TIME: Duration = Duration::from_secs(1);
 
-/// Most events that may lie behind the last signed head: what a busy console has under way, many times
-/// over. More were not left behind by a crash.
+/// Maximum number of events after the last signed head: many times the events in progress on a busy console. A
+/// crash cannot leave more behind.
 pub const MAX_UNSEALED: u64 = 64 * SEAL_EVENTS;
 
-/// Most entries of the log that may lie there: each of them should have been signed.
+/// Maximum number of log entries after the last signed head; each should have been signed.
 pub const MAX_UNSEALED_ENTRIES: u64 = 128;
 
-/// Most overrides that are acknowledged at once. Each is an entry of the log, and of those only so many may
-/// lie behind the last signed head.
+/// Maximum number of overrides acknowledged at once. Each is an entry of the log, and the number of entries after
+/// the last signed head is limited.
 pub const MAX_ACKNOWLEDGED: usize = 32;
 
-/// Longest time between the first and the last event of one session behind the last signed head.
+/// Maximum time between the first and the last event of one session after the last signed head.
 pub const MAX_UNSEALED_TIME: Duration = Duration::from_mins(1);
 
-/// Longest line of an export: the largest parameters in a record, twice, and some room.
+/// Maximum length of an export line: the largest parameters of a record, twice, and some room.
 pub const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long the end of a console waits for the head of the log to be kept elsewhere.
+/// Maximum time that the shutdown of a console waits for the log head to be stored elsewhere.
 pub const HEAD_FILE_TIME: Duration = Duration::from_secs(5);
 
-/// Most bytes that are handed to the terminal's clipboard. As base64 that is just below the 100,000
-/// characters at which common terminals stop listening.
+/// Maximum size of text for the terminal's clipboard. As base64 that is just below the 100,000 characters that
+/// common terminals accept.
 pub const MAX_COPY_BYTES: usize = 72 * 1024;
 
-/// Longest name of a memento, a thread or a message that others gave.
+/// Maximum length of an external name of a memento, a thread or a message.
 pub const MAX_MEMENTO_NAME: usize = 256;
 
-/// Largest memento or turn. A message is the largest part; a prompt with a whole file in it has some 100 KiB.
+/// Maximum size of a memento or turn. The message is the largest part; a prompt with a whole file has about 100
+/// KiB.
 pub const MAX_MEMENTO_BYTES: usize = 4 * 1024 * 1024;
 
-/// Most signals of a turn, as the contract of mementos has it.
+/// Maximum number of signals in a turn, as defined by the memento contract.
 pub const MAX_SIGNALS: usize = 8;
 
-/// Most points of affect in a memento, as its contract has it.
+/// Maximum number of affect points in a memento, as defined by its contract.
 pub const MAX_AFFECT_POINTS: usize = 5;
 
-/// How long a point of affect counts.
+/// Time for which an affect point counts.
 pub const AFFECT_WINDOW: Duration = Duration::from_mins(30);
 
-/// Most items in each list of a proposed summary.
+/// Maximum number of items in each list of a proposed summary.
 pub const MAX_SHAPE_ITEMS: usize = 6;
 
-/// Mementos of a thread that are kept beside the newest, to be named by later turns.
+/// Number of older mementos kept per thread, so that later turns can refer to them.
 pub const MAX_MEMENTOS: usize = 8;
 
-/// Proposals of a thread that are kept while its summary is frozen: the newest is what people look at.
+/// Number of proposals kept per thread while its summary is frozen; people look at the newest.
 pub const MAX_HELD_BACK: usize = 8;
 
-/// Sessions of a thread that are known to have read an operator's edit. Another one has to show that it has.
+/// Number of sessions per thread recorded as readers of an operator's edit. Any other session must show that it has
+/// read the edit.
 pub const MAX_EDIT_READERS: usize = 16;
 
-/// Turns of a thread that are kept for its screen; TRACE has all of them.
+/// Number of turns per thread kept for its screen; TRACE has all of them.
 pub const MAX_TURNS: usize = 64;
 
-/// Largest snapshot file. Long conversations come to some 100 KiB.
+/// Maximum size of a snapshot file. Long conversations have about 100 KiB.
 pub const MAX_SNAPSHOT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Most entries of each list of a snapshot file: nobody begins with more.
+/// Maximum number of entries in each list of a snapshot file; a conversation does not need more to start.
 pub const MAX_SNAPSHOT_ITEMS: usize = 200;
 
-/// Decisions of operators that a snapshot file tells, the newest: whoever reads it takes
-/// [`MAX_SNAPSHOT_ITEMS`] of all decisions, and the conversation has some of its own.
+/// Number of the newest operator decisions that a snapshot file includes. A reader takes [`MAX_SNAPSHOT_ITEMS`] of
+/// all decisions, and the conversation has some of its own.
 pub const MAX_ACCOUNT_DECISIONS: usize = 100;
 
-/// Most threads that are kept. When there are as many, a new one needs the room of an abandoned thread
-/// ([`ENDED_THREAD_TIME`], [`IDLE_THREAD_TIME`]) or of its owner's own; otherwise it is refused.
+/// Maximum number of threads. At the limit, a new thread replaces an abandoned one ([`ENDED_THREAD_TIME`],
+/// [`IDLE_THREAD_TIME`]) or one of its owner; otherwise it is rejected.
 pub const MAX_THREADS: usize = 500;
 
-/// Most threads of one owner: a session has one of its own, and a bot that serves several people has some more.
+/// Maximum number of threads per owner. A session has one of its own; a bot that serves several people has some
+/// more.
 pub const MAX_SESSION_THREADS: usize = 50;
 
-/// Most threads of all sessions that one process began, ended ones included. Everything that comes by HTTP is one
-/// process here. A fifth of [`MAX_THREADS`]: one process leaves room for others.
+/// Maximum number of threads of all sessions of one process, including ended ones. All HTTP clients count as one
+/// process here. A fifth of [`MAX_THREADS`], so that one process leaves room for others.
 pub const MAX_THREADS_PER_PEER: usize = 100;
 
-/// A thread whose session has ended may make room after this time: agents continue yesterday's conversation.
+/// Time after which a thread of an ended session may be replaced; agents continue yesterday's conversation.
 pub const ENDED_THREAD_TIME: Duration = Duration::from_hours(24);
 
-/// A thread without a turn for this time may make room although its session is open: agents that crash never end
-/// theirs.
+/// Time without a turn after which a thread may be replaced although its session is open. Crashed agents never end
+/// their sessions.
 pub const IDLE_THREAD_TIME: Duration = Duration::from_hours(30 * 24);
 
-/// Sessions that are over and whose names stay in memory. The record has all of them; these bridge the time
-/// until their last records are on disk, which is a few hundred batches.
+/// Number of ended sessions whose names stay in memory. The record has all of them; these bridge the time until
+/// their last records are on disk, which is a few hundred batches.
 pub const MAX_ENDED_SESSIONS: usize = 4096;
 
-/// Sessions of one process at the socket that are open at once. A service that speaks for more agents than
-/// that has several processes, or ends what it no longer needs.
+/// Maximum number of open sessions of one process at the socket. A service for more agents uses several processes,
+/// or ends sessions it no longer needs.
 pub const MAX_SESSIONS_PER_PEER: usize = 4096;
 
-/// Sessions that are open at once in all, at some 5 KiB of memory each. The longest idle make room.
+/// Maximum number of open sessions in total, at about 5 KiB of memory each. The longest idle are ended first.
 pub const MAX_SESSIONS: usize = 50_000;
 
-/// Idle sessions that are ended together when there is no room for a new one: looking for them takes longer
-/// than ending them.
+/// Number of idle sessions ended together to make room for a new one; finding them takes longer than ending them.
 pub const SESSIONS_ENDED_TOGETHER: usize = 500;
 
-/// Reports (errors, outputs, turns, feedback) of one process in a second; what comes faster waits. People and
-/// models produce a few; a decision table that is played through takes some hundreds.
+/// Maximum reports (errors, outputs, turns, feedback) of one process per second; faster ones wait. People and
+/// models produce a few; a replayed decision table produces some hundreds.
 pub const REPORTS_PER_SECOND: u64 = 1000;
 
-/// Large messages of one process that are read at a time, so that others find room too.
+/// Maximum number of large messages of one process read at a time, so that other processes get room, too.
 pub const MAX_LARGE_MESSAGES_PER_PEER: usize = 4;
 
-/// Largest message at a door. A request of 10 MB can be looked at; nobody reads a larger one.
+/// Maximum size of a message to a gateway server. A request of 10 MB can be reviewed; a larger one would not be
+/// read.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// From this size on a message needs room that all connections share.
+/// Size above which a message needs room that all connections share.
 pub const LARGE_MESSAGE: usize = 64 * 1024;
 
-/// Messages of more than [`LARGE_MESSAGE`] that are read at a time; others wait, or many connections
+/// Maximum number of messages above [`LARGE_MESSAGE`] read at a time. Others wait; otherwise many connections
 /// together would fill the memory.
 pub const MAX_LARGE_MESSAGES: usize = 8;
 
-/// How long a large message may have room without a byte coming. A message that stays behind [`LARGE_MESSAGE_RATE`]
-/// for this long is cut off, or a few unfinished ones would keep everybody else's out.
+/// Time that a large message may hold its room without receiving data. A message slower than [`LARGE_MESSAGE_RATE`]
+/// for this long is cut off; otherwise a few unfinished ones would block all others.
 pub const LARGE_MESSAGE_GRACE: Duration = Duration::from_secs(1);
 
-/// Bytes in a second at which a large message has to come once it has room. Local processes are far faster.
+/// Minimum rate in bytes per second of a large message once it has room. Local processes are far faster.
 pub const LARGE_MESSAGE_RATE: usize = 1024 * 1024;
 
-/// How long a message may take from its first byte to its last, and an answer to be taken.
+/// Maximum time from the first to the last byte of a message, and for a client to read a response.
 pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 
-/// How long a request by HTTP may take to say what it is, and a connection may be kept open for the next one.
+/// Maximum time for the header of an HTTP request, and for an idle connection to be kept open.
 pub const HEADER_TIME: Duration = Duration::from_secs(10);
 
-/// How long a door waits when a connection could not be taken and none is open that could make room.
+/// Time that a gateway server waits after it could not accept a connection and could not close another one.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections at a time. Never more than half of the files that may be open.
+/// Maximum number of connections. Never more than half of the files that may be open.
 pub const MAX_CONNECTIONS: usize = 4096;
 
-/// Files that may be open at once, if the system allows so many.
+/// Number of open files requested from the system.
 pub const OPEN_FILES: u64 = 16_384;
 
-/// Connections by HTTP at a time, and never more than a quarter of the files that may be open: every call, hook and stream that is answered at once, and some to spare.
+/// Maximum number of HTTP connections, and never more than a quarter of the files that may be open: every call,
+/// hook and stream that is answered at once, and some to spare.
 pub const MAX_HTTP_CONNECTIONS: usize = 1536;
 
-/// Calls of one connection that wait for an answer; further ones are not read until one has it.
+/// Maximum number of pending calls per connection; further ones are not read until one is answered.
 pub const MAX_CALLS_AT_ONCE: usize = 64;
 
-/// Differences between what is in force and what is in its shadow that are kept.
+/// Number of differences kept between the loaded Atlases and the shadow Atlases.
 pub const DIFFERENCES_KEPT: usize = 200;
 
-/// Askers whose requests of the last minute are counted.
+/// Maximum number of callers whose requests of the last minute are counted.
 pub const MAX_ASKERS: usize = 10_000;
 
-/// Calls of one connection in a second; what comes faster waits.
+/// Maximum calls of one connection per second; faster ones wait.
 pub const CALLS_PER_SECOND: u64 = 2000;
 
-/// Notices for one address that are kept until they are delivered, those among them that nobody took
-/// included. A steward who does not answer for so long has the record to read.
+/// Maximum number of undelivered notices per address, including those that failed. A steward who is unreachable for
+/// that long can read the record.
 pub const MAX_NOTICES_PER_ADDRESS: usize = 1000;
 
-/// Notices that are on their way at a time, each to another address.
+/// Maximum number of notices in delivery at a time, each to a different address.
 pub const MAX_NOTICES_UNDER_WAY: usize = 32;
 
-/// How long an address may take for a notice, all together.
+/// Total time limit for the delivery of one notice.
 pub const NOTICE_TIME: Duration = Duration::from_secs(10);
 
-/// Pauses before a notice is tried again; the last is repeated.
+/// Pauses before a notice is retried; the last one is repeated.
 pub const NOTICE_PAUSES: [Duration; 5] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
@@ -388,18 +395,18 @@ pub const NOTICE_PAUSES: [Duration; 5] = [
     Duration::from_hours(1),
 ];
 
-/// How long a notice is tried.
+/// Time after which a notice is no longer retried.
 pub const NOTICE_PATIENCE: Duration = Duration::from_hours(72);
 
-/// How long the end of a console waits for notices that are on their way.
+/// Maximum time that the shutdown of a console waits for notices in delivery.
 pub const NOTICE_END_TIME: Duration = Duration::from_secs(2);
 
-/// Time without a word from an agent after which its session is ended as timed out: longer than a night and a day's work
-/// elsewhere, so an agent that is taken up again the next morning goes on.
+/// Time of silence after which an agent's session ends as timed out. Longer than a night and a day of other work,
+/// so that an agent resumed the next morning can continue.
 pub const ABANDONED_TIME: Duration = Duration::from_hours(48);
 
-/// The same for a session with actions that run: some take days.
+/// Time of silence for a session with running actions; some actions take days. See [`ABANDONED_TIME`].
 pub const ABANDONED_RUN_TIME: Duration = Duration::from_hours(24 * 14);
 
-/// Time between two looks for abandoned sessions.
+/// Interval between checks for abandoned sessions.
 pub const ABANDONED_CHECK: Duration = Duration::from_mins(10);

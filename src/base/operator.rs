@@ -1,32 +1,31 @@
-//! Names of operators. A name is what somebody says at a console, and nothing proves it: it tells two
-//! people apart who mean to be told apart.
+//! Operator names. A name is what a person types at a console, without proof: it distinguishes cooperating people.
 
 use super::text::{Lines, visible};
 
-/// Longest name, in characters.
+/// Maximum length of a name in characters.
 pub const MAX_OPERATOR: usize = 64;
 
-/// Why nobody can be called that.
+/// The reason why an operator name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OperatorNameError {
-    /// There is no name.
+    /// The name is empty.
     #[error("an operator needs a name")]
     Empty,
-    /// It is too long.
+    /// The name is too long.
     #[error("a name has at most {MAX_OPERATOR} characters")]
     TooLong,
-    /// It has characters that nobody sees, or that change what is around them.
+    /// The name has characters that are invisible or change the text around them.
     #[error("the name has characters that cannot be seen: `{0}`")]
     Hidden(String),
-    /// It could be taken for an agent: records name those so.
+    /// The name could be taken for an agent, because records name agents this way.
     #[error("`{0}` is how agents are named in the record")]
     Agent(String),
 }
 
-/// The name as it is recorded.
+/// Returns the name in its recorded form.
 ///
 /// # Errors
-/// When nobody can be called that.
+/// Fails when the name is invalid.
 pub fn operator_name(typed: &str) -> Result<String, OperatorNameError> {
     let name = typed.trim();
     if name.is_empty() {
@@ -46,7 +45,7 @@ pub fn operator_name(typed: &str) -> Result<String, OperatorNameError> {
     Ok(name.to_owned())
 }
 
-/// Whether two names are of the same person: in another case, or with blanks around it, it is.
+/// Returns true if two names belong to the same person; case and surrounding blanks are ignored.
 #[must_use]
 pub fn same_name(one: &str, other: &str) -> bool {
     folded(one) == folded(other)
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_what_can_be_read_and_nobody_is_called_like_an_agent() {
+    fn operator_names_are_readable_and_never_look_like_agents() {
         assert_eq!(operator_name("  op-1@ops ").as_deref(), Ok("op-1@ops"));
         assert_eq!(
             operator_name("\u{e9}lodie k").as_deref(),
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_blanks_make_nobody_a_second_person() {
+    fn names_that_differ_only_in_case_or_blanks_are_the_same_operator() {
         assert!(same_name("op-1@ops", " OP-1@OPS "));
         assert!(same_name("ann  b", "Ann B"));
         assert!(!same_name("op-1", "op-2"));

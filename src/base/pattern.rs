@@ -1,41 +1,42 @@
-//! The one wildcard matcher: policies, capabilities, triggers, retention and access keys all use it.
+//! Wildcard matcher, used by policies, capabilities, triggers, retention and access keys.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A pattern in which `*` stands for any run of characters, dots included; everything else stands
-/// for itself. The whole text must match, and case counts.
+/// A pattern in which `*` matches any run of characters, including dots; all other characters match themselves.
+///
+/// The whole text must match, and case matters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// The pattern as written.
+    /// Creates a pattern from its text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the pattern has no `*`.
+    /// Returns true if the pattern contains no `*`.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         !self.0.contains('*')
     }
 
-    /// Characters that stand for themselves: of several matching patterns the one with most wins.
+    /// Returns the number of literal characters; of several matching patterns the one with the most wins.
     #[must_use]
     pub fn literal_len(&self) -> usize {
         self.0.chars().filter(|&c| c != '*').count()
     }
 
-    /// Whether the whole of `text` matches.
+    /// Returns true if the whole of `text` matches.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let Some((head, rest)) = self.0.split_once('*') else {
@@ -79,24 +80,24 @@ impl From<Pattern> for String {
 pub struct Patterns(Vec<Pattern>);
 
 impl Patterns {
-    /// The first pattern, in the order written, that matches `text`.
+    /// Returns the first pattern, in the order written, that matches `text`.
     #[must_use]
     pub fn first_match(&self, text: &str) -> Option<&Pattern> {
         self.0.iter().find(|pattern| pattern.matches(text))
     }
 
-    /// Whether any pattern matches `text`. No pattern at all matches nothing.
+    /// Returns true if any pattern matches `text`. An empty list matches nothing.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.first_match(text).is_some()
     }
 
-    /// The patterns as written.
+    /// Returns the patterns as written.
     pub fn iter(&self) -> impl Iterator<Item = &Pattern> {
         self.0.iter()
     }
 
-    /// Whether there is no pattern.
+    /// Returns true if there are no patterns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -117,7 +118,7 @@ mod tests {
 
     // covers B26
     #[test]
-    fn exact_prefix_suffix_and_middle() {
+    fn patterns_match_exact_prefix_suffix_and_middle() {
         let cases = [
             ("ticket.delete", "ticket.delete", true),
             ("ticket.delete", "ticket.deleted", false),
@@ -158,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_naive_matcher(pattern in "[ab.*é]{0,8}", text in "[ab.é]{0,10}") {
+        fn pattern_agrees_with_a_naive_matcher(pattern in "[ab.*é]{0,8}", text in "[ab.é]{0,10}") {
             let pattern_chars: Vec<char> = pattern.chars().collect();
             let text_chars: Vec<char> = text.chars().collect();
             prop_assert_eq!(

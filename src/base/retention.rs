@@ -1,40 +1,41 @@
-//! How long the content of records is kept.
+//! Retention of the content of records.
 
 use super::pattern::Pattern;
 
-/// What one steward says about how long events are kept.
+/// One steward's rules about the retention of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Days that an event is kept which no pattern below names; forever when absent.
+    /// Retention in days for events that no pattern below matches; unlimited when absent.
     pub default_days: Option<u32>,
-    /// Days by pattern of the event type, in the order written. Of several that match, the one with
-    /// the longest literal part counts.
+    /// Retention in days by pattern of the event type, in the order written. Of several matches, the one with the
+    /// longest literal part wins.
     pub by_event_type: Vec<(Pattern, u32)>,
 }
 
 impl Schedule {
-    /// How many days an event of this type is kept; `None` is forever.
+    /// Returns the retention in days for events of this type; `None` is unlimited.
     #[must_use]
     pub fn days_for(&self, event_type: &str) -> Option<u32> {
         let matching = self.by_event_type.iter().enumerate();
         let matching = matching.filter(|(_, (pattern, _))| pattern.matches(event_type));
-        // Of two that are as long, the one written first.
+        // Of two with the same length, the one written first.
         let closest = matching
             .max_by_key(|(place, (pattern, _))| (pattern.literal_len(), std::cmp::Reverse(*place)));
         closest.map(|(_, (_, days))| *days).or(self.default_days)
     }
 }
 
-/// How long events are kept where several stewards have a say: as long as any of them wants. One who
-/// says nothing wants to keep everything.
+/// The retention rules of several stewards: an event is kept as long as any of them wants.
+///
+/// A steward without rules wants to keep everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Empty where everything is kept.
+    /// Empty if everything is kept.
     schedules: Vec<Schedule>,
 }
 
 impl Retention {
-    /// What all stewards together want.
+    /// Combines the rules of all stewards.
     #[must_use]
     pub fn of_all<'s>(schedules: impl IntoIterator<Item = Option<&'s Schedule>>) -> Self {
         let all: Option<Vec<_>> = schedules.into_iter().map(Option::<&_>::cloned).collect();
@@ -43,7 +44,7 @@ impl Retention {
         }
     }
 
-    /// How many days an event of this type is kept; `None` is forever.
+    /// Returns the retention in days for events of this type; `None` is unlimited.
     ///
     /// ```
     /// use cra_core::base::retention::{Retention, Schedule};
@@ -63,7 +64,7 @@ impl Retention {
         longest
     }
 
-    /// Whether nothing is ever pruned.
+    /// Returns true if nothing is ever pruned.
     #[must_use]
     pub fn keeps_all(&self) -> bool {
         self.schedules.is_empty()
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_pattern_counts_and_then_the_order() {
+    fn longest_literal_pattern_applies_then_the_order() {
         let spec = schedule(
             Some(90),
             &[
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_all_stewards_counts_and_silence_is_forever() {
+    fn longest_retention_of_all_stewards_applies_and_absent_rules_mean_unlimited() {
         let one = schedule(Some(90), &[("session_*", 30)]);
         let other = schedule(Some(10), &[("session_*", 60)]);
         let only_sessions = schedule(None, &[("session_*", 1)]);

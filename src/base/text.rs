@@ -1,16 +1,15 @@
-//! Text that came from outside, made safe to show: nothing hidden, nothing that moves the cursor.
+//! Sanitization of external text for display: no hidden characters, no cursor movement.
 
-/// What [`visible`] made of a text.
+/// The result of [`visible`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visible {
-    /// The text with every character that would not show as itself written out, as in `\u{202e}`.
+    /// The text with every character that would not show as itself escaped, as in `\u{202e}`.
     pub text: String,
-    /// How many characters were written out.
+    /// Number of escaped characters.
     pub escaped: usize,
 }
 
-/// Writes out every character that a terminal would obey, hide or reorder. Line feeds stay where
-/// `lines` keeps them.
+/// Escapes every character that a terminal would obey, hide or reorder. `lines` decides about line feeds.
 #[must_use]
 pub fn visible(text: &str, lines: Lines) -> Visible {
     let mut shown = String::with_capacity(text.len());
@@ -31,23 +30,26 @@ pub fn visible(text: &str, lines: Lines) -> Visible {
     }
 }
 
-/// What happens to line feeds.
+/// The handling of line feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// They break the line.
+    /// Line feeds stay.
     Keep,
-    /// They are written out as `\n`: for text that has one line on the screen.
+    /// Line feeds are escaped as `\n`, for text that has one line on the screen.
     Escape,
 }
 
-/// One line of text from outside, safe to show.
+/// Returns external text on one line, safe to show.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     visible(text, Lines::Escape).text
 }
 
-/// Ranges of characters that a terminal would obey, hide or reorder instead of show, beside control characters; in
-/// their order, with both ends. All of Unicode's `Default_Ignorable_Code_Point` and `Bidi_Control` are among them.
+/// Ranges of characters that a terminal would obey, hide or reorder instead of show, in addition to control
+/// characters.
+///
+/// The ranges are sorted and inclusive. They cover all of Unicode's `Default_Ignorable_Code_Point` and
+/// `Bidi_Control`.
 const DECEPTIVE: [(char, char); 23] = [
     ('\u{00ad}', '\u{00ad}'),     // soft hyphen
     ('\u{034f}', '\u{034f}'),     // grapheme joiner
@@ -74,8 +76,10 @@ const DECEPTIVE: [(char, char); 23] = [
     ('\u{10fffe}', '\u{10ffff}'), // noncharacters
 ];
 
-/// Whether a character would be obeyed, hidden or reordered by a terminal instead of shown: control,
-/// format (bidirectional, zero-width), separator, tag, variation, filler and private-use characters.
+/// Returns true if a terminal would obey, hide or reorder a character instead of showing it.
+///
+/// These are control, format (bidirectional, zero-width), separator, tag, variation, filler and private-use
+/// characters.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     if c.is_ascii() {
@@ -93,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_are_written_out_and_counted() {
+    fn hidden_characters_are_escaped_and_counted() {
         let hostile = "dup\u{202e} \x1b[2Jx\u{200b}\r";
         let shown = visible(hostile, Lines::Keep);
         assert_eq!(shown.text, "dup\\u{202e} \\u{1b}[2Jx\\u{200b}\\r");
@@ -101,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_of_any_script_stays() {
+    fn ordinary_text_of_any_script_is_unchanged() {
         let plain = "naïve 日本語 שלום e\u{301} 🙂";
         assert_eq!(one_line(plain), plain);
         assert_eq!(visible("a\nb", Lines::Keep).text, "a\nb");
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_every_range_are_written_out_and_their_neighbours_stay() {
+    fn both_ends_of_every_range_are_escaped_and_their_neighbours_are_not() {
         let control = [('\0', '\u{1f}'), ('\u{7f}', '\u{9f}')];
         for (first, last) in DECEPTIVE.into_iter().chain(control) {
             assert!(first <= last);
@@ -145,14 +149,14 @@ mod tests {
         }
     }
 
-    /// The properties are those of the `regex` crate, whose tables come from the Unicode database.
+    /// The properties come from the `regex` crate, whose tables are built from the Unicode database.
     #[test]
-    fn the_table_has_everything_that_unicode_says_is_ignorable_or_turns_text_around() {
+    fn table_covers_all_ignorable_and_bidirectional_characters_of_unicode() {
         let deceptive = regex::Regex::new(
             r"^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}\p{Zl}\p{Zp}\p{Co}]$",
         );
         let deceptive = deceptive.unwrap();
-        // Format characters that show: signs around numbers and names.
+        // Format characters that are visible: signs around numbers and names.
         let format = regex::Regex::new(r"^\p{Cf}$").unwrap();
         let shown = [
             ('\u{600}', '\u{605}'),
@@ -168,7 +172,7 @@ mod tests {
                 .iter()
                 .any(|(first, last)| (*first..=*last).contains(&c))
         };
-        // Joined to controls of the same block, or never characters.
+        // Merged with controls of the same block, or never assigned as characters.
         let beside = |c: char| matches!(c, '\u{13430}'..='\u{1345f}' | '\u{ffffe}'.. | '\u{fff0}'..='\u{fffb}');
         let mut text = [0; 4];
         for c in '\0'..=char::MAX {
@@ -185,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_deceptive_is_left(text in any::<String>()) {
+        fn visible_text_contains_no_deceptive_character(text in any::<String>()) {
             prop_assert!(!one_line(&text).chars().any(is_deceptive));
         }
     }

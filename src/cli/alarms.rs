@@ -1,8 +1,7 @@
-//! What the console is alarmed by: a socket that is not ours any more, answers of another process that a hook
-//! rejected, hook entries that are edited or removed, a key or head that is gone, and agents that leave while they
-//! are held.
+//! Alarms: a replaced socket, rejected answers of another process, edited or removed hook entries, a
+//! missing key or head file, and agents that disconnect while a request is held.
 //!
-//! Files are looked at every few seconds, in a thread where waiting for a disk holds up nobody.
+//! Files are checked every few seconds on a separate thread, so that a slow disk blocks nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,10 +30,10 @@ mod recorded;
 
 use recorded::{Alarm, Kind, Recorded, ran_unasked};
 
-/// How often is looked.
+/// Interval between two checks.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Looks after everything that was connected from the folder of a store, for as long as somebody listens.
+/// Watches all connections recorded in the folder of a store, until the receiver is dropped.
 pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Alarms {
     let (sender, alarms) = watch::channel(Arc::<[String]>::default());
     let snapshots = desk.snapshots();
@@ -64,7 +63,7 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
                 found.extend(Alarm::all(Kind::Key, key));
                 (watched, found, new)
             });
-            // Only a program that is ending looks no further.
+            // The task fails only while the program is ending.
             let Ok((next, mut found, new)) = looked.await else {
                 return;
             };
@@ -91,14 +90,13 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
     Alarms(alarms)
 }
 
-/// What is known to be connected. It is remembered here too: who takes hooks out may also take them off the list.
+/// Known connections, kept because a process that removes hooks may also remove them from the list.
 #[derive(Default)]
 struct Watched {
     seen: Vec<Connection>,
     /// Key that hook entries should pin.
     key: Option<AnswerVerifier>,
-    /// Answers of other processes that were rejected. Their reports may be removed by those who caused them, so
-    /// the alarm stays for as long as this console runs.
+    /// Rejected answers, kept while the console runs: the process that caused them may remove reports.
     rejected: Vec<Rejected>,
 }
 
@@ -130,9 +128,9 @@ impl Watched {
                 return found;
             }
         };
-        // Who says that it should go is no cause for alarm.
+        // A connection that was disconnected with `cra disconnect` is not an alarm.
         self.seen
-            .retain(|it| !known.was_disconnected(it.agent, &it.file));
+            .retain(|seen| !known.was_disconnected(seen.agent, &seen.file));
         let mut found = Vec::new();
         for seen in &self.seen {
             if known.find(seen.agent, &seen.file).is_none() {
@@ -145,8 +143,9 @@ impl Watched {
         }
         found.extend(known.connections.iter().filter_map(|one| self.told(one)));
         for connection in known.connections {
-            let same =
-                |it: &&mut Connection| it.agent == connection.agent && it.file == connection.file;
+            let same = |seen: &&mut Connection| {
+                seen.agent == connection.agent && seen.file == connection.file
+            };
             match self.seen.iter_mut().find(same) {
                 Some(seen) => *seen = connection,
                 None => self.seen.push(connection),
@@ -162,7 +161,7 @@ impl Watched {
     }
 }
 
-/// Records a report in the log. One that cannot be recorded now stays where it is and is taken up again.
+/// Records a report in the log. On failure the report stays in place and is tried again.
 async fn record_rejected(desk: &Desk, found: rejected::Found) {
     let report = &found.report;
     let entry = AnswerRejected {
@@ -182,18 +181,18 @@ async fn record_rejected(desk: &Desk, found: rejected::Found) {
     }
 }
 
-/// Agents that left while something of theirs is held: whether they went on, only they know.
+/// Agents that disconnected while a request of theirs is held; their next steps are unknown.
 fn silent(hall: &Hall, snapshot: &Snapshot) -> Vec<String> {
-    let held: BTreeSet<_> = snapshot.held.iter().map(|it| &it.session).collect();
+    let held: BTreeSet<_> = snapshot.held.iter().map(|held| &held.session).collect();
     let silent = hall.silent(|session| held.contains(session));
     let held = snapshot
         .held
         .iter()
-        .filter(|it| silent.contains(&it.session));
-    held.map(|it| {
-        let (session, gate) = (&it.session, &it.id);
-        // Only a hook that is gone may leave its agent to go on.
-        let is_hooked = Host::ALL.iter().any(|host| host.as_str() == it.agent);
+        .filter(|held| silent.contains(&held.session));
+    held.map(|held| {
+        let (session, gate) = (&held.session, &held.id);
+        // Only an agent whose hook was stopped may have continued.
+        let is_hooked = Host::ALL.iter().any(|host| host.as_str() == held.agent);
         let then = if is_hooked {
             "so its hook was stopped; look what it does"
         } else {
@@ -204,7 +203,7 @@ fn silent(hall: &Hall, snapshot: &Snapshot) -> Vec<String> {
     .collect()
 }
 
-/// Alarms about something that happened once, each told for [`PASSING_ALARM_TIME`].
+/// Alarms about one-time events, each shown for [`PASSING_ALARM_TIME`].
 #[derive(Default)]
 struct Passing {
     clock_moved: Option<(ClockMovedAt, Instant)>,
@@ -225,7 +224,7 @@ impl Passing {
     }
 }
 
-/// Notes the newest of something that happened, and returns it while it is to be told.
+/// Notes the newest event of a kind, and returns it while it is to be shown.
 fn recent<T: Copy + PartialEq>(noted: &mut Option<(T, Instant)>, newest: Option<T>) -> Option<T> {
     if newest != noted.map(|(noted, _)| noted) {
         *noted = newest.map(|newest| (newest, Instant::now()));
@@ -234,7 +233,7 @@ fn recent<T: Copy + PartialEq>(noted: &mut Option<(T, Instant)>, newest: Option<
     told.map(|(newest, _)| newest)
 }
 
-/// Tells an operator that threads ran short, and the process that has the most of them.
+/// Alarm text: the thread limit was reached, with the process that has the most threads.
 fn threads_full(at: Timestamp, snapshot: &Snapshot) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let owners = snapshot
@@ -259,20 +258,20 @@ fn threads_full(at: Timestamp, snapshot: &Snapshot) -> String {
     )
 }
 
-/// Tells an operator that the state of the store was not believed.
+/// Alarm text: the state of the store was not trusted.
 fn distrusted(snapshot: &Snapshot) -> Option<String> {
     let what = snapshot.distrusted.as_ref()?;
     Some(format!("{what}; agents have to ask again"))
 }
 
-/// Tells an operator that the head beside the store was missing.
+/// Alarm text: the head file next to the store was missing.
 fn headless(snapshot: &Snapshot) -> Option<String> {
     let told = "`cra.head` was missing at the start, so an older copy of the store would not have been noticed: \
                 compare with a head that is kept elsewhere";
     snapshot.headless.then(|| told.to_owned())
 }
 
-/// The reason why the key in a folder is not the one that a console signs with, if it is not.
+/// Reason why the key in a folder differs from the key that this console signs with, if it does.
 fn key_trouble(folder: &Path, own: &AnswerVerifier) -> Option<String> {
     let shown = folder.join(key::FILE_NAME);
     let shown = shown.display();
@@ -299,7 +298,7 @@ mod tests {
     use crate::gateway::hook::{Host, Offline};
     use crate::trace::note::Signer;
 
-    /// Key of the console that looks on.
+    /// Key of the watching console.
     fn key() -> AnswerVerifier {
         let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
         AnswerSigner::derive(&log).verifier()
@@ -338,7 +337,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_clock_that_was_set_is_told_for_a_while_and_a_full_socket_as_long_as_it_is_noted() {
+    async fn a_clock_step_is_shown_for_a_while_and_a_full_socket_while_it_lasts() {
         let mut passing = Passing::default();
         let mut shown = Snapshot::empty();
         assert_eq!(passing.look(None, &shown), [""; 0]);
@@ -353,7 +352,7 @@ mod tests {
         assert_eq!(passing.look(None, &shown), [told]);
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!(passing.look(None, &shown), [""; 0]);
-        // Another step is told anew.
+        // Another clock step is shown again.
         let step = ClockStep::from_micros(600_000_000);
         let again = ClockMovedAt { step, ..moved };
         shown.clock_moved = Some(again);
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_thread_that_was_refused_for_want_of_room_is_told_for_a_while() {
+    async fn a_refused_thread_is_shown_for_a_while() {
         let mut passing = Passing::default();
         let mut shown = Snapshot::empty();
         shown.threads_full_at = Some("2026-01-31T23:59:59.000000Z".parse().unwrap());
@@ -394,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_edited_or_removed_is_told_until_it_is_right_again() {
+    fn an_edited_or_removed_hook_entry_is_shown_until_it_is_restored() {
         let (folder, file) = connected();
         let mut watched = Watched::default();
         assert_eq!(watched.look(folder.path()), [""; 0]);
@@ -421,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_that_pin_another_key_than_the_consoles_are_told() {
+    fn hooks_that_pin_another_key_are_shown() {
         let (folder, _) = connected();
         let mut watched = Watched {
             key: Some(key()),
@@ -435,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_answer_is_told_for_as_long_as_the_console_runs() {
+    fn a_rejected_answer_is_shown_while_the_console_runs() {
         let folder = tempfile::tempdir().unwrap();
         let mut watched = Watched::default();
         assert_eq!(watched.rejected_alarm(), None);
@@ -450,14 +449,14 @@ mod tests {
         let new = watched.take_rejected(Reports::read(folder.path()));
         assert_eq!(new, [], "it is recorded once");
         assert_eq!(watched.rejected_alarm().as_ref(), Some(&told));
-        // Its files are gone, and the alarm is not.
+        // The report files are gone, but the alarm stays.
         fs::remove_dir_all(folder.path().join(rejected::FOLDER_NAME)).unwrap();
         watched.take_rejected(Reports::read(folder.path()));
         assert_eq!(watched.rejected_alarm(), Some(told));
     }
 
     #[test]
-    fn who_takes_a_connection_off_the_list_is_noticed() {
+    fn a_connection_removed_from_the_list_is_noticed() {
         let (folder, _) = connected();
         let mut watched = Watched::default();
         assert_eq!(watched.look(folder.path()), [""; 0]);
@@ -475,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn who_disconnects_in_order_alarms_nobody_and_ends_the_alarm() {
+    fn a_regular_disconnect_raises_no_alarm_and_ends_an_earlier_one() {
         let (folder, file) = connected();
         let mut watched = Watched::default();
         assert_eq!(watched.look(folder.path()), [""; 0]);
@@ -486,7 +485,7 @@ mod tests {
         known.disconnect(Host::Cursor, &file);
         known.save(folder.path()).unwrap();
         assert_eq!(watched.look(folder.path()), [""; 0]);
-        // Connected again, it is looked after again.
+        // After it is connected again, it is watched again.
         let mut known = Registry::load(folder.path()).unwrap();
         known.remember(connected.connections[0].clone());
         known.save(folder.path()).unwrap();

@@ -8,7 +8,7 @@ use super::settings::{Settings, Whose};
 use super::{answer_key, exit};
 use crate::gateway::hook::{self, AnswerLine, Answered, Answerer};
 
-/// Sends the answers. Standard output says what the agent does next.
+/// Sends the answers. Standard output tells the agent its next step.
 pub(super) fn answer(settings: &Settings, given: AnswerArgs) -> Result<u8, Failure> {
     let folder = settings.data_dir()?;
     let secret = hook::secret(&folder);

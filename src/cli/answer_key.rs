@@ -1,4 +1,4 @@
-//! The key that proves the console's answers, for commands that verify them or write it down.
+//! Key that proves the console's answers, for commands that verify answers or print the key.
 
 use super::console::signer;
 use super::error::Failure;
@@ -8,13 +8,14 @@ use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
 use crate::store::key;
 use crate::store::sqlite::SqliteStore;
 
-/// Reads the public key of the console on the user's store; nothing, if that has no key yet.
+/// Reads the public key of the console on the user's store; `None` if the store has no key yet.
 pub(super) fn read(settings: &Settings) -> Result<Option<AnswerVerifier>, Failure> {
     let signer = key::existing(&settings.data_dir()?)?;
     Ok(signer.map(|signer| AnswerSigner::derive(&signer).verifier()))
 }
 
-/// Reads the public key. A store that has none yet gets one, as the first start of the console would make it.
+/// Reads the public key. Creates one if the store has none yet, as the first start of the console
+/// would.
 pub(super) fn read_or_make(settings: &Settings) -> Result<AnswerVerifier, Failure> {
     if let Some(key) = read(settings)? {
         return Ok(key);

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Arguments of the command line.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -222,7 +222,7 @@ pub(super) struct Demo {
     pub(super) script: Option<PathBuf>,
 }
 
-/// What a scenario looks like; a test plays it.
+/// Help text about the scenario format; a test plays its example.
 const SCENARIO: &str = "\
 A scenario names its Atlas, or a list of them, relative to its own folder:
 
@@ -399,7 +399,7 @@ pub(super) struct Lint {
     pub(super) json: bool,
 }
 
-/// A name as it is recorded; none is as good as not given.
+/// Operator name in recorded form; an empty name counts as absent.
 fn operator(typed: &str) -> Result<String, OperatorNameError> {
     match operator_name(typed) {
         Err(OperatorNameError::Empty) => Ok(String::new()),

@@ -1,4 +1,4 @@
-//! `cra atlas lint`: what is wrong with a manifest.
+//! `cra atlas lint`: reports the problems of a manifest.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -75,7 +75,7 @@ pub(super) fn lint(settings: &Settings, lint: &Lint) -> Result<u8, Failure> {
     verdict(code, written)
 }
 
-/// The extensions that the operator's list has.
+/// Extensions of the operator's list.
 fn listed(settings: &Settings) -> Result<KnownExtensions, Failure> {
     let table = settings.extensions()?.table();
     Ok(KnownExtensions {
@@ -86,7 +86,8 @@ fn listed(settings: &Settings) -> Result<KnownExtensions, Failure> {
     })
 }
 
-/// An identifier that another Atlas has: in force together, nobody could say which of them decided.
+/// Diagnostic about a duplicate identifier: with both Atlases in force, decisions could not be
+/// attributed.
 fn taken(id: &str, first: &Path, second: &Path) -> Diagnostic {
     let first = one_line(&first.to_string_lossy());
     Diagnostic {

@@ -1,4 +1,4 @@
-//! The Atlases that arguments name: files, and folders of them.
+//! Atlases named by arguments: files, and folders of files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::error::Failure;
 use crate::atlas::{Atlas, Configure, load_file_with};
 
-/// Loads every Atlas that is named, refusing two that nobody could tell apart.
+/// Loads all named Atlases; rejects two with the same identifier.
 pub(super) fn load_all(named: &[PathBuf], configure: &Configure) -> Result<Vec<Atlas>, Failure> {
     let mut known = Known::default();
     let mut atlases = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn load_all(named: &[PathBuf], configure: &Configure) -> Result<Vec<A
     Ok(atlases)
 }
 
-/// The files that are named: a folder stands for every Atlas in it.
+/// Named files: a folder stands for every Atlas in it.
 pub(super) fn files_of(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in named {
@@ -43,8 +43,8 @@ pub(super) fn files_of(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// Atlas files of a folder, by name: those that end as one and are not hidden. A folder that does
-/// not exist has none, and folders in it are not looked into.
+/// Atlas files of a folder, by name: files with a matching extension that are not hidden. A missing
+/// folder has none, and subfolders are not searched.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error| Failure::Read(folder.to_owned(), error);
     let entries = match fs::read_dir(folder) {
@@ -66,12 +66,12 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// Which identifiers are taken, and by which file.
+/// Identifiers in use, each with its file.
 #[derive(Default)]
 pub(super) struct Known(BTreeMap<String, PathBuf>);
 
 impl Known {
-    /// The file that had this identifier before; nothing the first time.
+    /// Earlier file with this identifier; `None` the first time.
     pub(super) fn first_of(&mut self, id: &str, file: &Path) -> Option<PathBuf> {
         if let Some(first) = self.0.get(id) {
             return Some(first.clone());

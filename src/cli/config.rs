@@ -1,4 +1,4 @@
-//! `config.yaml`: how the console looks and behaves for this user. What is typed comes before it.
+//! `config.yaml`: appearance and behaviour of the console for this user. Typed options override it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ const THEMES: [&str; 3] = ["auto", "dark", "light"];
 const NOTIFICATIONS: [&str; 4] = ["auto", "osc9", "osc777", "off"];
 const WEBHOOKS: [&str; 2] = ["on", "off"];
 
-/// What the file says.
+/// Content of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Config {
     pub(super) theme: Theme,
@@ -21,21 +21,21 @@ pub(super) struct Config {
     pub(super) webhooks: TellStewards,
 }
 
-/// Whether stewards are told what their Atlases ask for.
+/// Delivery of notices to stewards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TellStewards {
-    /// They are.
+    /// Notices are sent.
     #[default]
     On,
-    /// They are not.
+    /// Notices are not sent.
     Off,
 }
 
 impl Config {
-    /// Reads it. Without a file everything is as it is by itself.
+    /// Loads the file. Without a file all defaults apply.
     ///
     /// # Errors
-    /// When something in it cannot be used, with its place.
+    /// When a value is invalid, with its position.
     pub(super) fn load(file: &Path) -> Result<Self, LoadError> {
         if !file.exists() {
             return Ok(Self::default());
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told_with_its_place() {
+    fn invalid_values_are_reported_with_their_position() {
         for (text, place) in [
             ("theme: dim\n", "config.yaml:1:8"),
             ("ascii: true\nmuose: true\n", "config.yaml:2:1"),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_nothing_is_set() {
+    fn defaults_apply_without_a_file() {
         let nowhere = Path::new("/nonexistent/config.yaml");
         assert_eq!(Config::load(nowhere).unwrap(), Config::default());
     }

@@ -17,20 +17,20 @@ use crate::gateway::connect::registry::{Connection, FILE_NAME, Registry};
 use crate::gateway::connect::{self, Scope, Wiring, settings_file};
 use crate::gateway::hook::Host;
 
-/// Stands for the key where it is made only when a change is written.
+/// Placeholder for a key that is created only when the change is written.
 const NO_KEY_YET: &str = "MADE-WHEN-THIS-IS-WRITTEN";
 
-/// Lines around a change that are shown with it.
+/// Context lines shown around a change.
 const AROUND: usize = 3;
 
-/// A settings file that is to be changed.
+/// A settings file to change.
 struct Target {
     host: Host,
     scope: Scope,
-    /// Its name, as it was asked for.
+    /// Path as the user gave it.
     file: PathBuf,
     found: Found,
-    /// The folder of the store, where connections are remembered.
+    /// Folder of the store, which keeps the list of connections.
     store: PathBuf,
     known: Registry,
 }
@@ -61,7 +61,7 @@ impl Target {
         Ok(known.save(&self.store).map_err(failed)?)
     }
 
-    /// Changes the file; tells what was kept of it.
+    /// Writes the file; returns the path of the backup.
     fn write(&self, new: Option<&str>) -> Result<Option<PathBuf>, Failure> {
         let failed = |error| ConnectFailure::File(self.file.clone(), error);
         Ok(self.found.change(new).map_err(failed)?)
@@ -72,25 +72,25 @@ impl Target {
     }
 }
 
-/// The list of connections.
+/// Loads the list of connections.
 pub(super) fn load(store: &Path) -> Result<Registry, Failure> {
     let failed = |error| ConnectFailure::List(store.join(FILE_NAME), error);
     Ok(Registry::load(store).map_err(failed)?)
 }
 
-/// The program that is running, as hooks have to name it.
+/// Path of the running program, as hooks have to name it.
 pub(super) fn program() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe().map_err(ConnectFailure::Program)?;
     if program.to_str().is_none() {
         return Err(ConnectFailure::ProgramText(program).into());
     }
-    if program.file_name().is_none_or(|it| it != "cra") {
+    if program.file_name().is_none_or(|name| name != "cra") {
         return Err(ConnectFailure::Name(program).into());
     }
     Ok(program)
 }
 
-/// Puts our hooks into an agent's settings.
+/// Adds our hooks to an agent's settings.
 pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failure> {
     let target = Target::new(settings, &given.change)?;
     let wiring = Wiring {
@@ -132,7 +132,7 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
     report(&target, &given.change, Some(&changed.text), outcome, backup)
 }
 
-/// Returns the key that entries pin. A change that is only shown makes none.
+/// Returns the key that entries pin. A change that is only shown creates none.
 fn pinned_key(settings: &Settings, change: &Change) -> Result<String, Failure> {
     if change.dry_run || !(change.yes || can_ask(change)) {
         let key = answer_key::read(settings)?.map(|key| key.to_string());
@@ -141,12 +141,14 @@ fn pinned_key(settings: &Settings, change: &Change) -> Result<String, Failure> {
     Ok(answer_key::read_or_make(settings)?.to_string())
 }
 
-/// Takes our hooks out of an agent's settings.
+/// Removes our hooks from an agent's settings.
 pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, Failure> {
     let target = Target::new(settings, &given.change)?;
     let mut known = target.known.clone();
     let earlier = known.disconnect(target.host, &target.file);
-    let made = earlier.as_ref().map(|it| it.made.as_slice());
+    let made = earlier
+        .as_ref()
+        .map(|connection| connection.made.as_slice());
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
     let text = target.found.text();
     let without = connect::disconnect(text, target.host, made).map_err(form)?;
@@ -164,12 +166,12 @@ pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, 
         }
         Outcome::Shown | Outcome::Declined => None,
         Outcome::Write => {
-            // First, so that a console that is running takes it for what it is.
+            // Saved first, so that a running console sees a regular disconnect.
             target.save(&known)?;
             match target.write(new) {
                 Ok(backup) => backup,
                 Err(failure) => {
-                    // It is still connected.
+                    // The agent is still connected.
                     let _ = target.known.save(&target.store);
                     return Err(failure);
                 }
@@ -179,25 +181,25 @@ pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, 
     report(&target, &given.change, new, outcome, backup)
 }
 
-/// What becomes of a change.
+/// Outcome of a proposed change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// There is none.
+    /// The file needs no change.
     Same,
-    /// It was only to be shown.
+    /// The change was only shown.
     Shown,
-    /// The user does not want it.
+    /// The user declined it.
     Declined,
-    /// It is to be written.
+    /// The change is to be written.
     Write,
 }
 
-/// Tells whether a person is there to be asked.
+/// True if a user is present to be asked.
 fn can_ask(change: &Change) -> bool {
     !change.json && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Shows a change, and asks whether it is wanted.
+/// Shows a change and asks the user to confirm it.
 fn decide(target: &Target, change: &Change, new: Option<&str>) -> Result<Outcome, Failure> {
     if new == target.found.text.as_deref() {
         return Ok(Outcome::Same);
@@ -256,7 +258,7 @@ fn report(
 ) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     if change.json {
-        let backup = backup.map(|it| it.to_string_lossy().into_owned());
+        let backup = backup.map(|path| path.to_string_lossy().into_owned());
         let told = json!({
             "agent": target.host.as_str(),
             "scope": target.scope.as_str(),
@@ -276,8 +278,8 @@ fn report(
         Outcome::Shown | Outcome::Declined => writeln!(out, "\nNothing was written."),
         Outcome::Write => {
             let what = if new.is_some() { "written" } else { "removed" };
-            let kept = backup.map(|it| one_line(&it.to_string_lossy()));
-            let kept = kept.map(|it| format!("\n  what was there is kept in {it}"));
+            let kept = backup.map(|path| one_line(&path.to_string_lossy()));
+            let kept = kept.map(|path| format!("\n  what was there is kept in {path}"));
             let kept = kept.unwrap_or_default();
             let advice = advice(target, new);
             writeln!(
@@ -289,7 +291,7 @@ fn report(
     verdict(exit::OK, written)
 }
 
-/// What is left to do for people, once hooks are in.
+/// Remaining manual steps after hooks were added.
 fn advice(target: &Target, new: Option<&str>) -> String {
     let mut advice = String::new();
     let ours = new.is_some_and(|text| connect::wiring_in(text, target.host).is_some());

@@ -1,4 +1,4 @@
-//! `cra` and `cra demo`: the console, with the engine in its own process.
+//! `cra` and `cra demo`: the console, with the engine in the same process.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -31,11 +31,11 @@ use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
 use crate::trace::note::{Signer, Verifier};
 
-/// Entries of the log that are read at a time.
+/// Log entries read at a time.
 const PAGE: usize = 1000;
 
 const EXAMPLE_ATLAS: &str = include_str!("../../assets/atlas/acme-support.yaml");
-/// Beside it: a gate that takes two operators, so that a newcomer sees one.
+/// Second demo Atlas: a gate that needs two operators, so that new users see one.
 const SECOND_ATLAS: &str = include_str!("../../assets/demo/treasury.yaml");
 const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
@@ -50,12 +50,12 @@ pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failur
     run(settings, &place, (atlases, Some(shelf)), None)
 }
 
-/// The Atlases that are named, or those of the user's folder.
+/// The named Atlases, or those of the user's folder.
 pub(super) fn in_force(settings: &Settings, named: &AtlasFiles) -> Result<Vec<Atlas>, Failure> {
     load_all(&files_now(&named.files)?, &settings.configure())
 }
 
-/// The files that Atlases are loaded from, as they are now.
+/// Files that Atlases are loaded from, at this moment.
 fn files_now(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if named.is_empty() {
         files_in(&Settings::atlas_dir()?)
@@ -110,7 +110,7 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
     }
 }
 
-/// Where the record is kept, and where agents come in.
+/// Folder of the record and socket for agents.
 struct Place {
     folder: PathBuf,
     socket: PathBuf,
@@ -184,7 +184,7 @@ fn run(
     })
 }
 
-/// The console's options, before anything is watched.
+/// Options of the console, before any watcher starts.
 fn options(settings: &Settings, look: Look, config: Config, shelf: Option<Shelf>) -> Options {
     let own = settings.own.clone();
     Options {
@@ -201,8 +201,10 @@ fn options(settings: &Settings, look: Look, config: Config, shelf: Option<Shelf>
     }
 }
 
-/// Stops a runtime, and says if it could not record. A disk that does not answer must not keep the console from ending: then the process
-/// ends at once, because even closing the store would wait for that disk.
+/// Stops a runtime and reports a failure to record.
+///
+/// A disk that does not respond must not keep the console from ending: in that case the process exits
+/// at once, because even closing the store would wait for that disk.
 async fn stop(runtime: Runtime) -> Result<(), Failure> {
     let snapshots = runtime.desk().snapshots();
     let mut stopping = std::pin::pin!(runtime.stop());
@@ -213,7 +215,7 @@ async fn stop(runtime: Runtime) -> Result<(), Failure> {
         let stalled = snapshots.borrow().store.stall().map(str::to_owned);
         if let Some(what) = stalled {
             let failure = Failure::NotRecording(what);
-            // Best effort: the exit code says it too.
+            // Best effort: the exit code reports the failure too.
             let _ = writeln!(io::stderr().lock(), "{}", failure.report());
             std::process::exit(exit::FAILURE.into());
         }
@@ -224,7 +226,7 @@ async fn stop(runtime: Runtime) -> Result<(), Failure> {
     }
 }
 
-/// Tells whether a store that cannot be opened for writing is shown instead, by a console that only looks.
+/// True if a store that cannot be opened for writing is shown by a read-only console instead.
 fn is_viewed(access: Access, error: &StoreError) -> bool {
     let is_unwritable = match error {
         StoreError::InUse { .. } | StoreError::Open { .. } | StoreError::Full { .. } => true,
@@ -238,7 +240,7 @@ fn is_viewed(access: Access, error: &StoreError) -> bool {
     access == Access::ReadOnly && is_unwritable
 }
 
-/// Shows a store that another console writes to, or whose disk is read-only. Agents have no way in.
+/// Shows a store that another console writes to, or whose disk is read-only. Agents cannot connect.
 fn view(
     settings: &Settings,
     folder: &Path,
@@ -265,7 +267,7 @@ fn view(
     })
 }
 
-/// Shows the console until it is left.
+/// Shows the console until the user quits.
 async fn show(manner: Manner, runtime: &Runtime, options: Options) -> Result<(), Failure> {
     let shown = match manner {
         Manner::Screen => console::run(runtime.desk(), options).await,
@@ -279,7 +281,7 @@ async fn show(manner: Manner, runtime: &Runtime, options: Options) -> Result<(),
     Ok(shown?)
 }
 
-/// The key that signs the heads of a store's log.
+/// Key that signs the heads of a store's log.
 pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer, Failure> {
     let log = store.log().await?;
     let history = match log.seal {
@@ -290,7 +292,7 @@ pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer,
     Ok(key::load(folder, &log.log, history, current.as_ref())?)
 }
 
-/// The key that the log itself names as the one in use.
+/// Key that the log itself names as current.
 async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
     let log = store.log().await?.log;
     let (mut from, mut current) = (0, None);
@@ -309,7 +311,7 @@ async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
     }
 }
 
-/// Ends what an earlier demo left behind: its agents went with its process. What is held stays held.
+/// Ends sessions of an earlier demo: its agents ended with its process. Held requests stay held.
 async fn end_abandoned(runtime: &Runtime) {
     let picture = Arc::clone(&runtime.desk().snapshots().borrow());
     for session in picture.sessions.iter() {
@@ -322,13 +324,13 @@ async fn end_abandoned(runtime: &Runtime) {
             status: FinalStatus::Cancelled,
             summary: Some("the demo was closed".to_owned()),
         };
-        // One that cannot be ended is shown as it is.
+        // A session that cannot be ended is shown as it is.
         let _ = runtime.agents().end_session(end).await;
     }
 }
 
-/// The log goes to a file beside the store: the screen belongs to the console. Without a file there is
-/// none.
+/// Sends log output to a file next to the store, because the screen belongs to the console. Without the
+/// file nothing is logged.
 fn start_log(folder: &Path) -> Option<tracing_appender::non_blocking::WorkerGuard> {
     let file = open_log(&folder.join("cra.log")).ok()?;
     let (writer, guard) = tracing_appender::non_blocking(file);
@@ -338,12 +340,12 @@ fn start_log(folder: &Path) -> Option<tracing_appender::non_blocking::WorkerGuar
         .with_writer(writer)
         .with_ansi(false)
         .with_env_filter(filter);
-    // Only the first log of a process is kept; there is only one.
+    // Only the first logger of a process takes effect; there is only one.
     let _ = log.try_init();
     Some(guard)
 }
 
-/// Opens the log for its owner alone, also where an earlier version made it for everyone.
+/// Opens the log file with owner-only access, also if an earlier version created it for everyone.
 fn open_log(path: &Path) -> io::Result<fs::File> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let mut options = fs::OpenOptions::new();
@@ -357,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_console_that_only_looks_is_shown_a_store_that_it_cannot_write() {
+    fn only_a_read_only_console_shows_a_store_it_cannot_write() {
         let path = "cra.db".to_owned();
         let in_use = StoreError::InUse {
             path: path.clone(),

@@ -1,5 +1,5 @@
-//! Bad input: every decoder takes a committed corpus and seeded mutations of it without a panic, and
-//! says why it refuses what it refuses.
+//! Bad input tests: every decoder takes a committed corpus and seeded mutations of it without a panic,
+//! and gives a reason for each rejection.
 //!
 //! A file that once broke a decoder goes into `tests/data/corpus`, under that decoder's name.
 
@@ -39,7 +39,7 @@ use mutation::{Dice, mutated, mutated_json};
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
-/// The files of a folder of the repository, by name.
+/// Files of a folder of the repository, by name.
 fn folder(path: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let mut files: Vec<_> = fs::read_dir(folder)
@@ -56,8 +56,8 @@ fn folder(path: &str) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Runs a decoder over seeds as they are, then over so many mutations of them. Returns how many of
-/// the seeds were taken: when none is, the mutations show nothing.
+/// Runs a decoder over the seeds, then over `rounds` mutations of them. Returns the number of accepted
+/// seeds: if none is accepted, the mutations prove nothing.
 fn feed(seeds: &[(String, Vec<u8>)], rounds: usize, decode: impl Fn(Vec<u8>) -> bool) -> usize {
     let taken = seeds.iter().filter(|(_, seed)| decode(seed.clone()));
     let taken = taken.count();
@@ -69,7 +69,7 @@ fn feed(seeds: &[(String, Vec<u8>)], rounds: usize, decode: impl Fn(Vec<u8>) -> 
     taken
 }
 
-/// Whether something was read; a refusal has to say why, at places that exist.
+/// True if the input was accepted; a rejection must give reasons at existing positions.
 fn judged<T>(read: Result<T, LoadError>) -> bool {
     let Err(error) = read else { return true };
     assert!(!error.to_string().is_empty());
@@ -95,7 +95,7 @@ fn placed(told: &Diagnostic, source: &str) {
 }
 
 #[test]
-fn no_atlas_breaks_its_decoder() {
+fn atlas_decoder_never_panics() {
     let mut seeds = folder("tests/data/corpus/atlas");
     seeds.extend(folder("assets/atlas"));
     seeds.extend(folder("assets/scenarios/atlas"));
@@ -106,7 +106,7 @@ fn no_atlas_breaks_its_decoder() {
 }
 
 #[test]
-fn no_scenario_breaks_its_decoder() {
+fn scenario_decoder_never_panics() {
     let mut seeds = folder("tests/data/corpus/scenario");
     seeds.extend(folder("assets/scenarios"));
     let taken = feed(&seeds, 600, |bytes| judged(Scenario::decode(bytes)));
@@ -114,14 +114,14 @@ fn no_scenario_breaks_its_decoder() {
 }
 
 #[test]
-fn no_list_of_extensions_breaks_its_decoder() {
+fn extension_list_decoder_never_panics() {
     let seeds = folder("tests/data/corpus/extensions");
     let taken = feed(&seeds, 1_000, |bytes| judged(Registry::decode(bytes)));
     assert_eq!(taken, 2);
 }
 
 #[test]
-fn no_module_breaks_what_takes_it_in() {
+fn module_loader_never_panics() {
     let seeds = folder("tests/data/corpus/modules");
     let limits = WasmLimits {
         fuel: 1_000,
@@ -130,7 +130,7 @@ fn no_module_breaks_what_takes_it_in() {
     let taken = feed(&seeds, 2_000, |bytes| {
         match WasmExtension::new(&bytes, limits) {
             Ok(module) => {
-                // What it answers is its own affair; that it comes back is ours.
+                // The answer does not matter; the call must return.
                 let _ = module.ask("{}");
                 true
             }
@@ -144,7 +144,7 @@ fn no_module_breaks_what_takes_it_in() {
 }
 
 #[test]
-fn no_script_of_simulated_agents_breaks_its_decoder() {
+fn demo_script_decoder_never_panics() {
     let mut seeds = folder("tests/data/corpus/agents");
     seeds.extend(folder("assets/demo"));
     let taken = feed(&seeds, 2_000, |bytes| {
@@ -161,13 +161,13 @@ fn no_script_of_simulated_agents_breaks_its_decoder() {
 }
 
 #[test]
-fn no_head_note_or_key_breaks_its_decoder() {
+fn head_note_and_key_decoders_never_panic() {
     let seeds = folder("tests/data/corpus/heads");
     let taken = feed(&seeds, 3_000, |bytes| {
         let text = String::from_utf8_lossy(&bytes);
         let head = KnownHead::read(&text);
         if let Ok(known) = &head {
-            // What is read is written as the same text.
+            // A parsed value is written back as the same text.
             assert!(
                 text.replace("\r\n", "\n")
                     .trim()
@@ -185,7 +185,7 @@ fn no_head_note_or_key_breaks_its_decoder() {
 }
 
 #[test]
-fn no_record_breaks_its_decoder_and_none_is_read_in_two_ways() {
+fn record_decoder_never_panics_and_is_unambiguous() {
     let seeds = folder("tests/data/corpus/records");
     let taken = feed(&seeds, 5_000, |bytes| {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -208,7 +208,7 @@ fn no_record_breaks_its_decoder_and_none_is_read_in_two_ways() {
 }
 
 #[test]
-fn no_export_breaks_its_decoder_and_no_change_goes_unseen() {
+fn export_verifier_never_panics_and_detects_every_change() {
     let seeds = folder("tests/data/corpus/trace");
     let decode = |bytes: Vec<u8>| {
         let text = String::from_utf8_lossy(&bytes);
@@ -227,13 +227,13 @@ fn no_export_breaks_its_decoder_and_no_change_goes_unseen() {
                 Verdict::Holds(proven) => assert_eq!(proven.tail(), proven.count),
             }
         }
-        // A line without content counts as pruned, and is told as such.
+        // A line without content counts as pruned and is reported as such.
         let is_whole = report.chains.iter().all(|checked| checked.pruned == 0);
         !report.chains.is_empty() && report.is_sound() && is_whole
     };
     let taken = feed(&seeds, 1_000, decode);
     assert!(taken >= 1, "{taken} of {} were taken", seeds.len());
-    // A line that is changed, and not only cut off at the end, is found out.
+    // A changed line that is not a truncated end is detected.
     let (_, chain) = seeds
         .iter()
         .find(|(name, _)| name == "chain.jsonl")
@@ -253,7 +253,7 @@ fn no_export_breaks_its_decoder_and_no_change_goes_unseen() {
     }
 }
 
-/// A line of kept state: `{"kind": ..., "key": ..., "body": ...}`.
+/// A line of stored state: `{"kind": ..., "key": ..., "body": ...}`.
 fn kept(line: &Value) -> Option<StateChange> {
     let kind = StateKind::ALL
         .into_iter()
@@ -269,7 +269,7 @@ fn now() -> Timestamp {
     "2026-01-01T00:01:00.000000Z".parse().unwrap()
 }
 
-/// An engine with something of everything that is kept, and what it kept.
+/// State stored by an engine that has an item of every kind.
 fn lived() -> Vec<Value> {
     let atlas = load_bytes("acme", ACME.as_bytes().to_vec()).unwrap().atlas;
     let mut engine = Engine::new(vec![atlas], Box::new(CountedIds::default()));
@@ -339,7 +339,7 @@ fn decide(
     let answers = held.gates.iter().map(|gate| {
         let questions = gate.questions.iter();
         questions
-            .map(|it| (it.id().to_owned(), json!(true)))
+            .map(|question| (question.id().to_owned(), json!(true)))
             .collect()
     });
     let decide = Decide {
@@ -356,7 +356,7 @@ fn decide(
     tell(engine, Command::Decide(AskId(90), decide), state);
 }
 
-/// Restores and works with what was restored. Whether it could be.
+/// Restores an engine and uses it. Returns true if the state was accepted.
 fn restored(lines: &[Value]) -> bool {
     let atlas = load_bytes("acme", ACME.as_bytes().to_vec()).unwrap().atlas;
     let kept = lines.iter().filter_map(kept);
@@ -400,7 +400,7 @@ fn restored(lines: &[Value]) -> bool {
 }
 
 #[test]
-fn no_kept_state_breaks_the_engine() {
+fn stored_state_never_panics_the_engine() {
     let alive = lived();
     assert!(restored(&alive));
     let kinds: BTreeSet<_> = alive.iter().map(|line| line["kind"].to_string()).collect();

@@ -1,4 +1,4 @@
-//! `cra doctor`: whether agents are held, and what they can be held to.
+//! `cra doctor`: checks that agents are held, and lists what each agent can be held to.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -31,23 +31,23 @@ mod console;
 
 use console::{Console, missing_key, reach};
 
-/// How long anybody has to answer.
+/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An agent's settings that have something to do with us.
+/// Settings of an agent that mention `cra`.
 struct Finding {
     host: Host,
     scope: Scope,
     file: PathBuf,
     wiring: Option<Wiring>,
     problems: Vec<String>,
-    /// How many of them connecting again puts right: they come first.
+    /// Number of problems that connecting again fixes: they come first.
     mended: usize,
 }
 
-/// Says what is well and what is not.
+/// Reports good and bad findings.
 pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure> {
-    let mut hosts: Vec<Host> = given.agents.iter().map(|it| (*it).into()).collect();
+    let mut hosts: Vec<Host> = given.agents.iter().map(|agent| (*agent).into()).collect();
     let named = !hosts.is_empty();
     if !named {
         hosts = Host::ALL.to_vec();
@@ -65,8 +65,12 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
         .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &own))
         .collect();
     let findings = asked_twice(findings);
-    let connected = |host: &Host| findings.iter().any(|it| it.host == *host);
-    let missing: Vec<Host> = hosts.iter().copied().filter(|it| !connected(it)).collect();
+    let connected = |host: &Host| findings.iter().any(|finding| finding.host == *host);
+    let missing: Vec<Host> = hosts
+        .iter()
+        .copied()
+        .filter(|host| !connected(host))
+        .collect();
     let socket = settings.socket(Whose::Console)?;
     let console = match key {
         Ok(Some(key)) => reach(&socket, key),
@@ -85,7 +89,7 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
         && rejected.is_none()
         && http_is_well
         && !lacking
-        && findings.iter().all(|it| it.problems.is_empty());
+        && findings.iter().all(|finding| finding.problems.is_empty());
     let seen = Seen {
         socket,
         console,
@@ -114,32 +118,35 @@ struct Own {
     key: Option<AnswerVerifier>,
 }
 
-/// Whether nothing is wrong.
+/// True if no problem was found.
 #[derive(Clone, Copy)]
 struct Well(bool);
 
-/// Everything that was looked at.
+/// Everything that was checked.
 struct Seen {
     socket: PathBuf,
     console: Console,
-    /// Key that proves its answers, once there is one.
+    /// Key that proves its answers, if it exists.
     key: Option<String>,
-    /// Answers of other processes that were rejected, in one line, and the folder of the reports.
+    /// Rejected answers of other processes, in one line, and the folder of the reports.
     rejected: Option<(String, PathBuf)>,
-    /// Where agents come in by HTTP, if they can.
+    /// HTTP address for agents and its check, if HTTP is enabled.
     http: Option<(SocketAddr, Result<(), String>)>,
     findings: Vec<Finding>,
     missing: Vec<Host>,
     hosts: Vec<Host>,
 }
 
-/// Where hooks may be: in this project, for this user, and wherever they were put.
+/// Places where hooks may be: this project, this user, and every recorded connection.
 fn candidates(hosts: &[Host], folders: &Folders, known: &Registry) -> Vec<(Host, Scope, PathBuf)> {
     let mut found = Vec::new();
     for host in hosts {
         let usual = Scope::ALL.map(|scope| (*host, scope, settings_file(*host, scope, folders)));
         found.extend(usual);
-        let others = known.connections.iter().filter(|it| it.agent == *host);
+        let others = known
+            .connections
+            .iter()
+            .filter(|connection| connection.agent == *host);
         for other in others {
             if !found
                 .iter()
@@ -152,7 +159,7 @@ fn candidates(hosts: &[Host], folders: &Folders, known: &Registry) -> Vec<(Host,
     found
 }
 
-/// Looks at one settings file. Nothing if it has nothing to do with us.
+/// Checks one settings file. `None` if it does not mention `cra`.
 fn examine(
     host: Host,
     scope: Scope,
@@ -165,18 +172,18 @@ fn examine(
     let text = match (Found::read(&file), remembered) {
         (Ok(found), _) => found.text().to_owned(),
         (Err(_), None) => return None,
-        (Err(error), Some(it)) => {
+        (Err(error), Some(connection)) => {
             return Some(Finding {
                 host,
                 scope,
                 file,
-                wiring: Some(it.wiring.clone()),
+                wiring: Some(connection.wiring.clone()),
                 problems: vec![format!("it cannot be read: {error}")],
                 mended: 0,
             });
         }
     };
-    let wiring = remembered.map(|it| it.wiring.clone());
+    let wiring = remembered.map(|connection| connection.wiring.clone());
     let wiring = wiring.or_else(|| wiring_in(&text, host));
     let assumed = wiring.clone().unwrap_or_else(|| Wiring {
         program: PathBuf::new(),
@@ -204,18 +211,18 @@ fn examine(
     Some(finding)
 }
 
-/// Notes where an agent runs two hooks that differ: each step is asked about by both then, and what one of them is
-/// let do, the other is not.
+/// Reports agents that run two different hooks: both ask about each step, and one may deny what the
+/// other allows.
 fn asked_twice(mut findings: Vec<Finding>) -> Vec<Finding> {
     let wired: Vec<_> = findings
         .iter()
-        .map(|it| (it.host, it.wiring.clone()))
+        .map(|finding| (finding.host, finding.wiring.clone()))
         .collect();
     for finding in &mut findings {
         let other = |(host, wiring): &&(Host, Option<Wiring>)| {
             *host == finding.host && wiring.is_some() && *wiring != finding.wiring
         };
-        if finding.scope == Scope::Project && wired.iter().any(|it| other(&it)) {
+        if finding.scope == Scope::Project && wired.iter().any(|entry| other(&entry)) {
             let trouble =
                 "it is connected for the user too, and otherwise: each step is asked twice";
             finding.problems.push(trouble.to_owned());
@@ -225,7 +232,7 @@ fn asked_twice(mut findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 impl Finding {
-    /// What is not in the settings file itself.
+    /// Checks outside of the settings file.
     fn look_further(&mut self, folders: &Folders, own: &Own) {
         if let Some(wiring) = &self.wiring {
             self.problems.extend(program_trouble(&wiring.program));
@@ -261,7 +268,7 @@ impl Finding {
         }
     }
 
-    /// How it is wired, in words.
+    /// Description of the wiring.
     fn wired(&self) -> String {
         match &self.wiring {
             Some(wiring) => format!(
@@ -274,7 +281,7 @@ impl Finding {
     }
 }
 
-/// What is wrong with the program that hooks run.
+/// Problem with the program that hooks run, if any.
 fn program_trouble(program: &Path) -> Option<String> {
     let name = one_line(&program.to_string_lossy());
     if !program.is_file() {
@@ -302,7 +309,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// What a program says its version is. One that never answers is not waited for.
+/// Version that a program prints. A program that does not answer in time is ignored.
 fn version(program: &Path) -> Option<String> {
     let mut command = Command::new(program);
     command
@@ -311,7 +318,7 @@ fn version(program: &Path) -> Option<String> {
         .stderr(Stdio::null());
     let (sender, answers) = mpsc::channel();
     std::thread::spawn(move || {
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = sender.send(command.output());
     });
     let output = answers.recv_timeout(PATIENCE).ok()?.ok()?;
@@ -319,7 +326,7 @@ fn version(program: &Path) -> Option<String> {
     (output.status.success() && !said.is_empty()).then_some(said)
 }
 
-/// Whether somebody listens there.
+/// Checks that a server listens at an address.
 fn reach_http(address: SocketAddr) -> Result<(), String> {
     let reached = TcpStream::connect_timeout(&address, PATIENCE);
     let failed = |error| format!("nobody listens at http://{address}: {error}");
@@ -328,17 +335,17 @@ fn reach_http(address: SocketAddr) -> Result<(), String> {
 
 impl Seen {
     fn json(&self, Well(well): Well) -> Value {
-        let findings = self.findings.iter().map(|it| {
-            let wiring = it.wiring.as_ref();
+        let findings = self.findings.iter().map(|finding| {
+            let wiring = finding.wiring.as_ref();
             json!({
-                "agent": it.host.as_str(),
-                "scope": it.scope.as_str(),
-                "file": it.file.to_string_lossy(),
-                "program": wiring.map(|it| it.program.to_string_lossy()),
-                "timeout": wiring.map(|it| it.timeout),
-                "offline": wiring.map(|it| it.offline.as_str()),
+                "agent": finding.host.as_str(),
+                "scope": finding.scope.as_str(),
+                "file": finding.file.to_string_lossy(),
+                "program": wiring.map(|wiring| wiring.program.to_string_lossy()),
+                "timeout": wiring.map(|wiring| wiring.timeout),
+                "offline": wiring.map(|wiring| wiring.offline.as_str()),
                 "key": wiring.and_then(|wiring| wiring.key.as_deref()),
-                "problems": it.problems,
+                "problems": finding.problems,
             })
         });
         let agents = self.hosts.iter().map(|host| {
@@ -424,20 +431,20 @@ impl Seen {
 
     fn print(&self, out: &mut impl Write, Well(well): Well) -> io::Result<()> {
         self.print_console(out)?;
-        for it in &self.findings {
-            let mark = if it.problems.is_empty() {
+        for finding in &self.findings {
+            let mark = if finding.problems.is_empty() {
                 "ok"
             } else {
                 "PROBLEM"
             };
-            let (host, scope) = (it.host.as_str(), it.scope.as_str());
-            let file = one_line(&it.file.to_string_lossy());
+            let (host, scope) = (finding.host.as_str(), finding.scope.as_str());
+            let file = one_line(&finding.file.to_string_lossy());
             writeln!(out, "{mark:<8} {host:<12} {scope:<8} {file}")?;
-            writeln!(out, "{:8} {}", "", it.wired())?;
-            for problem in &it.problems {
+            writeln!(out, "{:8} {}", "", finding.wired())?;
+            for problem in &finding.problems {
                 writeln!(out, "{:8} - {}", "", one_line(problem))?;
             }
-            if it.mended > 0 {
+            if finding.mended > 0 {
                 writeln!(
                     out,
                     "{:8} put it right: cra connect {host} --scope {scope}",
@@ -446,7 +453,7 @@ impl Seen {
             }
         }
         if !self.missing.is_empty() {
-            let names: Vec<_> = self.missing.iter().map(|it| it.as_str()).collect();
+            let names: Vec<_> = self.missing.iter().map(|host| host.as_str()).collect();
             writeln!(out, "-        not connected: {}", names.join(", "))?;
         }
         writeln!(
@@ -456,9 +463,10 @@ impl Seen {
             "AGENT", "HOOK LATE", "HOOK BROKEN", "ASKS ITS OWN USER"
         )?;
         for host in &self.hosts {
-            let it = bounds(*host);
+            let limits = bounds(*host);
             let name = host.as_str();
-            let (late, broken, ask, unseen) = (it.late, it.broken, it.ask, it.unseen);
+            let (late, broken, ask, unseen) =
+                (limits.late, limits.broken, limits.ask, limits.unseen);
             writeln!(out, "{name:<12} {late:<10} {broken:<12} {ask:<22} {unseen}")?;
         }
         writeln!(

@@ -1,4 +1,4 @@
-//! How a command fails: what happened, and the way out.
+//! Failures of commands, each with its cause and help.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,10 +28,10 @@ pub(super) use doors::DoorFailure;
 pub(super) use notices::NoticeFailure;
 pub(super) use threads::ThreadFailure;
 
-/// Why a command failed.
+/// Failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// Whoever read our output stopped reading.
+    /// The reader of our output stopped reading.
     #[error("standard output was closed")]
     ClosedPipe,
     #[error("cannot write the output: {0}")]
@@ -144,7 +144,7 @@ pub(super) enum Failure {
     Tokio(io::Error),
 }
 
-/// Names that there are, for a message.
+/// Existing names, for a message.
 fn names(names: &[String]) -> String {
     match names {
         [] => "it names none".to_owned(),
@@ -173,7 +173,7 @@ const LIST_OF_EXTENSIONS: &str = "the list of extensions is what --extensions or
      the user's cra configuration folder";
 
 impl Failure {
-    /// The failure and the way out, for people.
+    /// Message for the user: the failure and the help.
     pub(super) fn report(&self) -> String {
         if let Self::Atlas(error)
         | Self::Scenario(error)
@@ -330,8 +330,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The exit code of a command that judges. The judgement stands, whether or not anyone read what was
-/// said about it: in `cra trace verify | head -1` a broken chain must not come out as fine.
+/// Exit code of a command that gives a verdict. The verdict stands even if the output was not read: in
+/// `cra trace verify | head -1` a broken chain must not exit as fine.
 pub(super) fn verdict(code: u8, written: io::Result<()>) -> Result<u8, Failure> {
     match written.map_err(Failure::from) {
         Ok(()) | Err(Failure::ClosedPipe) => Ok(code),

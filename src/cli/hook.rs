@@ -1,4 +1,4 @@
-//! `cra hook`: one step of an agent, asked about.
+//! `cra hook`: asks the console about one step of an agent.
 
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +14,10 @@ use crate::gateway::client::Leash;
 use crate::gateway::hook::{self, AnswerCommand, Host, Options, Printed, Told, Transport};
 use crate::gateway::proof::ProofError;
 
-/// How long an agent may take to say what it wants.
+/// Longest time for an agent to send its payload.
 const PAYLOAD_TIME: Duration = Duration::from_secs(10);
 
-/// Answers a hook. Whatever happens, the agent hears no; and whatever is waited for, it hears it in time.
+/// Answers a hook. Every failure is a denial, and the answer always comes before the agent's timeout.
 pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
     let begun = Instant::now();
     let (answered, watched) = mpsc::channel();
@@ -34,7 +34,7 @@ pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
             Ok(Err(reason)) => refused(&reason),
             Err(_) => refused("something went wrong inside cra hook"),
         };
-        // Whoever listens has given the answer already.
+        // If the receiver is gone, the answer was already printed.
         let _ = done.send(Progress::Answered(printed));
     });
     drop(answered);
@@ -44,15 +44,15 @@ pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
     }
 }
 
-/// How far an answer has come.
+/// Progress of an answer.
 enum Progress {
-    /// It is known what is asked: until when there is time, and what is said then.
+    /// The payload was read: the deadline, and the output to print at the deadline.
     Read(Instant, Printed),
-    /// It is there.
+    /// The answer.
     Answered(Printed),
 }
 
-/// The answer; when it does not come in time, that.
+/// The answer, or the late output if the deadline passes.
 fn in_time(watched: &Receiver<Progress>, first: Instant) -> Printed {
     let mut until = first;
     let mut late = refused("what the agent sent did not end in time");
@@ -94,7 +94,8 @@ fn refused(why: &str) -> Printed {
 fn print(printed: &Printed) -> u8 {
     let said = io::stdout().lock().write_all(printed.out.as_bytes());
     let said = said.and_then(|()| io::stdout().lock().flush());
-    // The agent never heard the answer: only the exit code is left to say no, and it wants words with it.
+    // The agent did not receive the answer: only the exit code can deny, and it needs a message on
+    // standard error.
     let (code, err) = match said {
         Ok(()) => (printed.code, printed.err.as_str()),
         Err(_) => (

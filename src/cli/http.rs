@@ -1,4 +1,4 @@
-//! `--http`: the door for programs that speak HTTP.
+//! `--http`: the HTTP server for agents.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::gateway::hall::Hall;
 use crate::gateway::http::{Behind, Door, forget_address};
 use crate::runtime::Runtime;
 
-/// Opens the door, if somebody wants it.
+/// Starts the server, if it is enabled.
 pub(super) async fn open(
     wanted: Option<SocketAddr>,
     runtime: &Runtime,
@@ -31,7 +31,7 @@ pub(super) async fn open(
     Ok(Some(Door::open(address, behind).await?))
 }
 
-/// Where agents come in, for people.
+/// Message with the address for agents.
 pub(super) fn greeting(door: &Door) -> String {
     let address = door.address();
     format!("agents come in at http://{address}")

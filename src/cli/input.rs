@@ -1,4 +1,4 @@
-//! What a command reads: a file, or standard input.
+//! Input of a command: a file, or standard input.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::error::Failure;
 
-/// A file, or standard input for `-`: no more of it than `most` bytes, and one to tell.
+/// Reads a file, or standard input for `-`: at most `most` bytes plus one, which shows that there is
+/// more.
 pub(super) fn read(file: &Path, most: usize) -> Result<Vec<u8>, Failure> {
     let failed = |error| Failure::Read(file.to_owned(), error);
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! `cra mcp-proxy` and `cra mcp`: between an agent and an MCP server, and as one.
+//! `cra mcp-proxy` and `cra mcp`: a proxy in front of an MCP server, and an MCP server.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::gateway::mcp::Guest;
 use crate::gateway::mcp::proxy::{self, Options};
 use crate::gateway::mcp::tools;
 
-/// Stands between until one of the two is gone.
+/// Runs the proxy until the agent or the server is gone.
 pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure> {
     let server = given.server.unwrap_or_else(|| name_of(&given.command));
     let options = Options {
@@ -40,12 +40,12 @@ pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure>
         let agent = (tokio::io::stdin(), tokio::io::stdout());
         Ok(proxy::run(options, agent, stop, aside).await?)
     });
-    // A reader of standard input cannot be called back: it is left where it is.
+    // A blocked reader of standard input cannot be cancelled: it is abandoned.
     threads.shutdown_background();
     ended.map(|()| exit::OK)
 }
 
-/// Offers tools until the agent is gone.
+/// Serves tools until the agent is gone.
 pub(super) fn tools(settings: &Settings, given: Mcp) -> Result<u8, Failure> {
     let guest = Guest {
         program: "cra mcp",
@@ -65,12 +65,12 @@ pub(super) fn tools(settings: &Settings, given: Mcp) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// Standard output is the agent's alone.
+/// Prints a message to standard error: standard output belongs to the agent's protocol.
 fn aside(words: &str) {
     let _ = writeln!(io::stderr().lock(), "cra: {words}");
 }
 
-/// What a server is called when nobody says: as its program is.
+/// Default name of a server: that of its program.
 fn name_of(command: &[std::ffi::OsString]) -> String {
     let program = command.first().map(Path::new);
     let name = program.and_then(Path::file_stem).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `cra notices`: what stewards asked to be told of and have not heard, read without a console.
+//! `cra notices`: notices that stewards have not received, read without a console.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::runtime::notices::{
 };
 use crate::store::sqlite::SqliteStore;
 
-/// Lists notices, has them tried again, forgets them, or tells what they are signed with.
+/// Lists notices, retries or forgets them, or shows their signing secret.
 pub(super) fn notices(settings: &Settings, args: &Notices) -> Result<u8, Failure> {
     match &args.command {
         None => list(settings, args),
@@ -110,7 +110,7 @@ fn forget(settings: &Settings, names: &NoticeNames) -> Result<u8, Failure> {
     tell(names, changed, "forgotten")
 }
 
-/// Changes the notices that are named, and says how many. No console may have the store.
+/// Changes the named notices and prints their number. No console may use the store.
 fn change(
     settings: &Settings,
     names: &NoticeNames,
@@ -135,11 +135,11 @@ fn chosen(
         }
         return Ok(kept);
     }
-    let unknown = |id: &&String| kept.iter().all(|it| it.id != **id);
+    let unknown = |id: &&String| kept.iter().all(|notice| notice.id != **id);
     if let Some(unknown) = names.ids.iter().find(unknown) {
         return Err(NoticeFailure::Unknown(one_line(unknown)));
     }
-    kept.retain(|it| names.ids.contains(&it.id));
+    kept.retain(|notice| names.ids.contains(&notice.id));
     Ok(kept)
 }
 

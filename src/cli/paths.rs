@@ -1,4 +1,4 @@
-//! `cra paths` and `cra completions`: where things are, and help for shells.
+//! `cra paths` and `cra completions`: locations of files, and shell completion.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::runtime::notices::SECRET_FILE;
 use crate::store::key;
 use crate::store::sqlite::FILE_NAME;
 
-/// A folder or file: its name, what it is for, and where it is.
+/// A folder or file: its name, its purpose and its path.
 type Known = (&'static str, &'static str, PathBuf);
 
 fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
@@ -77,7 +77,7 @@ fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
     ])
 }
 
-/// Says which folders and files are used, and which of them are there.
+/// Prints the folders and files in use, and which of them exist.
 pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
     let known = known(settings)?;
     let head = settings.head_file.clone();
@@ -93,8 +93,8 @@ pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
     let written = if paths.json {
         let all: serde_json::Map<_, _> = known
             .map(|(name, _, path)| {
-                let it = json!({ "path": path.to_string_lossy(), "exists": path.exists() });
-                (name.to_owned(), it)
+                let entry = json!({ "path": path.to_string_lossy(), "exists": path.exists() });
+                (name.to_owned(), entry)
             })
             .collect();
         serde_json::to_writer_pretty(&mut out, &all)

@@ -1,4 +1,4 @@
-//! `cra queue`: what is held, read without a console.
+//! `cra queue`: held requests, read without a console.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::engine::held::{Gate, Held, Subject};
 use crate::engine::held_in;
 use crate::store::StateRow;
 
-/// Lists what is held, or shows one of them whole. Deciding is for the console.
+/// Lists held requests, or shows one completely. Only the console decides.
 pub(super) fn queue(settings: &Settings, queue: &Queue) -> Result<u8, Failure> {
     let now = SystemClock.now();
     let mut held = held(open(settings)?.state()?)?;
@@ -35,13 +35,15 @@ pub(super) fn queue(settings: &Settings, queue: &Queue) -> Result<u8, Failure> {
                 .map_err(io::Error::from)
                 .and_then(|()| writeln!(out))
         }
-        (Some(_), false) => held.iter().try_for_each(|it| whole(&mut out, it, now)),
+        (Some(_), false) => held
+            .iter()
+            .try_for_each(|request| whole(&mut out, request, now)),
         (None, false) => table(&mut out, &held, now),
     };
     verdict(exit::OK, written.and_then(|()| out.flush()))
 }
 
-/// What is held, the riskiest and then the most urgent first.
+/// Held requests, the riskiest first, then the most urgent.
 pub(super) fn held(rows: Vec<StateRow>) -> Result<Vec<Arc<Held>>, Failure> {
     let rows = rows.into_iter();
     let kept = rows.filter(|row| row.kind == StateKind::Held.as_str());
@@ -70,7 +72,7 @@ fn to_json(held: &Held, now: Timestamp) -> Value {
     value
 }
 
-/// How far it has come, and who has a part in it.
+/// Progress of a request and its participants.
 fn state(held: &Held) -> String {
     let approval = held.progress().map(|(words, by)| match by {
         Some(by) => format!("{words} ({})", one_line(by)),
@@ -110,16 +112,16 @@ fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result
         "{:<7} {:>8}  {:<8}  {:<24}  {:<24}  GATES",
         "ID", "LEFT", "RISK", "ACTION", "AGENT/SESSION"
     )?;
-    for it in held {
-        let (id, left, tier) = (&it.id, left(it, now), it.tier());
-        let action = one_line(it.action());
-        let who = one_line(&format!("{}/{}", it.agent, it.session));
-        let gates = gates(it);
-        let joined = match it.joined {
+    for request in held {
+        let (id, left, tier) = (&request.id, left(request, now), request.tier());
+        let action = one_line(request.action());
+        let who = one_line(&format!("{}/{}", request.agent, request.session));
+        let gates = gates(request);
+        let joined = match request.joined {
             0 => String::new(),
             more => format!("  (asked {} times)", more + 1),
         };
-        let state = match state(it) {
+        let state = match state(request) {
             open if open == "open" => String::new(),
             state => format!("  [{state}]"),
         };

@@ -1,4 +1,4 @@
-//! `cra reconstruct`: a snapshot file, taken through the protocol.
+//! `cra reconstruct`: runs the protocol on a snapshot file.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::reconstruct::{
 };
 use crate::runtime::snapshot_file::{artifact_content, of_text};
 
-/// Takes a file through the protocol.
+/// Runs the protocol on a file.
 pub(super) fn reconstruct(args: &Reconstruct) -> Result<u8, Failure> {
     let Some(file) = &args.file else {
         return print(exit::OK, &glossary());
@@ -108,9 +108,16 @@ fn artifact(
     wanted: &str,
     args: &Reconstruct,
 ) -> Result<u8, Failure> {
-    let found = snapshot.artifacts.iter().find(|it| it.id == wanted);
+    let found = snapshot
+        .artifacts
+        .iter()
+        .find(|artifact| artifact.id == wanted);
     let artifact = found.ok_or_else(|| {
-        let known = snapshot.artifacts.iter().map(|it| it.id.clone()).collect();
+        let known = snapshot
+            .artifacts
+            .iter()
+            .map(|artifact| artifact.id.clone())
+            .collect();
         Failure::NoArtifact(wanted.to_owned(), known)
     })?;
     let content = artifact_content(file, artifact)?;

@@ -1,8 +1,8 @@
-//! `cra run`: a scripted session with scripted answers, played against an Atlas without waiting.
+//! `cra run`: plays a scripted session with scripted answers against an Atlas, without waiting.
 //!
-//! It asks the engine itself, on a clock of its own: no store, no console, no agents. Extensions answer as the scenario
-//! says; those that are part of this program answer themselves where it says nothing. A step whose expectation does not
-//! hold is told, and the run goes on.
+//! The command uses the engine directly, with a simulated clock: no store, no console, no agents.
+//! Extensions answer as the scenario says; extensions of this program answer themselves if the scenario
+//! has no answer. A failed expectation is reported, and the run continues.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ mod trials;
 
 pub(super) use trials::trials;
 
-/// A step that was played.
+/// A played step.
 struct Played<'s> {
     number: usize,
     step: &'s Step,
@@ -41,7 +41,7 @@ struct Played<'s> {
     failed: Vec<Failed>,
 }
 
-/// Plays a scenario and says whether it went as expected.
+/// Plays a scenario and reports failed expectations.
 pub(super) fn run(settings: &Settings, run: &Run) -> Result<u8, Failure> {
     let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
     let atlases = load_all(&scenario.atlases, &settings.configure())?;
@@ -53,7 +53,10 @@ pub(super) fn run(settings: &Settings, run: &Run) -> Result<u8, Failure> {
 
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if run.json {
-        let steps: Vec<_> = played.iter().map(|it| to_json(it, &stage)).collect();
+        let steps: Vec<_> = played
+            .iter()
+            .map(|played| to_json(played, &stage))
+            .collect();
         serde_json::to_writer_pretty(&mut out, &steps)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
@@ -65,7 +68,7 @@ pub(super) fn run(settings: &Settings, run: &Run) -> Result<u8, Failure> {
     verdict(code, written.and_then(|()| out.flush()))
 }
 
-/// Plays scenarios and says which of them hold.
+/// Plays scenarios and reports which of them pass.
 pub(super) fn test(settings: &Settings, test: &Test) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut reports = Vec::new();
@@ -106,7 +109,7 @@ pub(super) fn test(settings: &Settings, test: &Test) -> Result<u8, Failure> {
     verdict(code, written.and_then(|()| out.flush()))
 }
 
-/// Plays the scenario of a file: how many steps it has, and what did not go as expected.
+/// Plays the scenario of a file: its number of steps, and the failed ones.
 fn play_file(file: &Path, own: &Registry) -> Result<(usize, Vec<FailedStep>), Failure> {
     let scenario = Scenario::read(file).map_err(Failure::Scenario)?;
     let atlases = load_all(&scenario.atlases, &own.configuration())?;
@@ -116,7 +119,7 @@ fn play_file(file: &Path, own: &Registry) -> Result<(usize, Vec<FailedStep>), Fa
     Ok((played.len(), told(&played)))
 }
 
-/// What did not go as expected, a line each.
+/// Failed expectations, one line each.
 fn told(played: &[Played<'_>]) -> Vec<FailedStep> {
     let failed = played.iter().flat_map(|played| {
         let (number, deed) = (played.number, describe(&played.step.deed));
@@ -133,7 +136,7 @@ fn told(played: &[Played<'_>]) -> Vec<FailedStep> {
     failed.collect()
 }
 
-/// The files that are named: a folder stands for every scenario in it.
+/// Named files: a folder stands for every scenario in it.
 fn scenarios(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in named {
@@ -195,7 +198,7 @@ fn write_steps(out: &mut impl Write, played: &[Played<'_>], stage: &Stage) -> io
     }
 }
 
-/// What a step changed for those who had asked before.
+/// Effects of a step on earlier requests.
 fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
     let mut lines = Vec::new();
     for decided in &noted.settled {
@@ -218,11 +221,13 @@ fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
     let modified = noted.modified_input.iter();
     lines.extend(modified.map(|text| format!("the input now reads: {text}")));
     let contexts = noted.given.contexts.iter();
-    lines.extend(contexts.map(|it| format!("given context {}", it.context_id)));
+    lines.extend(contexts.map(|context| format!("given context {}", context.context_id)));
     let not_given = noted.given.not_given.iter();
-    lines.extend(not_given.map(|it| format!("not given {}: {}", it.context_id, it.reason)));
+    lines.extend(
+        not_given.map(|context| format!("not given {}: {}", context.context_id, context.reason)),
+    );
     let guidance = noted.given.guidance.iter();
-    lines.extend(guidance.map(|it| format!("told: {}", it.block.content)));
+    lines.extend(guidance.map(|guidance| format!("told: {}", guidance.block.content)));
     let withdrawn = noted.given.withdrawn.iter();
     lines.extend(withdrawn.map(|from| format!("what {from} said no longer holds")));
     let released = noted.released.iter();
@@ -236,14 +241,20 @@ fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
     lines
 }
 
-/// What an agent was told that it may do.
+/// Permissions that an agent was told about.
 fn resolved(resolution: &Resolution) -> Vec<String> {
     let allowed = resolution.allowed.iter();
     let allowed = allowed.map(|action| format!("{action} would run"));
     let denied = resolution.denied.iter();
-    let denied = denied.map(|it| format!("{} would be denied: {}", it.action, it.reason));
+    let denied =
+        denied.map(|denied| format!("{} would be denied: {}", denied.action, denied.reason));
     let constraints = resolution.constraints.iter();
-    let constraints = constraints.map(|it| format!("{} at {}: {}", it.action, it.by, it.detail));
+    let constraints = constraints.map(|constraint| {
+        format!(
+            "{} at {}: {}",
+            constraint.action, constraint.by, constraint.detail
+        )
+    });
     allowed.chain(denied).chain(constraints).collect()
 }
 
@@ -275,13 +286,13 @@ fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
         "records": noted.records,
         "events": events(noted),
         "given": noted.given,
-        "turn": noted.turn.as_ref().map(|it| turned(it)),
+        "turn": noted.turn.as_ref().map(|outcome| turned(outcome)),
         "ok": played.failed.is_empty(),
         "failed": played.failed,
     })
 }
 
-/// The events recorded, each with its fields.
+/// Recorded events, each with its fields.
 fn events(noted: &Noted) -> Vec<Value> {
     let events = noted.records.iter().zip(&noted.record_fields);
     let events =

@@ -1,4 +1,4 @@
-//! What the arguments and the environment mean together.
+//! Settings of a run, from the arguments and the environment.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -16,10 +16,10 @@ use crate::runtime::extension::Registry;
 use crate::runtime::notices::{Off, SecretSource, Webhooks};
 use crate::runtime::snapshot::Access;
 
-/// What notices are signed with, where that is not to be in a file.
+/// Environment variable with the signing secret of notices, used instead of a file.
 pub(super) const SECRET_VARIABLE: &str = "CRA_WEBHOOK_SECRET";
 
-/// What holds for this run.
+/// Settings of this run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     /// Extensions that are part of this program.
@@ -37,19 +37,19 @@ pub(super) struct Settings {
     pub(super) manner: Manner,
 }
 
-/// Whose socket.
+/// Owner of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The console's, for real agents.
+    /// The console, for real agents.
     Console,
-    /// The demo's, for its own.
+    /// The demo, for its own agents.
     Demo,
 }
 
-/// How the console shows itself.
+/// Presentation of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// On the whole screen.
+    /// Full screen.
     Screen,
     /// Line by line.
     Linear,
@@ -97,7 +97,7 @@ impl Settings {
         }
     }
 
-    /// Refuses a command that writes to the record, where it was said to only look.
+    /// Rejects a command that writes to the record in read-only mode.
     pub(super) fn may_write(&self, command: &'static str) -> Result<(), Failure> {
         match self.access {
             Access::Write => Ok(()),
@@ -105,10 +105,10 @@ impl Settings {
         }
     }
 
-    /// How the console looks and behaves: what was typed, and the user's own file.
+    /// Appearance and behaviour of the console: typed options, and the user's file.
     pub(super) fn config(&self) -> Result<(Look, Config), Failure> {
         let file = Self::config_file();
-        // Without a home there is no file to read.
+        // Without a home folder the file cannot exist.
         let mut config = match file {
             Ok(file) => Config::load(&file).map_err(Failure::Config)?,
             Err(_) => Config::default(),
@@ -125,12 +125,12 @@ impl Settings {
         Ok((look, config))
     }
 
-    /// The user's own file.
+    /// Path of the user's configuration file.
     pub(super) fn config_file() -> Result<PathBuf, Failure> {
         Ok(folders()?.in_config_dir("config.yaml"))
     }
 
-    /// The folder of the store.
+    /// Folder of the store.
     pub(super) fn data_dir(&self) -> Result<PathBuf, Failure> {
         match &self.data_dir {
             Some(folder) => Ok(folder.clone()),
@@ -138,7 +138,7 @@ impl Settings {
         }
     }
 
-    /// The folder of the demo's own store: what is played there stays out of the real record.
+    /// Folder of the demo's own store: demo data stays out of the real record.
     pub(super) fn demo_dir(&self) -> Result<PathBuf, Failure> {
         match &self.data_dir {
             Some(folder) => Ok(folder.clone()),
@@ -146,7 +146,7 @@ impl Settings {
         }
     }
 
-    /// Where agents reach the console, or the demo. A store that is named has a socket of its own.
+    /// Socket for agents of the console, or of the demo. A named store has its own socket.
     pub(super) fn socket(&self, whose: Whose) -> Result<PathBuf, Failure> {
         let name = match whose {
             Whose::Console => "console.sock",
@@ -164,8 +164,8 @@ impl Settings {
         })
     }
 
-    /// Where the console is, as other programs have to be told. All of it: what they find in their own environment
-    /// may be somebody else's word.
+    /// Location of the console, as options for other programs. All options are given: another process may
+    /// control the environment of those programs.
     pub(super) fn place(&self) -> Result<Vec<String>, Failure> {
         let named = [
             ("--data-dir", self.data_dir()?),
@@ -180,15 +180,15 @@ impl Settings {
         Ok(place)
     }
 
-    /// Where agents keep their settings, seen from a project: the folder this is run in, if none is named.
+    /// Folders of agent settings, relative to a project: the current folder, if none is named.
     pub(super) fn agent_folders(project: Option<&Path>) -> Result<Folders, Failure> {
         let project = project.unwrap_or(Path::new("."));
         let failed = |error| Failure::Read(project.to_owned(), error);
         let moved = |name: &str| {
-            let path = std::env::var_os(name).filter(|it| !it.is_empty());
-            path.and_then(|it| std::path::absolute(it).ok())
+            let path = std::env::var_os(name).filter(|path| !path.is_empty());
+            path.and_then(|path| std::path::absolute(path).ok())
         };
-        // Tidied up by hand: a folder that is not there yet has no real name.
+        // Normalized without the file system: a folder that does not exist yet has no canonical path.
         let project = std::path::absolute(project).map_err(failed)?;
         Ok(Folders {
             project: project.components().collect(),
@@ -199,7 +199,7 @@ impl Settings {
         })
     }
 
-    /// The list of extensions.
+    /// Path of the list of extensions.
     pub(super) fn extensions_file(&self) -> Result<PathBuf, Failure> {
         match &self.extensions {
             Some(named) => Ok(named.clone()),
@@ -207,7 +207,7 @@ impl Settings {
         }
     }
 
-    /// The extensions that may be asked: those of this program, and those of the operator's list.
+    /// Extensions that may be called: those of this program, and those of the operator's list.
     pub(super) fn extensions(&self) -> Result<Registry, Failure> {
         let own = self.own.clone();
         let Ok(file) = self.extensions_file() else {
@@ -219,12 +219,12 @@ impl Settings {
         own.with_list(&file).map_err(Failure::Extensions)
     }
 
-    /// Changes that this program makes to manifests before they are proven.
+    /// Changes that this program makes to manifests before they are validated.
     pub(super) fn configure(&self) -> Configure {
         self.own.configuration()
     }
 
-    /// Whether stewards are told, by a console on the store in `folder`.
+    /// Delivery of notices by a console on the store in `folder`.
     pub(super) fn webhooks(
         whose: Whose,
         wanted: TellStewards,
@@ -237,9 +237,9 @@ impl Settings {
         }
     }
 
-    /// What notices are signed with.
+    /// Source of the signing secret of notices.
     pub(super) fn webhook_secret(folder: &Path) -> Result<SecretSource, Failure> {
-        let given = std::env::var_os(SECRET_VARIABLE).filter(|it| !it.is_empty());
+        let given = std::env::var_os(SECRET_VARIABLE).filter(|value| !value.is_empty());
         let Some(given) = given else {
             return Ok(SecretSource::Folder(folder.to_owned()));
         };
@@ -247,7 +247,7 @@ impl Settings {
         Ok(SecretSource::Given(secret.map_err(NoticeFailure::Given)?))
     }
 
-    /// The folder whose Atlases are in force when none is named.
+    /// Default folder of Atlases in force.
     pub(super) fn atlas_dir() -> Result<PathBuf, Failure> {
         Ok(folders()?.in_config_dir("atlas"))
     }
@@ -262,7 +262,7 @@ fn folders() -> Result<impl AppStrategy, Failure> {
     .map_err(|_| Failure::NoHome)
 }
 
-/// `user@host`, as far as the machine says.
+/// `user@host`, as far as the machine reports them.
 fn whoami() -> String {
     let user = ["USER", "LOGNAME"]
         .iter()
@@ -283,7 +283,7 @@ mod tests {
 
     // covers B16
     #[test]
-    fn the_demo_tells_nobody_whatever_the_settings_say() {
+    fn the_demo_never_sends_notices() {
         let folder = Path::new("/nonexistent");
         for wanted in [TellStewards::On, TellStewards::Off] {
             let webhooks = Settings::webhooks(Whose::Demo, wanted, folder).unwrap();

@@ -1,4 +1,4 @@
-//! `cra snapshot`: where a session stands, as a snapshot file for whoever takes it up.
+//! `cra snapshot`: writes the state of a session as a snapshot file for the next agent.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
         rows.iter()
             .any(|row| row.kind == kind.as_str() && row.key == key)
     };
-    // Of a session that came from elsewhere nothing is held here: then its record says what is.
+    // An imported session holds nothing in this store; then its record shows what is held.
     let lives = live(StateKind::Session, session.as_str());
     let threads = kept_threads(rows.clone()).threads;
     let held = held(rows)?;
@@ -59,8 +59,8 @@ fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
     account_of(&record, &session, beside, SystemClock.now())
 }
 
-/// The Atlases that were in force last, of each identifier the newest: their rules say what is left out. One
-/// that cannot be read any more is an error, so that nothing it would leave out gets out.
+/// Atlases that were in force last, the newest of each identifier: their redaction rules apply. An
+/// Atlas that cannot be read is an error, so that nothing it would redact leaks.
 fn last_in_force(record: &Record, reader: &Reader) -> Result<Vec<Atlas>, Failure> {
     let log = reader.log()?.log;
     let mut newest = BTreeMap::new();

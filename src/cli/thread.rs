@@ -1,4 +1,4 @@
-//! `cra thread`: what conversations have come to, read without a console.
+//! `cra thread`: the state of conversations, read without a console.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) fn list(settings: &Settings, args: &ThreadList) -> Result<u8, Failure
     let threads = threads(settings)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
-        let all: Vec<_> = threads.iter().map(|it| brief(it)).collect();
+        let all: Vec<_> = threads.iter().map(|thread| brief(thread)).collect();
         serde_json::to_writer_pretty(&mut out, &all)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
@@ -31,12 +31,12 @@ pub(super) fn list(settings: &Settings, args: &ThreadList) -> Result<u8, Failure
     verdict(exit::OK, written.and_then(|()| out.flush()))
 }
 
-/// Shows one of them whole.
+/// Shows one thread completely.
 pub(super) fn show(settings: &Settings, args: &ThreadShow) -> Result<u8, Failure> {
     let threads = threads(settings)?;
     let found = match &args.thread {
         Some(wanted) => {
-            let found = threads.iter().find(|it| it.id.as_str() == wanted);
+            let found = threads.iter().find(|thread| thread.id.as_str() == wanted);
             found.ok_or_else(|| ThreadFailure::NoThread(one_line(wanted)))?
         }
         None => threads.first().ok_or(ThreadFailure::NoThreads)?,
@@ -52,12 +52,12 @@ pub(super) fn show(settings: &Settings, args: &ThreadShow) -> Result<u8, Failure
     verdict(exit::OK, written.and_then(|()| out.flush()))
 }
 
-/// The threads of the store. One that cannot be read is named, and the others are shown.
+/// Threads of the store. An unreadable thread is named on standard error, and the others are shown.
 fn threads(settings: &Settings) -> Result<Vec<Arc<Thread>>, Failure> {
     let kept = kept_threads(open(settings)?.state()?);
     for (thread, error) in &kept.unreadable {
         let (thread, error) = (one_line(thread), one_line(error));
-        // Whoever does not hear it still gets the rest.
+        // A failed warning must not stop the output.
         let _ = writeln!(
             io::stderr().lock(),
             "warning: the thread `{thread}` cannot be read: {error}"
@@ -72,18 +72,18 @@ fn brief(thread: &Thread) -> Value {
         "thread": thread.id,
         "session": thread.session,
         "owner": thread.owner.as_ref().map(|owner| &owner.session),
-        "phase": last.map(|it| it.after.0),
-        "intensity": last.map(|it| it.after.1),
-        "decision": last.map(|it| it.decided.decision),
-        "rule": last.map(|it| it.decided.rule.number()),
+        "phase": last.map(|turn| turn.after.0),
+        "intensity": last.map(|turn| turn.after.1),
+        "decision": last.map(|turn| turn.decided.decision),
+        "rule": last.map(|turn| turn.decided.rule.number()),
         "unverified": thread.unverified,
         "frozen": thread.is_frozen(),
         "frozen_since": thread.frozen_since,
         "held_back": thread.held_back_count,
         "version": thread.version,
         "etag": thread.etag(),
-        "arc": thread.latest.as_ref().map(|it| &it.arc),
-        "last_turn": last.map(|it| it.at),
+        "arc": thread.latest.as_ref().map(|memento| &memento.arc),
+        "last_turn": last.map(|turn| turn.at),
     })
 }
 
@@ -93,7 +93,7 @@ fn whole(thread: &Thread) -> Value {
         let known = ["held_back", "session", "version", "frozen_since"];
         let more = more.into_iter();
         fields.extend(more.filter(|(name, _)| !known.contains(&name.as_str())));
-        let freeze = thread.turns.first().map(|it| truth(it.freeze));
+        let freeze = thread.turns.first().map(|turn| truth(turn.freeze));
         fields.insert("freeze".to_owned(), json!(freeze));
         let thaws = thread.thawed_by().map(ThawedBy::words);
         fields.insert("thawed_by".to_owned(), json!(thaws));
@@ -113,9 +113,12 @@ fn table(out: &mut impl Write, threads: &[Arc<Thread>]) -> io::Result<()> {
     for thread in threads {
         let last = thread.turns.first();
         let heat = last.map_or_else(String::new, heat);
-        let decision = last.map_or("", |it| it.decided.decision.as_str());
+        let decision = last.map_or("", |turn| turn.decided.decision.as_str());
         let state = if thread.is_frozen() { "FROZEN" } else { "" };
-        let arc = thread.latest.as_ref().map_or("", |it| it.arc.as_str());
+        let arc = thread
+            .latest
+            .as_ref()
+            .map_or("", |memento| memento.arc.as_str());
         let (name, arc) = (one_line(thread.id.as_str()), one_line(arc));
         writeln!(
             out,
@@ -266,7 +269,7 @@ fn tell_turn(out: &mut impl Write, turned: &Turned) -> io::Result<()> {
     line(out, "turn", &text)
 }
 
-/// What stands where a turn brought no signals.
+/// Text shown for a turn without signals.
 const NO_SIGNALS: &str = "none";
 
 fn heat(turned: &Turned) -> String {
@@ -275,20 +278,24 @@ fn heat(turned: &Turned) -> String {
 }
 
 fn signals(turned: &Turned) -> String {
-    let names: Vec<_> = turned.signals.iter().map(|it| it.as_str()).collect();
+    let names: Vec<_> = turned
+        .signals
+        .iter()
+        .map(|signal| signal.as_str())
+        .collect();
     match names.as_slice() {
         [] => NO_SIGNALS.to_owned(),
         names => names.join(", "),
     }
 }
 
-/// What a turn was worth, and by which rule.
+/// Decision about a turn, and its rule.
 pub(super) fn decision(decided: Decided) -> String {
     let (decision, rule) = (decided.decision.as_str(), decided.rule);
     format!("{decision}, rule {}: {}", rule.number(), rule.words())
 }
 
-/// The guardrail's formula, and the same with the truth of its parts.
+/// Formula of the guardrail, and the formula with the values of its terms.
 pub(super) fn formula(freeze: Freeze) -> [String; 2] {
     let word = |truth| if truth { "TRUE" } else { "FALSE" };
     let (peak, high) = (word(freeze.peak), word(freeze.high));
@@ -299,7 +306,7 @@ pub(super) fn formula(freeze: Freeze) -> [String; 2] {
     ]
 }
 
-/// The same for programs.
+/// Values of the guardrail's terms as JSON.
 pub(super) fn truth(freeze: Freeze) -> Value {
     json!({
         "peak": freeze.peak,
@@ -309,7 +316,7 @@ pub(super) fn truth(freeze: Freeze) -> Value {
     })
 }
 
-/// Why a summary stayed as it was; nothing where it did not.
+/// Reason why a summary stayed unchanged; `None` if it changed.
 pub(super) fn kept_because(summary: &Summary) -> Option<String> {
     match summary {
         Summary::Updated => None,
@@ -317,7 +324,7 @@ pub(super) fn kept_because(summary: &Summary) -> Option<String> {
     }
 }
 
-/// Reason for holding back a proposal that an operator's edit came before.
+/// Reason to hold back a proposal made before an operator's edit.
 const BEFORE_EDIT: &str = "it was proposed by an agent that had not read the operator's edit";
 
 fn because(kept: &Kept) -> String {
@@ -330,7 +337,7 @@ fn because(kept: &Kept) -> String {
     }
 }
 
-/// A name and what it is, on a line of its own.
+/// Writes a name and its value on one line.
 pub(super) fn line(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
     writeln!(out, "{name:<12}{}", one_line(text))
 }

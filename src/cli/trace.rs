@@ -1,4 +1,4 @@
-//! `cra trace`: the record, read without a console. One file for each command.
+//! `cra trace`: the record, read without a console. One file per command.
 
 use std::io::{self, BufWriter, Write};
 
@@ -33,7 +33,7 @@ pub(super) use record::Record;
 pub(super) use replay::replay;
 pub(super) use verify::verify;
 
-/// Events read at a time, so that memory stays flat.
+/// Events per read, so that memory use stays constant.
 pub(super) const PAGE: usize = 1000;
 
 /// Lists the sessions on record.
@@ -93,7 +93,8 @@ pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// Shows the events of a session. Of the log, entries that only say how far it is signed are left out for people.
+/// Shows the events of a session. For the log, entries that only report seals are left out of the text
+/// output.
 pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
     let reader = open(settings)?;
     let session = recorded(&reader, &show.session)?;
@@ -131,10 +132,10 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// Type of the entries by which the log says where every chain stands.
+/// Type of the log entries that record the ends of all chains.
 const SEALED: &str = "log_sealed";
 
-/// The line about an import, above the events that it brought.
+/// Line about an import, above the events that it brought.
 fn import_line(import: &Imported) -> String {
     let hash = import.file_hash.as_deref().unwrap_or("not noted");
     format!(
@@ -170,15 +171,15 @@ pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
     Ok(Reader::open(&path)?)
 }
 
-/// The store, as a record that can be read in order, and for what else it keeps.
+/// The store, both as a record to read in order and as a reader for its other data.
 pub(super) fn store(settings: &Settings) -> Result<(Record, Reader), Failure> {
     Ok((Record::store(settings)?, open(settings)?))
 }
 
-/// Name of the governance log, beside the one of its session.
+/// Alias of the governance log, in addition to the name of its session.
 pub(super) const LOG_NAME: &str = "log";
 
-/// A session on record, by its name. `log` is always the governance log.
+/// Finds a recorded session by its name. `log` is always the governance log.
 pub(super) fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
     let log = reader.log()?.log;
     if name == LOG_NAME || name == log.as_str() {

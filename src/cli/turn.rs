@@ -1,7 +1,8 @@
-//! `cra turn`: turns of a conversation, taken from a file.
+//! `cra turn`: takes turns of a conversation from a file.
 //!
-//! It opens the store as the console does and takes the turns in their order. Each is told when it is on
-//! disk; where one is refused the others behind it are not taken, and those before it stay.
+//! The command opens the store as the console does and takes the turns in order. Each result is printed
+//! when it is on disk. After a refused turn the following ones are not taken, and the earlier ones
+//! stay.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::runtime::{Parts, Runtime, TakeTurn, TurnTaken};
 use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
 
-/// A turn that was taken, and what came of it.
+/// A turn with its outcome.
 struct Taken {
     session: String,
     thread: String,
@@ -88,8 +89,8 @@ pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> 
     }
 }
 
-/// Refuses to go on where what is held was judged under other Atlases: opening the store with these would
-/// void it, and nobody asked for that.
+/// Fails if held requests were judged under other Atlases: opening the store with these Atlases would
+/// void them without an operator's decision.
 async fn same_atlases(store: &SqliteStore, atlases: &[Atlas]) -> Result<(), Failure> {
     let hash = combined_hash(atlases);
     let held = held(store.state().await?)?;
@@ -139,7 +140,7 @@ async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Take
             intent: None,
             owner: None,
         };
-        // Whether a gate stands before its start is nothing to a turn: it is no action.
+        // A gate before the session's start does not matter: a turn is not an action.
         agents.start_session(start).await?;
     }
     let session = take.session.to_string();
@@ -176,9 +177,11 @@ fn tell(out: &mut impl Write, taken: &Taken) -> io::Result<()> {
     line(out, "version", &version)?;
     line(out, "etag", &outcome.etag)?;
     let closed = outcome.closed.iter();
-    closed.clone().try_for_each(|it| line(out, "closed", it))?;
+    closed
+        .clone()
+        .try_for_each(|text| line(out, "closed", text))?;
     let notes = outcome.notes.iter();
-    notes.clone().try_for_each(|it| line(out, "note", it))?;
+    notes.clone().try_for_each(|text| line(out, "note", text))?;
     for context in &taken.given.contexts {
         line(out, "context", &context.context_id)?;
     }

@@ -1,15 +1,15 @@
-//! Alarms: what somebody else looks after while the console runs, told as it changes.
+//! Alarms: problems found by background checks while the console runs, sent whenever they change.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Where alarms come from. What is told is all that is wrong now, in words.
+/// Source of alarms. Each value is the full list of current problems, as text.
 #[derive(Clone, Debug)]
 pub struct Alarms(pub watch::Receiver<Arc<[String]>>);
 
 impl Alarms {
-    /// Waits until something else is wrong than before; for ever, where nobody looks after anything.
+    /// Waits until the list of problems changes. Without a source of alarms it waits for ever.
     pub(super) async fn next(alarms: &mut Option<Self>) -> Arc<[String]> {
         if let Some(Self(told)) = alarms
             && told.changed().await.is_ok()
@@ -20,7 +20,7 @@ impl Alarms {
     }
 }
 
-/// Those that were not there before.
+/// Returns the alarms in `now` that are not in `before`.
 pub(super) fn new_ones<'a>(before: &[String], now: &'a [String]) -> Vec<&'a String> {
-    now.iter().filter(|it| !before.contains(it)).collect()
+    now.iter().filter(|alarm| !before.contains(alarm)).collect()
 }

@@ -1,7 +1,7 @@
 //! The console as a pure state machine.
 //!
-//! Events, snapshots and messages go in; requests come out. No I/O, no locks, no clock: the time is
-//! told. The truth is in the snapshot; each screen and dialog owns how it is looked at.
+//! Events, snapshots and messages go in; requests come out. No I/O, no locks, no clock: callers pass
+//! the time. The snapshot holds the facts; each screen and dialog owns only its view of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,10 +43,10 @@ mod snapshot;
 mod steward;
 mod threads;
 
-/// Two presses of Ctrl-C within this time leave the console.
+/// Maximum time between two presses of Ctrl-C that together quit the console.
 const TWICE: Duration = Duration::from_secs(1);
 
-/// The console.
+/// State of the full-screen console.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(super) look: Look,
@@ -56,28 +56,28 @@ pub(crate) struct App {
     pub(super) trace: Trace,
     pub(super) threads: Threads,
     pub(super) atlases: Atlases,
-    /// Dialogs that asked for something: what comes back is told apart by it.
+    /// Number of the last dialog that sent a request; responses carry it, so each reaches its dialog.
     numbers: u64,
     pub(super) layers: Vec<Layer>,
-    /// What was typed since the console began, or thrown away.
+    /// Drafts typed since the console began. `None`: the operator discarded the draft.
     drafts: BTreeMap<GateId, Option<Draft>>,
-    /// What dialogs leave behind: one that was put aside, what was typed too late, time spent.
+    /// State that outlives a dialog: the minimised dialog, drafts that came too late, viewing times.
     pub(super) aside: Aside,
     pub(super) notice: Option<(Meaning, String)>,
-    /// What the operator's own check found wrong.
+    /// Fault that the operator's own check of the record found.
     found: Option<RecordFault>,
-    /// What else is wrong, outside of the record.
+    /// Current alarms: problems outside the record.
     alarms: Arc<[String]>,
-    /// Those of them that the operator knows.
+    /// Alarms that the operator acknowledged.
     known_alarms: BTreeSet<String>,
-    /// What waits for the runtime.
+    /// Number of requests that wait for the runtime.
     pub(super) queued: usize,
     cancelled: Option<Timestamp>,
     mouse: Mouse,
     size: Rect,
 }
 
-/// A screen.
+/// One of the four screens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tab {
     Queue,
@@ -87,7 +87,7 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    /// Where the screen's keys are found.
+    /// Scope in the key table for the keys of this screen.
     pub(crate) fn scope(self) -> Scope {
         match self {
             Self::Queue => Scope::Queue,
@@ -99,7 +99,7 @@ impl Tab {
 }
 
 impl App {
-    /// A console that shows `snapshot` in a terminal of that size.
+    /// Creates a console that shows `snapshot` in a terminal of that size.
     pub(crate) fn new(look: Look, snapshot: Arc<Snapshot>, size: Rect) -> Self {
         let mut queue = Queue::default();
         queue.sync(&[], &snapshot.held);
@@ -131,16 +131,16 @@ impl App {
         app
     }
 
-    /// Several things happened at the terminal, one after the other.
+    /// Handles several terminal events in order.
     pub(crate) fn on_events(&mut self, events: &[Event], now: Timestamp) -> Vec<Request> {
         let each = events.iter().flat_map(|event| self.on_event(event, now));
         each.collect()
     }
 
-    /// Something happened at the terminal.
+    /// Handles one terminal event.
     pub(crate) fn on_event(&mut self, event: &Event, now: Timestamp) -> Vec<Request> {
         let mut requests = match event {
-            // Some terminals also report releases and repeats: only a press was meant.
+            // Some terminals also report releases and repeats. Only a press counts as input.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
             Event::Paste(text) => match (self.is_small(), self.layers.last_mut()) {
                 (true, _) => Vec::new(),
@@ -165,7 +165,10 @@ impl App {
         self.lay_out();
         requests.extend(self.keep_typed());
         requests.extend(self.ask_rows());
-        requests.into_iter().filter(|it| self.permits(it)).collect()
+        requests
+            .into_iter()
+            .filter(|request| self.permits(request))
+            .collect()
     }
 
     fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Vec<Request> {
@@ -182,7 +185,7 @@ impl App {
         } else if self.is_typing(global) {
             return self.type_key(key);
         }
-        // A line in which something is typed takes every key but those that mean the same everywhere.
+        // A text input takes every key except those with the same meaning on all screens.
         let everywhere = matches!(
             global,
             Some(Action::Cancel | Action::Redraw | Action::Suspend)
@@ -200,7 +203,8 @@ impl App {
         }
     }
 
-    /// A key while nothing can be shown: out, or nothing.
+    /// Handles a key while the terminal is too small to show anything: only quit, Ctrl-C, redraw and
+    /// suspend work.
     fn on_key_unseen(&mut self, global: Option<Action>, now: Timestamp) -> Vec<Request> {
         match global {
             Some(Action::Quit) if self.layers.is_empty() => vec![Request::Quit],
@@ -233,7 +237,7 @@ impl App {
         }
     }
 
-    /// Opens the dialog of a request, or brings it back.
+    /// Opens the dialog of a request, or restores it if it is minimised.
     fn open_held(&mut self, held: &Arc<Held>, entry: Entry) -> Vec<Request> {
         self.queue.looked_at(&held.id);
         if self.is_aside(&held.id) {
@@ -254,7 +258,7 @@ impl App {
         requests
     }
 
-    /// Ctrl-C: one level back, and out when pressed twice.
+    /// Handles Ctrl-C: one level back; a second press soon after quits.
     fn cancel(&mut self, now: Timestamp) -> Vec<Request> {
         let before = self.cancelled.replace(now);
         if before.is_some_and(|before| now.since(before) <= TWICE) {
@@ -289,7 +293,7 @@ impl App {
         Vec::new()
     }
 
-    /// A newer picture.
+    /// Takes over a newer snapshot of the runtime's state.
     pub(crate) fn on_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Request> {
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         let snapshot = Arc::clone(&self.snapshot);
@@ -315,7 +319,7 @@ impl App {
         requests
     }
 
-    /// What came of a request.
+    /// Handles the response to a request.
     pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
         let mut requests = match message {
             Message::Decided(gate, reply) => self.on_reply(&gate, reply),
@@ -363,7 +367,7 @@ impl App {
         requests
     }
 
-    /// Time passed, and the screen changes with it.
+    /// Handles the passing of time: the screen changes with the clock.
     pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<Request> {
         let mut requests = self.atlases.on_tick(&self.snapshot, now);
         match self.tab {
@@ -373,18 +377,18 @@ impl App {
         requests
     }
 
-    /// So much waits for the runtime.
+    /// Sets the number of requests that wait for the runtime.
     pub(crate) fn on_queued(&mut self, queued: usize) {
         self.queued = queued;
     }
 
-    /// The terminal told what colours are painted on.
+    /// Sets the background that the terminal reported.
     pub(crate) fn on_ground(&mut self, ground: Ground) -> Vec<Request> {
         self.look.ground = ground;
         Vec::new()
     }
 
-    /// It was painted: what is on screen now was seen.
+    /// Notes that a frame was painted: the operator has now seen its content.
     pub(crate) fn on_drawn(&mut self, area: Rect, now: Timestamp) -> Repaint {
         self.size = area;
         if self.is_small() {
@@ -413,7 +417,7 @@ impl App {
         }
     }
 
-    /// Prepares what is long for the place it will be painted in.
+    /// Lays out long texts for the area they will be painted in.
     fn lay_out(&mut self) {
         let drafted = self.drafted();
         self.queue.set_drafts(drafted);
@@ -425,8 +429,8 @@ impl App {
         self.lay_out_explained(content);
     }
 
-    /// When the screen changes without anything happening: the end of an arming time, the next
-    /// second of a countdown, or the next minute of the clock.
+    /// Returns the next time at which the screen changes without an event. That is the end of an
+    /// arming time, the next second of a countdown, or the next minute of the clock.
     pub(crate) fn next_change(&self, now: Timestamp) -> Timestamp {
         let step = if self.counts_down() {
             1_000_000
@@ -435,14 +439,14 @@ impl App {
         };
         let next = Timestamp::from_micros((now.micros() / step + 1) * step);
         let glance = self.atlases.glances_at();
-        let next = glance.map_or(next, |it| it.max(now).min(next));
+        let next = glance.map_or(next, |at| at.max(now).min(next));
         let next = match self.tab {
-            Tab::Trace => self.trace.changes_at(now).map_or(next, |it| it.min(next)),
+            Tab::Trace => self.trace.changes_at(now).map_or(next, |at| at.min(next)),
             Tab::Queue | Tab::Threads | Tab::Atlas => next,
         };
         match self.layers.last() {
-            Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
-            Some(Layer::Atlas(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
+            Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |at| at.min(next)),
+            Some(Layer::Atlas(dialog)) => dialog.arms_at(now).map_or(next, |at| at.min(next)),
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
@@ -456,7 +460,7 @@ impl App {
         }
     }
 
-    /// Where the keys of the screen are found.
+    /// Scope in the key table for the keys that work now.
     pub(super) fn scope(&self) -> Scope {
         match self.tab {
             Tab::Trace if self.trace.is_typing() => Scope::Line,
@@ -464,12 +468,12 @@ impl App {
         }
     }
 
-    /// Whether a countdown is on screen.
+    /// Returns true if a countdown is on screen.
     pub(super) fn counts_down(&self) -> bool {
         !self.snapshot.held.is_empty()
     }
 
-    /// Whether the terminal is too small to decide in.
+    /// Returns true if the terminal is too small to decide in.
     fn is_small(&self) -> bool {
         chrome::is_small(self.size)
     }

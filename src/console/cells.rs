@@ -1,5 +1,5 @@
-//! Text measured in terminal cells: cut, padded and wrapped so that a wide or a combining character
-//! never breaks a column. And spans of time in five cells.
+//! Text measured in terminal cells: cut, padded and wrapped so that wide or combining characters never
+//! break a column. Also time spans in at most five cells.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::theme::{Look, Mark};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 
-/// A count as a screen coordinate.
+/// Converts a count to a screen coordinate.
 pub(crate) fn coordinate(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// How many cells a text takes.
+/// Returns the number of cells that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
-/// `text` in at most `cells` cells; what was cut leaves an ellipsis.
+/// Cuts `text` to at most `cells` cells. A cut text ends in an ellipsis.
 pub(crate) fn clip(text: &str, cells: usize, look: Look) -> String {
     if width(text) <= cells {
         return text.to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn clip(text: &str, cells: usize, look: Look) -> String {
     clipped
 }
 
-/// `text` in exactly `cells` cells.
+/// Cuts or pads `text` to exactly `cells` cells.
 pub(crate) fn fit(text: &str, cells: usize, look: Look) -> String {
     let mut fitted = clip(text, cells, look);
     let missing = cells.saturating_sub(width(&fitted));
@@ -42,7 +42,7 @@ pub(crate) fn fit(text: &str, cells: usize, look: Look) -> String {
     fitted
 }
 
-/// The longest beginning of `text` that fits, and the rest.
+/// Splits `text` into the longest prefix that fits, and the rest.
 fn take(text: &str, cells: usize) -> (&str, &str) {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -54,12 +54,12 @@ fn take(text: &str, cells: usize) -> (&str, &str) {
     (text, "")
 }
 
-/// `text` broken wherever a line is full. Nothing is dropped, not even a space: for what must be
+/// Breaks `text` whenever a line is full. Nothing is dropped, not even a space: for text that must be
 /// seen exactly as it is.
 pub(crate) fn break_exactly(text: &str, cells: usize) -> Vec<&str> {
     let cells = cells.max(2);
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && !text.is_empty() {
-        // One byte is one cell. Texts can be long, and most are like this.
+        // One byte is one cell. Texts can be long, and most contain only such bytes.
         let starts = (0..text.len()).step_by(cells);
         let rows = starts.filter_map(|at| text.get(at..text.len().min(at + cells)));
         return rows.collect();
@@ -83,7 +83,8 @@ pub(crate) fn break_exactly(text: &str, cells: usize) -> Vec<&str> {
     rows
 }
 
-/// [`break_exactly`], but behind a blank where one is near the end of a line: every character stays.
+/// Like [`break_exactly`], but breaks after a blank if one is near the end of the line. Every
+/// character stays.
 pub(crate) fn break_gently(text: &str, cells: usize) -> Vec<&str> {
     let cells = cells.max(2);
     let mut rows = Vec::new();
@@ -104,7 +105,7 @@ pub(crate) fn break_gently(text: &str, cells: usize) -> Vec<&str> {
     rows
 }
 
-/// Prose broken between words, and inside a word only where it is longer than a line.
+/// Wraps prose between words, and inside a word only if the word is longer than a line.
 pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     let mut rows = Vec::new();
     for line in text.split('\n') {
@@ -130,10 +131,10 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     rows
 }
 
-/// [`wrap`], but at most `most` rows; the last one says that there is more.
+/// Like [`wrap`], but returns at most `most` rows; the last row shows that text was cut.
 pub(crate) fn wrap_within(text: &str, cells: usize, most: usize, look: Look) -> Vec<String> {
     if most == 1 {
-        // A cut line loses nothing to a word that would not fit whole.
+        // A single cut row shows more text than a row broken at a word.
         return vec![clip(&text.replace('\n', " "), cells, look)];
     }
     let mut rows = wrap(text, cells);
@@ -147,7 +148,7 @@ pub(crate) fn wrap_within(text: &str, cells: usize, most: usize, look: Look) -> 
     rows
 }
 
-/// A span of time in five cells: `mm:ss`, then `3h05`, then `2d04h`.
+/// Formats a time span in at most five cells: `mm:ss`, then `3h05`, then `2d04h`.
 pub(crate) fn span(length: Duration) -> String {
     let seconds = length.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
@@ -160,13 +161,13 @@ pub(crate) fn span(length: Duration) -> String {
     }
 }
 
-/// `1 answer`, `2 answers`.
+/// Formats a count with its noun: `1 answer`, `2 answers`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// Who asks: the agent and its session. The names of some sessions begin with their agent's.
+/// Formats agent and session of a request. An agent prefix in the session's name is left out.
 pub(crate) fn asker(agent: &str, session: &SessionId) -> String {
     let own = session.as_str().strip_prefix(agent);
     let own = own.and_then(|rest| rest.strip_prefix('.'));
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_read_at_a_glance() {
+    fn spans_are_given_in_minutes_hours_or_days() {
         let of = |seconds| span(Duration::from_secs(seconds));
         assert_eq!(
             [of(9), of(170), of(7_500), of(187_200)],
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_must_stay_whole_break_behind_blanks() {
+    fn break_gently_breaks_after_blanks_and_keeps_every_character() {
         assert_eq!(break_gently("one two three", 9), ["one two ", "three"]);
         assert_eq!(break_gently("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
         assert_eq!(break_gently("a bcdefgh", 6), ["a bcde", "fgh"]);
@@ -213,19 +214,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_fitted_text_is_exactly_that_wide(text in "[a-z日🙂é ]{0,40}", cells in 1_usize..30) {
+        fn fit_returns_exactly_the_requested_width(text in "[a-z日🙂é ]{0,40}", cells in 1_usize..30) {
             prop_assert_eq!(width(&fit(&text, cells, Look::default())), cells);
         }
 
         #[test]
-        fn breaking_loses_nothing(text in "\\PC{0,80}", cells in 2_usize..20) {
+        fn breaking_keeps_every_character(text in "\\PC{0,80}", cells in 2_usize..20) {
             prop_assert_eq!(&break_exactly(&text, cells).concat(), &text);
             prop_assert_eq!(break_gently(&text, cells).concat(), text);
         }
     }
 
     #[test]
-    fn a_session_is_not_named_by_its_agent_twice() {
+    fn asker_leaves_out_the_agent_prefix_of_a_session() {
         let of = |session: &str| asker("claude-code", &session.parse().unwrap());
         assert_eq!(of("claude-code.abc"), "claude-code/abc");
         assert_eq!(of("claude-codex"), "claude-code/claude-codex");

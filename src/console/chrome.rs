@@ -1,4 +1,4 @@
-//! What every screen has: the header, the tabs, the banner and the footer.
+//! Frame around every screen: header, tabs, banners and footer.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -20,7 +20,7 @@ use crate::runtime::snapshot::{Access, ChainVerdict, Dropped, StoreState};
 
 mod footer;
 
-/// Whether an area is too small to decide in.
+/// Returns true if an area is too small to decide in.
 pub(crate) fn is_small(area: Rect) -> bool {
     let (width, height) = MIN_TERMINAL;
     area.width < width || area.height < height
@@ -31,7 +31,7 @@ struct Parts {
     tabs: Rect,
     banner: Rect,
     content: Rect,
-    /// A dialog that was put aside.
+    /// Bar of the minimised dialog.
     aside: Rect,
     footer: Rect,
 }
@@ -58,13 +58,13 @@ fn parts(app: &App, area: Rect) -> Parts {
     }
 }
 
-/// Where screens and dialogs go.
+/// Returns the area for screens and dialogs.
 pub(crate) fn content(app: &App, area: Rect) -> Rect {
     parts(app, area).content
 }
 
 impl App {
-    /// Paints everything.
+    /// Paints the whole console.
     pub(crate) fn draw(&self, frame: &mut Frame, now: Timestamp) {
         let area = frame.area();
         if is_small(area) {
@@ -148,18 +148,18 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     } else {
         format!("chain {verdict}")
     };
-    // The tabs say how many are held, where there is little room.
+    // In narrow terminals the tabs alone give the number of held requests.
     let counts = (cells >= 80).then_some(counts);
     let queued = (app.queued > 0).then(|| format!("queued {}", app.queued));
     let dropped = dropped_words(snapshot.dropped, cells);
     let operator = clip(&one_line(&snapshot.operator), cells / 3, look);
-    let fixed = counts.map(|it| (it, Meaning::Text));
+    let fixed = counts.map(|text| (text, Meaning::Text));
     let fixed = fixed.into_iter().chain([(verdict, verdict_meaning)]);
-    let queued = queued.map(|it| (it, Meaning::Waiting));
+    let queued = queued.map(|text| (text, Meaning::Waiting));
     let extras = queued
         .into_iter()
-        .chain(unsent_words(&snapshot.notices, cells).map(|it| (it, Meaning::Warning)))
-        .chain(dropped.map(|it| (it, Meaning::Warning)));
+        .chain(unsent_words(&snapshot.notices, cells).map(|text| (text, Meaning::Warning)))
+        .chain(dropped.map(|text| (text, Meaning::Warning)));
     let right = access.len() + clock.len() + 3;
     let room = cells.saturating_sub(width(name) + right + 2);
     let bar = format!(" {} ", look.mark(Mark::Separator));
@@ -169,7 +169,7 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         spans.push(Span::styled(bar.clone(), look.style(Meaning::Dim)));
         spans.push(Span::styled(text, look.style(meaning)));
     }
-    let used: usize = spans.iter().map(|it| width(&it.content)).sum();
+    let used: usize = spans.iter().map(|part| width(&part.content)).sum();
     let gap = cells.saturating_sub(used + right).max(1);
     spans.push(Span::raw(" ".repeat(gap)));
     spans.push(Span::styled(access, look.style(access_meaning)));
@@ -177,8 +177,9 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Parts of the header that fit beside what always stands there. Where not all do, a long name of the operator
-/// is cut first; then what was dropped goes, what nobody took, what waits, and more of the name: the verdict never does.
+/// Selects the parts of the header that fit next to the fixed ones. A long operator name is cut first.
+/// Then parts are left out in this order: dropped messages, unsent notices, waiting requests, more of
+/// the name. The verdict always stays.
 fn fitting(
     operator: &str,
     fixed: Vec<(String, Meaning)>,
@@ -201,11 +202,11 @@ fn fitting(
     while named(&extras) < name && extras.pop().is_some() {}
     let cells = named(&extras);
     let operator = Some(clip(operator, cells, look)).filter(|_| cells >= LEAST);
-    let operator = operator.map(|it| (it, Meaning::Text));
+    let operator = operator.map(|text| (text, Meaning::Text));
     operator.into_iter().chain(fixed).chain(extras).collect()
 }
 
-/// What reached nobody, if anything did; what it was, where there is room.
+/// Text for messages that were dropped, if there are any; with their kinds if there is room.
 fn dropped_words(dropped: Dropped, cells: usize) -> Option<String> {
     let total = dropped.total();
     let kinds = [
@@ -225,7 +226,8 @@ fn dropped_words(dropped: Dropped, cells: usize) -> Option<String> {
     }
 }
 
-/// Notices that no steward will hear of by itself, if there are any.
+/// Text for notices that were given up or left out, so that no steward receives them; `None` if there
+/// are none.
 fn unsent_words(notices: &NoticesState, cells: usize) -> Option<String> {
     let unsent = notices.unheard();
     match cells {
@@ -235,8 +237,8 @@ fn unsent_words(notices: &NoticesState, cells: usize) -> Option<String> {
     }
 }
 
-/// The time. Without seconds while nothing counts down, because the screen then changes once a
-/// minute: a clock that stands still must not look like one that runs.
+/// Formats the time. Without a countdown the screen changes once a minute, so the seconds are left
+/// out: a stopped clock must not look like a running one.
 fn clock_text(app: &App, now: Timestamp) -> String {
     let time = now.time_of_day();
     if app.counts_down() {
@@ -249,7 +251,7 @@ fn clock_text(app: &App, now: Timestamp) -> String {
 
 fn verdict(app: &App) -> (String, Meaning) {
     if app.snapshot.store.problem().is_some() {
-        // What was proven once must not stand there as if the record went on.
+        // An earlier verdict must not be shown as if recording continued.
         return ("NOT RECORDING".to_owned(), Meaning::Error);
     }
     let broken = ("BROKEN".to_owned(), Meaning::Error);
@@ -257,7 +259,7 @@ fn verdict(app: &App) -> (String, Meaning) {
     match chain.verdict {
         ChainVerdict::Unreadable { .. } => ("UNREADABLE".to_owned(), Meaning::Error),
         ChainVerdict::Broken { .. } => broken,
-        // What the operator's own check found comes before what is known from earlier.
+        // A fault found by the operator's own check takes precedence over the earlier verdict.
         ChainVerdict::Unchecked | ChainVerdict::Verified { .. }
             if matches!(app.trouble(), Some(Trouble::Chain(_))) =>
         {
@@ -265,7 +267,7 @@ fn verdict(app: &App) -> (String, Meaning) {
         }
         ChainVerdict::Unchecked => ("not verified".to_owned(), Meaning::Warning),
         ChainVerdict::Verified { events, unsealed } => {
-            // What was signed since was read back before.
+            // Events sealed since the check were read back before they were sealed.
             let sealed = chain.head.covered.max(events.saturating_sub(unsealed));
             match chain.events.saturating_sub(sealed) {
                 0 => ("SEALED".to_owned(), Meaning::Passed),
@@ -275,8 +277,8 @@ fn verdict(app: &App) -> (String, Meaning) {
     }
 }
 
-/// The names of the screens. Where there is little room, the others than the one that is shown and the queue
-/// have only their numbers, and what must be known of them.
+/// Labels of the tabs. If there is little room, only the current tab and the queue keep their names.
+/// The rest show their number and their problem count.
 fn tab_labels(app: &App, cells: usize) -> [(Tab, String); 4] {
     let whole = [
         (Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
@@ -295,13 +297,13 @@ fn tab_labels(app: &App, cells: usize) -> [(Tab, String); 4] {
         }
         let mut words = label.split(' ');
         let number = words.next().unwrap_or_default();
-        let mark = words.find(|it| it.starts_with('!'));
-        let mark = mark.map(|it| format!(" {it}")).unwrap_or_default();
+        let mark = words.find(|word| word.starts_with('!'));
+        let mark = mark.map(|word| format!(" {word}")).unwrap_or_default();
         (tab, format!("{number}{mark}"))
     })
 }
 
-/// The tab at a place of the screen.
+/// Returns the tab at a position on screen.
 pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<Tab> {
     if !parts(app, area).tabs.contains(at) {
         return None;
@@ -334,7 +336,7 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         }
         spans.push(tab(name, label));
     }
-    let used: usize = spans.iter().map(|it| width(&it.content)).sum();
+    let used: usize = spans.iter().map(|part| width(&part.content)).sum();
     let room = cells.saturating_sub(used + 3);
     let (text, meaning) = match (&app.notice, due(app, now, room)) {
         (Some((meaning, text)), _) => (text.clone(), *meaning),
@@ -350,7 +352,7 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The conversations' name, with how many summaries are frozen.
+/// Label of the threads tab, with the number of frozen summaries.
 fn threads_name(app: &App) -> String {
     match frozen_threads(&app.snapshot) {
         0 => "3 Threads".to_owned(),
@@ -358,7 +360,7 @@ fn threads_name(app: &App) -> String {
     }
 }
 
-/// How many summaries are frozen, if any are.
+/// Text with the number of frozen summaries, if there are any.
 fn frozen(app: &App, cells: usize) -> Option<String> {
     match frozen_threads(&app.snapshot) {
         0 => None,
@@ -367,7 +369,7 @@ fn frozen(app: &App, cells: usize) -> Option<String> {
     }
 }
 
-/// The Atlases' name, with how many problems they have.
+/// Label of the Atlas tab, with the number of problems.
 fn atlas_name(app: &App) -> String {
     match app.atlases.count(&app.snapshot) {
         0 => "4 Atlas".to_owned(),
@@ -375,7 +377,7 @@ fn atlas_name(app: &App) -> String {
     }
 }
 
-/// What is due next, and what is held back; in fewer words where there is little room.
+/// Text for the next deadline and the held-back requests, shortened if there is little room.
 fn due(app: &App, now: Timestamp, room: usize) -> Option<String> {
     let left = span(app.queue.earliest()?.since(now));
     if !app.queue.has_waiting() {

@@ -1,4 +1,4 @@
-//! The dialogs: layers over the screens.
+//! Dialogs: layers over the screens.
 
 pub(crate) mod atlas;
 pub(crate) mod confirm;

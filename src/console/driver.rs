@@ -1,4 +1,4 @@
-//! Between the app and the world: waits, carries out requests, feeds back what came of them.
+//! Driver: waits for events, executes the app's requests, and feeds the results back.
 
 use std::sync::Arc;
 
@@ -31,30 +31,30 @@ pub(super) mod record;
 pub(super) mod snapshot;
 pub(super) mod study;
 
-/// Results that may wait for the app. A full queue makes the task that brings one wait.
+/// Maximum number of results that wait for the app. If the queue is full, the sending task waits.
 const MESSAGE_QUEUE: usize = 64;
 
-/// Whether the console goes on.
+/// Next step of the console's main loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Flow {
     On,
     Over,
-    /// After somebody has changed something in an editor.
+    /// Run an external editor, then continue.
     Edit(Editing),
 }
 
-/// Whether the screen shows what the app knows.
+/// State of the screen compared with the app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Picture {
     Current,
     Outdated,
 }
 
-/// Runs the console until it is over.
+/// Runs the console until it ends.
 pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleError> {
     let mut outbox = Outbox::new(desk.clone());
     let ended = run(desk, options, &mut outbox).await;
-    // The terminal is given back by now. What was typed last outlives the console too.
+    // The terminal is restored by now. The last draft must be saved too.
     outbox.finish().await;
     ended.or_else(ConsoleError::unless_gone)
 }
@@ -74,14 +74,14 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
         let now = options.clock.now();
         let requests = tokio::select! {
             biased;
-            // Being told to end comes before everything: the terminal must be given back.
+            // A signal to end comes first: the terminal must be restored.
             () = signals.any() => return Ok(()),
-            // What became of a decision, and what is true now, come before keys: a key is judged
-            // against the newest state, so that nothing is decided about what is already settled.
+            // Results of decisions and new snapshots come before keys: a key is judged against the
+            // newest state, so that no settled request is decided again.
             Some(message) = messages.recv() => app.on_message(message),
             changed = snapshots.changed() => {
                 changed.map_err(|_| ConsoleError::Stopped)?;
-                // A burst of changes leaves one picture, the newest.
+                // A burst of changes leaves one snapshot, the newest.
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 app.on_snapshot(snapshot)
             }
@@ -91,14 +91,15 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
                     Taken::Events(events) => app.on_events(&events, options.clock.now()),
                     Taken::Ground(ground) => app.on_ground(ground),
                 },
-                // The terminal is gone; what is held stays held.
+                // The terminal was closed; held requests stay held.
                 None => return Ok(()),
             },
-            // Before painting, so that what is on screen is not lost; it changes nothing there.
+            // Drafts are sent before painting, so that typed text is not lost. This changes nothing on
+            // screen.
             () = outbox.hand_over(), if !outbox.is_empty() => continue,
-            // Painting comes last, when nothing above is ready: a burst is painted once. Nothing
-            // above can starve it, because keys and results come one at a time from people and
-            // from what was asked for.
+            // Painting comes last, if nothing above is ready: a burst is painted once. Nothing above
+            // can starve it, because keys and results arrive one at a time, from people and from
+            // earlier requests.
             () = std::future::ready(()), if picture == Picture::Outdated => {
                 app.on_queued(errands.desk.queued());
                 let area = screen.paint(&app, now)?;
@@ -108,7 +109,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
                 };
                 continue;
             }
-            // Only when the picture is current, so that it is never waited for in vain.
+            // Only if the screen is current, so that this wait never delays a paint.
             () = options.clock.sleep_until(app.next_change(now)) => app.on_tick(options.clock.now()),
         };
         picture = Picture::Outdated;
@@ -116,7 +117,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
             Flow::On => {}
             Flow::Over => return Ok(()),
             Flow::Edit(editing) => {
-                // Whoever waits for keys here would take them from the editor.
+                // A reader of keys here would take them from the editor.
                 drop(events);
                 let Some(edited) = screen.lend(signals.during(editing.run())).await? else {
                     return Ok(());
@@ -129,7 +130,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     }
 }
 
-/// Takes the terminal, and makes the app that is shown in it.
+/// Takes over the terminal, and creates the app.
 fn open(options: &Options, first: Arc<Snapshot>) -> Result<(Screen, App, Answer), ConsoleError> {
     let mouse = if options.mouse {
         Mouse::Console
@@ -156,7 +157,7 @@ fn open(options: &Options, first: Arc<Snapshot>) -> Result<(Screen, App, Answer)
     Ok((screen, app, answer))
 }
 
-/// The signals that end the console.
+/// Signals that end the console.
 struct Signals {
     terminate: Signal,
     hangup: Signal,
@@ -172,8 +173,8 @@ impl Signals {
         })
     }
 
-    /// Waits for something that has the terminal meanwhile; nothing when the console is told to end.
-    /// What interrupts that is not meant for the console.
+    /// Waits for another program that uses the terminal. Returns `None` if a signal ends the console.
+    /// An interrupt was meant for that program and is dropped.
     async fn during<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
         let ended = tokio::select! {
             _ = self.terminate.recv() => None,
@@ -193,7 +194,7 @@ impl Signals {
     }
 }
 
-/// What carries requests out.
+/// Executes the requests of the app.
 struct Errands {
     desk: Desk,
     sender: mpsc::Sender<Message>,
@@ -264,8 +265,8 @@ impl Errands {
         Ok(Flow::On)
     }
 
-    /// Asks in a task of its own, so that a slow disk never holds up a key. A console that is left
-    /// meanwhile loses only the answer: what was sent is carried out by the runtime.
+    /// Executes a request in its own task, so that a slow disk never delays a key. If the console
+    /// quits meanwhile, only the response is lost: the runtime still executes the request.
     fn send(&self, request: Request) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
         let left = self.left.clone();
@@ -276,7 +277,7 @@ impl Errands {
         );
         tokio::spawn(async move {
             if let Some(message) = answer(&desk, request, left, beside).await {
-                // The console was left: nobody waits for it any more.
+                // If the console has quit, the response has no receiver.
                 let _ = sender.send(message).await;
             }
         });
@@ -354,13 +355,13 @@ async fn answer(
     }
 }
 
-/// Has Atlases look on, or stops that. The pictures tell.
+/// Starts or stops shadow evaluation. The snapshots carry its results.
 async fn shadow(desk: &Desk, load: Option<Load>) -> Option<Message> {
     desk.shadow(load).await;
     None
 }
 
-/// Breaks a long text into rows where nobody waits for it.
+/// Breaks a long text into rows on a blocking thread.
 async fn lay_out(wanted: LayOut) -> Option<Message> {
     let laid = tokio::task::spawn_blocking(move || wanted.run()).await;
     laid.ok().map(Message::LaidOut)

@@ -1,5 +1,5 @@
-//! What checkpoints, policies and capabilities made of something, as lines: what decided comes first
-//! and is marked, then what fired, what did not, and what was not about it.
+//! Explanation of an evaluation as lines: checkpoints, policies, capabilities. The deciding rule comes
+//! first and is marked, then rules that fired, that did not fire, and that did not apply.
 
 use ratatui::text::{Line, Span};
 
@@ -13,16 +13,16 @@ use crate::engine::explain::{
 };
 use crate::engine::held::TierSource;
 
-/// Cells of the word that says what became of a rule.
+/// Width of the outcome word, in cells.
 const WORD: usize = 10;
 
-/// What stands before a condition.
+/// Label of a condition.
 const WHEN: &str = "when   ";
 
-/// What a checkpoint wanted that fires but for its condition.
+/// Value of `wanted` in the report if only the condition kept a checkpoint from firing.
 const CONDITION: &str = "when";
 
-/// One rule, as it is shown.
+/// A rule as it is shown.
 struct Rule {
     decides: bool,
     id: String,
@@ -31,7 +31,7 @@ struct Rule {
     texts: Vec<(&'static str, String)>,
 }
 
-/// The lines of an account, or why there is none.
+/// Renders an account, or the reason why there is none.
 pub(crate) fn told(
     told: &Result<Box<Account>, String>,
     cells: usize,
@@ -47,14 +47,19 @@ pub(crate) fn told(
     }
 }
 
-/// The lines of an account, no wider than `cells`.
+/// Renders an account in lines of at most `cells` cells.
 pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut lines = head(account, cells, look);
     let ids = account
         .checkpoints
         .iter()
-        .map(|it| width(&it.checkpoint_id));
-    let ids = ids.chain(account.policies.iter().map(|it| width(&it.policy_id)));
+        .map(|evidence| width(&evidence.checkpoint_id));
+    let ids = ids.chain(
+        account
+            .policies
+            .iter()
+            .map(|evidence| width(&evidence.policy_id)),
+    );
     let names = ids.max().unwrap_or(0).clamp(8, (cells / 3).max(8));
     let (fired, unfired, skipped) = account.counts();
     if !account.checkpoints.is_empty() {
@@ -64,19 +69,23 @@ pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'st
     let mut rules: Vec<Rule> = account
         .checkpoints
         .iter()
-        .map(|it| checkpoint(account, it))
+        .map(|evidence| checkpoint(account, evidence))
         .collect();
     rules.sort_by_key(|rule| (!rule.decides, rank(rule)));
     push_all(&mut lines, rules, names, cells, look);
     if !account.policies.is_empty() {
-        let apply = account.policies.iter().filter(|it| it.applies).count();
+        let apply = account
+            .policies
+            .iter()
+            .filter(|evidence| evidence.applies)
+            .count();
         let words = format!("{apply} of {} apply", account.policies.len());
         lines.push(title("POLICIES", &words, cells, look));
     }
     let mut rules: Vec<Rule> = account
         .policies
         .iter()
-        .map(|it| policy(account, it))
+        .map(|evidence| policy(account, evidence))
         .collect();
     rules.sort_by_key(|rule| (!rule.decides, rank(rule)));
     push_all(&mut lines, rules, names, cells, look);
@@ -92,7 +101,7 @@ pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'st
     lines
 }
 
-/// What came of it, in one line.
+/// Text and meaning of a verdict.
 pub(crate) fn verdict(verdict: &Verdict) -> (String, Meaning) {
     match verdict {
         Verdict::Allowed => ("ALLOWED".to_owned(), Meaning::Passed),
@@ -149,11 +158,20 @@ fn head(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-/// Whether something that is listed decides.
+/// Returns true if one of the listed rules decides.
 fn decided(account: &Account) -> bool {
-    account.checkpoints.iter().any(|it| account.decided_by(it))
-        || account.policies.iter().any(|it| account.ruled_by(it))
-        || account.capabilities.iter().any(|it| account.barred_by(it))
+    account
+        .checkpoints
+        .iter()
+        .any(|evidence| account.decided_by(evidence))
+        || account
+            .policies
+            .iter()
+            .any(|evidence| account.ruled_by(evidence))
+        || account
+            .capabilities
+            .iter()
+            .any(|capability| account.barred_by(capability))
 }
 
 fn title(name: &str, words: &str, cells: usize, look: Look) -> Line<'static> {
@@ -168,7 +186,7 @@ fn title(name: &str, words: &str, cells: usize, look: Look) -> Line<'static> {
     ])
 }
 
-/// What fired comes first, then what nearly did: all of it but its condition.
+/// Ranks a rule: fired ones first, then those that failed only at their condition.
 fn rank(rule: &Rule) -> u8 {
     match rule.word {
         "FIRED" | "APPLIES" => 0,
@@ -180,7 +198,7 @@ fn rank(rule: &Rule) -> u8 {
 
 fn checkpoint(account: &Account, evidence: &CheckpointEvidence) -> Rule {
     let (word, meaning, mut texts) = outcome(&evidence.outcome);
-    // A condition that nobody looked at says nothing about it.
+    // A condition that was not evaluated is not shown.
     let looked = match &evidence.outcome {
         CheckpointOutcome::Fired { .. } => true,
         CheckpointOutcome::NotFired { wanted, .. } => wanted == CONDITION,
@@ -237,7 +255,7 @@ fn policy(account: &Account, evidence: &PolicyEvidence) -> Rule {
     }
 }
 
-/// What a policy does, as manifests name it.
+/// Name of a policy kind, as in manifests.
 pub(crate) fn policy_word(kind: PolicyKind) -> &'static str {
     match kind {
         PolicyKind::Allow => "allow",
@@ -248,7 +266,7 @@ pub(crate) fn policy_word(kind: PolicyKind) -> &'static str {
     }
 }
 
-/// What is neither checkpoint nor policy.
+/// Builds the rules other than checkpoints and policies: capabilities, contexts, extensions.
 fn beside(account: &Account) -> Vec<Rule> {
     let mut rules = Vec::new();
     for capability in &account.capabilities {
@@ -314,7 +332,7 @@ fn push_all(
 ) {
     let mark = look.mark(Mark::Arrow);
     let margin = width(mark) + 1;
-    // Beside the name where there is room for both, below it otherwise.
+    // Next to the name if there is room for both, otherwise below it.
     let beside = cells >= margin + names + 1 + WORD + 30;
     let indent = if beside {
         margin + names + 1 + WORD
@@ -365,7 +383,7 @@ fn push_all(
     }
 }
 
-/// `2 fired, 5 not`: what an evaluation comes to, in few cells.
+/// Text such as `2 fired, 5 not`: a short summary of an evaluation.
 pub(crate) fn counts((fired, unfired, _): (usize, usize, usize)) -> String {
     match fired {
         0 => format!("0 fired, {unfired} not"),

@@ -1,11 +1,11 @@
-//! A line of pretty JSON with its key set off from its value. Only the style differs: every
-//! character stays where it is.
+//! Line of pretty-printed JSON with a styled key. Only the style differs: every character stays in
+//! place.
 
 use ratatui::text::{Line, Span};
 
 use super::theme::{Look, Meaning};
 
-/// The line, its key styled as a label.
+/// Renders the line, with its key styled as a label.
 pub(crate) fn line(text: &str, look: Look) -> Line<'static> {
     match key_end(text) {
         Some(end) => {
@@ -19,7 +19,7 @@ pub(crate) fn line(text: &str, look: Look) -> Line<'static> {
     }
 }
 
-/// Where the key of a line ends, if the line begins with one.
+/// Returns the offset after the key, if the line begins with one.
 fn key_end(text: &str) -> Option<usize> {
     let mut chars = text.char_indices().skip_while(|(_, c)| *c == ' ');
     chars.next().filter(|(_, c)| *c == '"')?;
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_key_is_set_off() {
+    fn only_a_json_key_is_styled() {
         let key = |text: &str| key_end(text).map(|end| text.split_at(end).0.to_owned());
         assert_eq!(key("  \"note\": \"x\""), Some("  \"note\"".to_owned()));
         assert_eq!(key("\"a\\\": b\": 1"), Some("\"a\\\": b\"".to_owned()));

@@ -1,7 +1,7 @@
-//! The one table of keys. The footer, the help and the key list of the README are made from it.
+//! The table of all key bindings. The footer, the help and the key list of the README are generated from it.
 //!
-//! Contract: within a scope a key means one thing, and no printable key is bound to an action that
-//! can decide. Both are held by tests.
+//! Contract: within a scope a key has exactly one meaning, and no printable key is bound to an action that
+//! can decide. Tests check both.
 
 use std::fmt::Write as _;
 
@@ -19,53 +19,53 @@ pub(crate) use steward::StewardKey;
 pub(crate) use table::BINDINGS;
 pub(crate) use thread::ThreadKey;
 
-/// Where a key has a meaning.
+/// Part of the console in which a key binding applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Every screen, while no dialog is open.
     Global,
-    /// The queue.
+    /// Screen of held requests.
     Queue,
-    /// The record.
+    /// Screen of the record.
     Trace,
-    /// The conversations.
+    /// Screen of the conversations.
     Threads,
-    /// A snapshot file.
+    /// Dialog that shows a snapshot file.
     Snapshot,
-    /// The Atlases.
+    /// Screen of the Atlases.
     Atlas,
-    /// An explanation.
+    /// Dialog that explains a result.
     Explain,
-    /// A request that is only imagined.
+    /// Dialog that evaluates a hypothetical request.
     WhatIf,
-    /// Whether to load other Atlases.
+    /// Dialog that asks for confirmation before it loads other Atlases.
     Load,
     /// The dialog in which a request is decided.
     Gate,
-    /// A text of that dialog.
+    /// Text field of the decision dialog.
     Text,
-    /// An empty JSON answer of that dialog.
+    /// Empty JSON answer in the decision dialog.
     Json,
-    /// A question of that dialog with options.
+    /// Question with options in the decision dialog.
     Pick,
-    /// A yes/no question of that dialog.
+    /// Yes/no question in the decision dialog.
     Choice,
-    /// The request that the dialog shows.
+    /// Request pane of the decision dialog.
     Request,
-    /// A line that is typed: a filter, or what is looked for.
+    /// Line being typed: a filter or a search text.
     Prompt,
-    /// The palette.
+    /// Command palette.
     Palette,
-    /// The help.
+    /// Help dialog.
     Help,
-    /// A line in which something is typed: at the top of the record, or a path.
+    /// Line being typed: at the top of the record, or a path.
     Line,
-    /// The question whether to leave.
+    /// Dialog that asks for confirmation before the console quits.
     Quit,
 }
 
 impl Scope {
-    /// Every scope, in the order the help shows them.
+    /// All scopes, in the order in which the help shows them.
     pub(crate) const ALL: [Self; 20] = [
         Self::Global,
         Self::Queue,
@@ -89,7 +89,7 @@ impl Scope {
         Self::Quit,
     ];
 
-    /// The scope's name for people.
+    /// Title of the scope as the operator reads it.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Global => "Everywhere",
@@ -116,16 +116,16 @@ impl Scope {
     }
 }
 
-/// What a key does.
+/// Command that a key triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     ShowQueue,
     ShowTrace,
     ShowThreads,
     ShowAtlas,
-    /// Says why, checkpoint by checkpoint.
+    /// Explains the result, checkpoint by checkpoint.
     Explain,
-    /// Asks what would come of something that is only imagined.
+    /// Opens the form that evaluates a hypothetical request.
     WhatIf,
     NextProblem,
     PreviousProblem,
@@ -155,38 +155,38 @@ pub(crate) enum Action {
     Choose,
     Undo,
     Redo,
-    /// Hands the focused text to the operator's editor.
+    /// Opens the focused text in the operator's editor.
     EditOutside,
-    /// Begins an answer with what its schema says.
+    /// Fills an empty answer with a skeleton made from its schema.
     Skeleton,
-    /// Puts the dialog aside.
+    /// Minimises the dialog.
     Minimise,
-    /// Brings it back.
+    /// Restores the minimised dialog.
     Restore,
     SearchRequest,
     NextMatch,
     PreviousMatch,
-    /// Something in the record.
+    /// Command of the record screen.
     Browse(Browse),
     /// Presses the focused button.
     Press,
-    /// Of the queue.
+    /// Command of the queue screen.
     Queue(QueueKey),
-    /// Of the steward.
+    /// Command for the steward's files.
     Steward(StewardKey),
-    /// Of a conversation.
+    /// Command of the conversations screen.
     Thread(ThreadKey),
-    /// Of a snapshot file.
+    /// Command of the snapshot dialog.
     Snapshot(SnapshotKey),
     /// Opens the palette.
     Palette,
-    /// Takes the mouse, or gives it back.
+    /// Turns mouse capture on or off.
     Mouse,
-    /// Says that the operator knows of the alarms.
+    /// Acknowledges the alarms.
     KnowAlarms,
 }
 
-/// What a key of the queue does, beside what keys do in other lists too.
+/// Queue command that other lists do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueKey {
     Mark,
@@ -204,7 +204,7 @@ pub(crate) enum QueueKey {
 }
 
 impl Action {
-    /// The move it is, if it is one.
+    /// Returns the cursor motion of this action, if it moves the cursor.
     pub(crate) fn motion(self) -> Option<Motion> {
         match self {
             Self::Up => Some(Motion::Up),
@@ -260,14 +260,14 @@ impl Action {
         }
     }
 
-    /// Whether a decision can come of it: only pressing a focused button can.
+    /// Returns true if the action can lead to a decision: only pressing a focused button can.
     #[cfg(test)]
     pub(crate) fn can_decide(self) -> bool {
         self == Self::Press
     }
 }
 
-/// What a key does in the record.
+/// Command of the record screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Browse {
     Search,
@@ -313,25 +313,25 @@ impl Key {
         }
     }
 
-    /// Whether typing it would put a character into a text.
+    /// Returns true if typing the key would insert a character into a text.
     #[cfg(test)]
     pub(crate) fn is_printable(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && self.modifiers.is_empty()
     }
 
-    /// The press of it.
+    /// Returns the terminal event of pressing this key.
     #[cfg(test)]
     pub(crate) fn event(self) -> KeyEvent {
         KeyEvent::new(self.code, self.modifiers)
     }
 
     fn matches(self, event: KeyEvent) -> bool {
-        // Shift is part of the character, or of BackTab, and says nothing more.
+        // Shift is already part of the character, or of BackTab, so it adds no information.
         let held = event.modifiers.difference(KeyModifiers::SHIFT);
         self.code == event.code && self.modifiers == held
     }
 
-    /// The key as people write it.
+    /// Name of the key as the help shows it.
     pub(crate) fn name(self) -> String {
         match self.code {
             KeyCode::Char(' ') => "Space".to_owned(),
@@ -351,57 +351,57 @@ impl Key {
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Binding {
-    /// Where it holds.
+    /// Scope in which the binding applies.
     pub(crate) scope: Scope,
-    /// The keys; the first is the one the footer shows.
+    /// Keys of the binding. The footer shows the first one.
     pub(crate) keys: &'static [Key],
-    /// What they do.
+    /// Action that the keys trigger.
     pub(crate) action: Action,
-    /// That, in a word or two, for the footer.
+    /// Action in one or two words, for the footer.
     pub(crate) label: &'static str,
-    /// That, in a sentence, for the help.
+    /// Action in a sentence, for the help.
     pub(crate) help: &'static str,
-    /// Whether the footer shows it.
+    /// Visibility of the binding in the footer.
     pub(crate) footer: Footer,
 }
 
-/// Whether the footer shows a binding.
+/// Visibility of a binding in the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Footer {
-    /// It does.
+    /// The footer and the help show the binding.
     Shown,
-    /// Only the help does.
+    /// Only the help shows the binding.
     Hidden,
 }
 
 impl Binding {
-    /// All keys, as people write them.
+    /// Names of all keys, separated by spaces.
     pub(crate) fn names(&self) -> String {
         let names: Vec<_> = self.keys.iter().map(|key| key.name()).collect();
         names.join(" ")
     }
 
-    /// The key the footer shows.
+    /// Name of the key that the footer shows.
     pub(crate) fn first_name(&self) -> String {
         self.keys.first().map(|key| key.name()).unwrap_or_default()
     }
 }
 
-/// What a key press means in a scope. Whatever is pressed with Alt means nothing.
+/// Returns the action of a key press in a scope. A key pressed with Alt has no action.
 pub(crate) fn lookup(scope: Scope, event: KeyEvent) -> Option<Action> {
     let bindings = BINDINGS.iter().filter(|binding| binding.scope == scope);
     let mut hits = bindings.filter(|binding| binding.keys.iter().any(|key| key.matches(event)));
     hits.next().map(|binding| binding.action)
 }
 
-/// The bindings that the footer of a scope shows.
+/// Returns the bindings that the footer of a scope shows.
 pub(crate) fn footer(scope: Scope) -> impl Iterator<Item = &'static Binding> {
     BINDINGS
         .iter()
         .filter(move |binding| binding.scope == scope && binding.footer == Footer::Shown)
 }
 
-/// The whole table as Markdown: what the README shows.
+/// Returns the whole table as Markdown, for the README.
 #[must_use]
 pub fn markdown() -> String {
     let mut text = String::from("| where | keys | what they do |\n|---|---|---|\n");
@@ -425,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_means_one_thing_within_a_scope() {
+    fn each_key_has_one_binding_per_scope() {
         for scope in Scope::ALL {
             let mut seen: Vec<Key> = Vec::new();
             for binding in BINDINGS.iter().filter(|binding| binding.scope == scope) {
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_never_hides_a_global_key() {
+    fn screen_keys_never_shadow_global_keys() {
         let global: Vec<Key> = BINDINGS
             .iter()
             .filter(|binding| binding.scope == Scope::Global)
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dialog_takes_no_printable_key_from_its_text_fields() {
+    fn the_decision_dialog_binds_no_printable_key() {
         let gate = BINDINGS
             .iter()
             .filter(|binding| binding.scope == Scope::Gate);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn alt_combinations_are_inert() {
+    fn keys_with_alt_have_no_action() {
         for binding in BINDINGS {
             for key in binding.keys {
                 let event = KeyEvent::new(key.code, key.modifiers | KeyModifiers::ALT);
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_as_markdown() {
+    fn the_key_table_is_rendered_as_markdown() {
         insta::assert_snapshot!(markdown());
     }
 }

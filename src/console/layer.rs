@@ -1,4 +1,4 @@
-//! What lies over the screens: dialogs, the topmost first in line for keys.
+//! Layers over the screens: dialogs. The topmost one receives keys first.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -19,79 +19,79 @@ use super::theme::Look;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 
-/// A dialog.
+/// An open dialog.
 #[derive(Debug)]
 pub(crate) enum Layer {
-    /// A held request is looked at and decided.
+    /// Shows and decides a held request.
     Gate(Box<GateDialog>),
-    /// The help.
+    /// Shows the help.
     Help(HelpDialog),
-    /// Whether to leave.
+    /// Asks whether to quit.
     Quit(QuitDialog),
-    /// Whether to take a claim over.
+    /// Asks for confirmation of an action that decides nothing.
     Confirm(ConfirmDialog),
-    /// The palette.
+    /// Shows the command palette.
     Palette(PaletteDialog),
-    /// Why something is held, or would be.
+    /// Explains an actual or hypothetical hold.
     Explain(Box<ExplainDialog>),
-    /// A request that is only imagined.
+    /// Evaluates a hypothetical request.
     WhatIf(Box<WhatIfDialog>),
-    /// About the Atlases.
+    /// Shows a dialog about the Atlases.
     Atlas(Box<AtlasDialog>),
-    /// A snapshot file.
+    /// Shows a snapshot file.
     Snapshot(Box<SnapshotDialog>),
 }
 
-/// What a layer made of a key.
+/// Result of a key press for a layer.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Handled {
-    /// It was for this layer; this is to be done.
+    /// The layer consumed the key and requests these changes.
     Consumed(Vec<Change>),
-    /// It was not.
+    /// The layer ignored the key.
     Ignored,
 }
 
 impl Handled {
-    /// It was for this layer, and nothing is to be done.
+    /// Consumes the key without a change.
     pub(crate) fn quietly() -> Self {
         Self::Consumed(Vec::new())
     }
 
-    /// It was for this layer, and one thing is to be done.
+    /// Consumes the key with one change.
     pub(crate) fn with(change: Change) -> Self {
         Self::Consumed(vec![change])
     }
 }
 
-/// Whether being painted changed what is to be painted: what was on screen is now seen.
+/// Result of a paint. Painting marks rows as seen, which may change the next picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repaint {
-    /// It did.
+    /// The picture changed: paint again.
     Yes,
-    /// It did not.
+    /// The picture stays.
     No,
 }
 
-/// What a layer wants changed around it. Applied after the key was handled, so that no layer
-/// changes the stack it is called from.
+/// Change that a layer requests. The app applies it after the key was handled, so that no layer
+/// changes the stack that it is called from.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Change {
-    /// Close this layer.
+    /// Closes this layer.
     Close,
-    /// Show the help, this scope first.
+    /// Shows the help, with this scope first.
     Help(Scope),
-    /// Have this done.
+    /// Sends this request.
     Ask(Request),
-    /// Put this layer aside.
+    /// Minimises this layer.
     Minimise,
-    /// Do what the palette was asked for.
+    /// Runs this command of the palette.
     Run(Command),
-    /// Say why this is held.
+    /// Explains why this request is held.
     Explain(GateId),
 }
 
 impl Layer {
-    /// Where this layer's keys are found.
+    /// Scope in the key table for the keys of this layer.
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Self::Gate(_) => Scope::Gate,
@@ -105,7 +105,7 @@ impl Layer {
         }
     }
 
-    /// The dialog about a request, where this is one.
+    /// Returns the dialog about a request, if this layer is one.
     pub(crate) fn gate(&self) -> Option<&GateDialog> {
         match self {
             Self::Gate(dialog) => Some(dialog),
@@ -120,14 +120,14 @@ impl Layer {
         }
     }
 
-    /// Where more of its keys are found: those of the part that has the focus.
+    /// Scope for the keys of the focused part, in addition to the layer's own.
     pub(crate) fn inner_scope(&self) -> Option<Scope> {
         self.gate()?.inner_scope()
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
-        // These mean the same everywhere; a dialog keeps every other key to itself.
+        // These have one meaning everywhere; a dialog receives every other key.
         let global = lookup(Scope::Global, key);
         if matches!(
             global,
@@ -148,7 +148,7 @@ impl Layer {
         }
     }
 
-    /// Whether an action has any effect now.
+    /// Returns true if an action has an effect now.
     pub(crate) fn can(&self, action: Action) -> bool {
         match self {
             Self::Gate(dialog) => dialog.can(action),
@@ -163,12 +163,12 @@ impl Layer {
         }
     }
 
-    /// What an action is called now, where that is not what the table calls it.
+    /// Label of an action in this state, if it differs from the key table.
     pub(crate) fn label(&self, action: Action) -> Option<&'static str> {
         self.gate()?.label(action)
     }
 
-    /// A pasted text. It goes into a field or nowhere.
+    /// Handles a pasted text: it goes into a field, if there is one.
     pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<Request> {
         match self {
             Self::Gate(dialog) => dialog.on_paste(text, now),
@@ -182,7 +182,7 @@ impl Layer {
         Vec::new()
     }
 
-    /// Paints it.
+    /// Paints the dialog.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
         match self {
             Self::Gate(dialog) => dialog.draw(frame, area, look, now),

@@ -1,44 +1,45 @@
-//! One line that is typed into: what is looked for, a filter, a command.
+//! Single-line text input: a search, a filter, a command.
 //!
-//! Contract: nothing that hides, reorders or moves the cursor gets in, and nothing grows past a limit.
+//! Contract: characters that hide or reorder text or move the cursor are never inserted, and the text
+//! has a maximum length.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::base::text::is_deceptive;
 
-/// Longest line.
+/// Maximum length of the line.
 const MOST_CHARS: usize = 200;
 
-/// One line that is typed into, at its end.
+/// Single-line text input with the cursor at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineEdit {
     text: String,
 }
 
-/// Whether a key changed the line.
+/// Effect of a key on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// It did.
+    /// The text changed.
     Changed,
-    /// It did not.
+    /// The text stayed the same.
     Same,
 }
 
 impl LineEdit {
-    /// A line that begins with a text.
+    /// Creates an input with a text.
     pub(crate) fn of(text: &str) -> Self {
         let mut line = Self::default();
         line.paste(text);
         line
     }
 
-    /// What was typed.
+    /// Returns the text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// A key that is no command.
+    /// Handles a key that is not a command.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Typed {
         let before = self.text.len();
         let held = key.modifiers.difference(KeyModifiers::SHIFT);
@@ -59,7 +60,7 @@ impl LineEdit {
         }
     }
 
-    /// A pasted text: its first line, without what would deceive.
+    /// Pastes the first line of a text, without deceptive characters.
     pub(crate) fn paste(&mut self, text: &str) {
         let room = MOST_CHARS.saturating_sub(self.text.chars().count());
         let first = text.lines().next().unwrap_or_default();
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_shows_as_itself_gets_in_and_only_so_much() {
+    fn line_edit_drops_deceptive_characters_and_stops_at_its_limit() {
         let mut line = LineEdit::default();
         line.paste("a\u{202e}\tb\nsecond line");
         assert_eq!(line.text(), "ab");

@@ -1,8 +1,9 @@
-//! The console line by line: for screen readers, and for terminals that can do no more.
+//! The console in line mode: for screen readers and for terminals without cursor control.
 //!
-//! `Talk` is a pure state machine: lines, pictures and replies go in; lines and requests come out. The
-//! same rules hold as on the screen: a request is told whole before it can pass, what passes it has to
-//! be typed, and what was typed before it could be read does not count.
+//! `Talk` is a pure state machine: typed lines, snapshots and replies go in; output lines and commands come
+//! out. The rules of the full-screen console apply: the whole request is printed before it can pass, the
+//! operator must type the word that passes it, and input typed before the question could be read does not
+//! count.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -23,20 +24,21 @@ mod passing;
 pub(super) mod talk;
 mod words;
 
-/// Lines that may wait to be looked at.
+/// Capacity of the channel of typed lines.
 const LINES: usize = 64;
 
-/// Text that is taken as one line.
+/// Maximum bytes read as one line.
 const LINE_BYTES: u64 = 1 << 20;
 
-/// What came back from the runtime.
+/// Response from the runtime.
 enum Answer {
     Decided(GateId, Reply),
     Operated(Operate, Result<(), Refused>),
     Verified(Result<Report, String>),
 }
 
-/// Talks until the operator leaves, the terminal is gone, or the process is told to end.
+/// Runs the line console until the operator quits, the terminal closes, or the process receives a signal to
+/// end.
 pub(super) async fn drive(
     desk: Desk,
     clock: Arc<dyn Clock>,
@@ -83,7 +85,7 @@ async fn run(
             }
             line = lines.recv() => match line {
                 Some(line) => talk.on_line(&line?, clock.now()),
-                // The terminal is gone; what is held stays held.
+                // The terminal is closed. Held requests stay held.
                 None => return Ok(()),
             },
         };
@@ -97,7 +99,8 @@ async fn run(
                 Deed::Decide(decide) => drop(tokio::spawn(async move {
                     let gate = decide.gate.clone();
                     let reply = desk.decide(*decide).await;
-                    // Whoever left meanwhile needs no answer: what was sent is carried out.
+                    // The receiver is gone if the operator has quit. The runtime still carries out the
+                    // decision.
                     let _ = sender.send(Answer::Decided(gate, reply)).await;
                 })),
                 Deed::Operate(operate) => drop(tokio::spawn(async move {
@@ -105,7 +108,8 @@ async fn run(
                     let _ = sender.send(Answer::Operated(*operate, done)).await;
                 })),
                 Deed::Verify(progress) => drop(tokio::spawn(async move {
-                    // Whoever stopped it was told so at once.
+                    // A stopped check returns no report: the console told the operator at once when it was
+                    // stopped.
                     if let Some(report) = desk.verify_watched(progress).await.transpose() {
                         let _ = sender.send(Answer::Verified(report)).await;
                     }
@@ -121,8 +125,8 @@ fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Lines of standard input, read where waiting for them holds up nobody. The thread goes with the
-/// process.
+/// Reads lines of standard input on a separate thread, so that waiting for input blocks nothing else. The
+/// thread ends with the process.
 fn read_lines() -> mpsc::Receiver<io::Result<String>> {
     let (sender, lines) = mpsc::channel(LINES);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The screens without a terminal and without a runtime: for measurements alone.
+//! Console screens without a terminal and a runtime, for benchmarks only.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::base::clock::Timestamp;
 use crate::runtime::snapshot::Snapshot;
 use crate::runtime::{Reading, RecordedSession};
 
-/// A console that shows one session, painted into memory.
+/// Console that shows one session, painted into memory.
 pub struct Measured {
     app: App,
     terminal: Terminal<TestBackend>,
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Measured {
 }
 
 impl Measured {
-    /// Opens a session. Nothing of it is read yet.
+    /// Opens a session. None of its events is read yet.
     #[must_use]
     pub fn open(reading: Reading, session: RecordedSession, (width, height): (u16, u16)) -> Self {
         let area = Rect::new(0, 0, width, height);
@@ -52,7 +52,7 @@ impl Measured {
         measured
     }
 
-    /// Paints, as the driver does.
+    /// Paints a frame, as the driver does.
     pub fn draw(&mut self) {
         let now = Timestamp::from_micros(0);
         let app = &self.app;
@@ -61,7 +61,7 @@ impl Measured {
         let _ = self.app.on_drawn(area, now);
     }
 
-    /// A key.
+    /// Presses a key.
     pub fn press(&mut self, code: KeyCode) {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
         let requests = self
@@ -70,7 +70,7 @@ impl Measured {
         self.want(requests);
     }
 
-    /// A text, letter by letter, and Enter.
+    /// Types a text letter by letter, then Enter.
     pub fn type_line(&mut self, text: &str) {
         for c in text.chars() {
             self.press(KeyCode::Char(c));
@@ -78,7 +78,7 @@ impl Measured {
         self.press(KeyCode::Enter);
     }
 
-    /// Answers the next question; tells whether there was one.
+    /// Answers the next read request. Returns true if there was one.
     pub fn answer(&mut self) -> bool {
         let Some(ask) = self.waiting.pop_front() else {
             return false;
@@ -88,7 +88,7 @@ impl Measured {
         true
     }
 
-    /// What is on the screen.
+    /// Returns the text on screen.
     #[must_use]
     pub fn text(&self) -> String {
         let cells = self.terminal.backend().buffer().content.iter();
@@ -135,7 +135,7 @@ impl Measured {
     }
 }
 
-/// A console that shows the queue, painted into memory.
+/// Console that shows the queue, painted into memory.
 #[derive(Debug)]
 pub struct MeasuredQueue {
     app: App,
@@ -146,7 +146,7 @@ pub struct MeasuredQueue {
 }
 
 impl MeasuredQueue {
-    /// A console of 120 by 36 cells.
+    /// Creates a console of 120 by 36 cells.
     #[must_use]
     pub fn new(snapshot: Arc<Snapshot>, now: Timestamp) -> Option<Self> {
         let area = Rect::new(0, 0, 120, 36);
@@ -164,7 +164,7 @@ impl MeasuredQueue {
     /// Paints one frame.
     pub fn paint(&mut self) {
         let (app, now) = (&self.app, self.now);
-        // Memory does not fail.
+        // Painting into memory cannot fail.
         let Ok(painted) = self.terminal.draw(|frame| app.draw(frame, now));
         let area = painted.area;
         let _: Repaint = self.app.on_drawn(area, self.now);
@@ -181,12 +181,12 @@ impl MeasuredQueue {
         }
     }
 
-    /// Lays out what was asked for, as it is done beside the screen.
+    /// Computes the requested layouts, which the driver does in the background.
     pub fn lay_out(&mut self) {
         self.laid.extend(self.wanted.drain(..).map(LayOut::run));
     }
 
-    /// Takes in what was laid out.
+    /// Passes the computed layouts to the app.
     pub fn take_rows(&mut self) {
         for laid in self.laid.drain(..) {
             let _ = self.app.on_message(Message::LaidOut(laid));
@@ -199,7 +199,7 @@ impl MeasuredQueue {
         self.paint();
     }
 
-    /// Takes in a newer picture.
+    /// Takes over a newer snapshot.
     pub fn replace(&mut self, snapshot: Arc<Snapshot>) {
         self.app.on_snapshot(snapshot);
     }

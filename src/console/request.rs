@@ -1,4 +1,4 @@
-//! What the screen asks for, and what comes back. The driver stands between the two.
+//! Requests of the app, and the messages that answer them. The driver executes the requests.
 
 use std::path::PathBuf;
 
@@ -17,16 +17,16 @@ use crate::runtime::{Load, LoadRefused, RecordedSession, ThreadAct, Watch};
 use crate::trace::event::Event;
 use crate::trace::verify::{Progress, Report};
 
-/// Something the screen wants done.
+/// Request of the app to the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Request {
-    /// Decide about a held request.
+    /// Decide a held request.
     Decide(Decide),
-    /// Do something by which nothing passes.
+    /// Perform an operator action that passes nothing.
     Operate(Operate),
-    /// Keep what was typed at a held request, or throw it away.
+    /// Keep the draft of a held request; `None` discards it.
     KeepDraft(GateId, Option<Value>),
-    /// Keep what was typed for the summary of a conversation, or throw it away.
+    /// Keep the draft of a thread's summary; `None` discards it.
     KeepThreadDraft(Name, Option<Value>),
     /// Read the list of sessions on record.
     LoadSessions,
@@ -34,99 +34,99 @@ pub(crate) enum Request {
     LoadTrail {
         /// The held request.
         gate: GateId,
-        /// Its session.
+        /// Session of the request.
         session: SessionId,
-        /// The first sequence number wanted.
+        /// First sequence number to read.
         from: u64,
-        /// How many at most.
+        /// Maximum number of events.
         limit: usize,
-        /// What for.
+        /// Purpose of the events.
         purpose: Purpose,
     },
-    /// Let the operator change a text in an editor.
+    /// Open a text in the operator's editor.
     Edit(Edit),
-    /// Let the operator change the summary of a conversation in an editor.
+    /// Open the summary of a thread in the operator's editor.
     EditThread(Box<ThreadEdit>),
-    /// Do something to a conversation. Nothing passes by it.
+    /// Perform an action on a thread. It passes nothing.
     ActOnThread(Name, ThreadAct),
-    /// Do something with a snapshot file.
+    /// Read or write a snapshot file.
     Snapshot(Ticket, SnapshotAsk),
-    /// Look for an event of a session.
+    /// Find an event of a session.
     FindEvent(SessionId, EventId),
-    /// Read something for the screen of the record.
+    /// Read data for the TRACE screen.
     Read(Ask),
-    /// Put a text where the terminal pastes from.
+    /// Copy a text to the clipboard.
     Copy(String),
     /// Break a long request into rows.
     LayOut(LayOut),
-    /// Check every chain, until nobody wants it any more.
+    /// Check every chain, until the operator stops it.
     Verify(Progress),
-    /// Explain these. Nothing comes of it.
+    /// Explain these questions. This has no effect on agents or records.
     Explain(Ticket, Vec<Question>),
-    /// Begin to watch evaluations, or stop.
+    /// Start or stop watching evaluations.
     Watch(Watch),
-    /// Has Atlases look on in the shadow of those in force, or stops that.
+    /// Start or stop shadow evaluation with these Atlases; the loaded ones still decide.
     Shadow(Option<Load>),
-    /// Look at the files of Atlases.
+    /// Check the Atlas files for changes.
     Glance(Vec<Glance>),
-    /// Look at the folder of Atlases.
+    /// Check the Atlas folder for changes.
     List(Listing),
-    /// Have other Atlases come into force.
+    /// Load other Atlases.
     Load(Load),
-    /// Work something out about Atlases.
+    /// Run a study about Atlases.
     Study(Ticket, Study),
-    /// Let the steward change a file of theirs, from that line on.
+    /// Open a file in the steward's editor, at this line.
     EditFile(PathBuf, usize),
-    /// Tell the operator, who may be looking elsewhere.
+    /// Notify the operator, who may be looking elsewhere.
     Notify(Notice),
-    /// Take the mouse, or leave it to the terminal.
+    /// Capture the mouse, or leave it to the terminal.
     Mouse(Mouse),
-    /// Paint everything anew.
+    /// Repaint everything.
     Redraw,
-    /// Stop until the shell brings it back.
+    /// Suspend the process until the shell resumes it.
     Suspend,
     /// End the console.
     Quit,
 }
 
-/// Which dialog asked, and for the how manieth time: what comes late is told from what is wanted.
+/// Dialog number and request counter. Responses with an older counter are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(pub(crate) u64, pub(crate) u64);
 
-/// What a dialog wants events for.
+/// Purpose of requested events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To show what led to the request.
+    /// Show what led to the request.
     Context,
-    /// To tell what is on disk of a decision that could not be recorded.
+    /// Show the records on disk of a decision that could not be recorded.
     ReadBack,
-    /// To tell in the queue what happened last.
+    /// Show the last event in the queue.
     Glance,
 }
 
-/// A text for an editor.
+/// A text for the external editor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// The held request it is typed for.
+    /// The held request that the text belongs to.
     pub(crate) gate: GateId,
-    /// What kind of text it is.
+    /// Format of the text.
     pub(crate) kind: EditKind,
     /// The text.
     pub(crate) text: String,
 }
 
-/// The summary of a conversation, for an editor.
+/// The summary of a thread, for the external editor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadEdit {
-    /// The conversation.
+    /// The thread.
     pub(crate) thread: Name,
-    /// What told the memento that was read from others.
+    /// Entity tag of the memento that was read.
     pub(crate) etag: String,
     /// The text.
     pub(crate) text: String,
 }
 
-/// What kind of text an editor gets: it goes by the name of the file.
+/// Format of a text for the editor. It determines the extension of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EditKind {
     /// Prose.
@@ -135,72 +135,72 @@ pub(crate) enum EditKind {
     Json,
 }
 
-/// What the operator's terminal is told.
+/// Notification through the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// Whether the bell rings.
+    /// Bell: rings or stays silent.
     pub(crate) bell: Bell,
     /// The window's title.
     pub(crate) title: String,
-    /// What the desktop shows, in words that are safe to show.
+    /// Text of the desktop notification, safe to show.
     pub(crate) toast: Option<String>,
 }
 
-/// Who has the mouse.
+/// Owner of the mouse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mouse {
-    /// The terminal: it selects text.
+    /// The terminal, which selects text with it.
     #[default]
     Terminal,
     /// The console.
     Console,
 }
 
-/// Whether the bell rings.
+/// State of the bell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bell {
-    /// Something arrived.
+    /// Rings: something arrived.
     Ring,
-    /// Something left.
+    /// Stays silent: something left.
     Silent,
 }
 
-/// What came of a [`Request`].
+/// Response to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message {
-    /// What became of a decision.
+    /// Result of a decision.
     Decided(GateId, Reply),
-    /// What became of what an operator did beside deciding.
+    /// Result of an operator action other than a decision.
     Operated(Operate, Result<(), Refused>),
     /// The sessions on record, newest first.
     Sessions(Result<Vec<RecordedSession>, String>),
     /// Events of a session, for the dialog of a held request.
     Trail(GateId, Purpose, Result<Vec<Event>, String>),
-    /// A text as an editor left it, or why there was no editor.
+    /// A text from the external editor, or why there is none.
     Edited(GateId, Result<String, String>),
-    /// The summary of a conversation as an editor left it, or why there was no editor.
+    /// The summary of a thread from the external editor, or why there is none.
     ThreadEdited(Box<ThreadEdit>, Result<String, String>),
-    /// What became of what an operator did to a conversation.
+    /// Result of an operator's action on a thread.
     ThreadActed(Name, ThreadAct, Result<(), Refused>),
-    /// What became of it.
+    /// Response about a snapshot file.
     Snapshot(Ticket, SnapshotTold),
-    /// The number of an event that was looked for, if its session has it.
+    /// Sequence number of the requested event, if its session has it.
     EventFound(SessionId, Result<Option<u64>, String>),
-    /// Something for the screen of the record.
+    /// Data for the TRACE screen.
     Read(Told),
-    /// A long request in rows.
+    /// Rows of a long request.
     LaidOut(LaidOut),
-    /// What every chain proves. Nothing comes of a check that was stopped.
+    /// Result of the check of all chains. A stopped check sends no message.
     Verified(Result<Report, String>),
-    /// What was explained, one by one.
+    /// Explanations, one per question.
     Explained(Ticket, Vec<Result<Box<Account>, String>>),
-    /// What files of Atlases have become.
+    /// State of the Atlas files.
     Glanced(Vec<Looked>),
-    /// What the folder of Atlases has become.
+    /// State of the Atlas folder.
     Listed(Listed),
-    /// Whether other Atlases are in force.
+    /// Result of a load.
     Loaded(Result<(), LoadRefused>),
-    /// What was worked out about Atlases.
+    /// Result of a study.
     Studied(Ticket, Result<Studied, String>),
     /// The editor of a file ended, or did not start.
     FileEdited(Result<(), String>),

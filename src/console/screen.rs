@@ -1,4 +1,4 @@
-//! The screens. Each owns its view state; what is true is in the snapshot.
+//! The screens. Each owns its view state; the data itself is in the snapshot.
 
 pub(crate) mod atlas;
 pub(crate) mod queue;

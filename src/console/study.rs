@@ -1,4 +1,4 @@
-//! What is worked out about Atlases beside the screen, and what comes of it: pages of lines.
+//! Studies of Atlases, computed in the background, and their results as pages of lines.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,46 +6,46 @@ use std::sync::Arc;
 use super::theme::Meaning;
 use crate::runtime::Load;
 
-/// Something to work out. It changes nothing.
+/// A study to compute. It changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Study {
-    /// How texts differ: their name, what is in force, and what the file says.
+    /// Difference of texts: name, loaded text, and text of the file.
     Differ(Vec<(String, Arc<str>, Arc<str>)>),
-    /// What the tests beside these Atlas files say.
+    /// Results of the tests next to these Atlas files.
     Test(Vec<PathBuf>),
-    /// Which of the last recorded actions would be judged otherwise, if this were loaded.
+    /// Recorded actions that would be judged differently if this were loaded.
     Rehearse(Load),
 }
 
-/// What was worked out.
+/// Result of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Studied {
-    /// What is shown of it.
+    /// Lines to show.
     pub(crate) lines: Vec<PageLine>,
-    /// What it comes to.
+    /// Summary of the result.
     pub(crate) sum: Option<Sum>,
 }
 
-/// What something that was worked out comes to.
+/// Summary of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
-    /// So many tests hold, of so many.
+    /// Number of tests that hold, and number of all tests.
     Tests(usize, usize),
-    /// So many verdicts would change, of so many.
+    /// Number of verdicts that would change, and number of all verdicts.
     Past(usize, usize),
 }
 
 /// A line of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PageLine {
-    /// How much it weighs.
+    /// Meaning, which selects the style.
     pub(crate) meaning: Meaning,
-    /// What it says. It is made safe to show where it is shown.
+    /// Text. The page that shows it makes it safe to show.
     pub(crate) text: String,
 }
 
 impl PageLine {
-    /// A line.
+    /// Creates a line.
     pub(crate) fn new(meaning: Meaning, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { meaning, text }

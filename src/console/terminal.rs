@@ -1,7 +1,7 @@
-//! The terminal, taken and given back.
+//! Terminal: set up at the start and restored at the end.
 //!
-//! Contract: on every way out (return, error, panic, signal) it is as it was found. The mouse is left to
-//! the terminal, which selects and copies text with it, until somebody asks for it.
+//! Contract: every exit (return, error, panic, signal) restores the terminal. The terminal keeps the
+//! mouse, with which it selects and copies text, until the operator captures it for the console.
 
 use std::io::{self, Stdout, Write as _, stdout};
 use std::mem::ManuallyDrop;
@@ -29,36 +29,36 @@ use super::request::{Bell, Mouse, Notice};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 
-/// Whether the terminal is taken: what was not taken is not given back.
+/// True while the terminal is set up. Only then it is restored.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while the console has it.
+/// The terminal while the console uses it.
 pub(crate) struct Screen {
-    /// Never dropped: where its terminal is gone, dropping it would print an error to that terminal, and panic.
+    /// Never dropped: if the terminal was closed, dropping it would print an error to it, and panic.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     toasts: Toasts,
     mouse: Mouse,
 }
 
-/// How the desktop is told that something arrived.
+/// Method of desktop notifications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Toasts {
-    /// In the way this terminal is known to understand.
+    /// Selected by the terminal's environment variables.
     #[default]
     Auto,
-    /// By OSC 9.
+    /// Sent as OSC 9.
     Osc9,
-    /// By OSC 777.
+    /// Sent as OSC 777.
     Osc777,
-    /// Not at all; the bell and the title remain.
+    /// Disabled; the bell and the title remain.
     Off,
 }
 
-/// Longest text that is copied: what most terminals take.
+/// Maximum length of a copied text: the limit of most terminals.
 const MOST_COPIED: usize = 64 * 1024;
 
 impl Screen {
-    /// Takes the terminal.
+    /// Sets up the terminal.
     pub(crate) fn take(toasts: Toasts, mouse: Mouse) -> io::Result<Self> {
         restore_on_panic();
         enter()?;
@@ -71,15 +71,15 @@ impl Screen {
         })
     }
 
-    /// How large it is.
+    /// Returns the size of the terminal.
     pub(crate) fn size(&self) -> io::Result<Rect> {
         let size = self.terminal.size()?;
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
-    /// Paints the app, and tells where.
+    /// Paints the app, and returns the painted area.
     pub(crate) fn paint(&mut self, app: &App, now: Timestamp) -> io::Result<Rect> {
-        // The terminal shows the whole picture at once: half of one could be misread.
+        // The terminal shows a frame all at once: half of one could be misread.
         execute!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         let painted = self
             .terminal
@@ -89,15 +89,15 @@ impl Screen {
         painted
     }
 
-    /// Forgets what is on the screen, so that all of it is painted anew.
+    /// Invalidates the screen, so that the next paint is complete.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        // Not `Terminal::clear`: that asks the terminal where its cursor is, and the answer would
-        // be read by whoever waits for keys.
+        // Not `Terminal::clear`: that queries the cursor position, and the reader of keys would
+        // receive the response.
         let size = self.size()?;
         self.terminal.resize(size)
     }
 
-    /// Rings and sets the title.
+    /// Rings the bell, sends the toast and sets the title.
     pub(crate) fn notify(&mut self, notice: &Notice) -> io::Result<()> {
         let out = self.terminal.backend_mut();
         if notice.bell == Bell::Ring {
@@ -109,12 +109,12 @@ impl Screen {
         execute!(out, SetTitle(&notice.title))
     }
 
-    /// Sends what is no part of the picture.
+    /// Sends a text that is not part of a frame.
     pub(crate) fn send(&mut self, text: &str) -> io::Result<()> {
         execute!(self.terminal.backend_mut(), Print(text))
     }
 
-    /// Puts a text where other programs paste from. What is too long for terminals is not sent.
+    /// Copies a text to the clipboard. A text that is too long for terminals is not sent.
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
         if text.len() > MOST_COPIED {
             return Ok(());
@@ -125,13 +125,13 @@ impl Screen {
         )
     }
 
-    /// Takes the mouse, or leaves it to the terminal.
+    /// Captures the mouse, or leaves it to the terminal.
     pub(crate) fn set_mouse(&mut self, mouse: Mouse) -> io::Result<()> {
         self.mouse = mouse;
         take_mouse(mouse)
     }
 
-    /// Gives the terminal to somebody else until they are done.
+    /// Hands the terminal to another program until `other` ends.
     pub(crate) async fn lend<T>(&mut self, other: impl Future<Output = T>) -> io::Result<T> {
         restore();
         let done = other.await;
@@ -141,7 +141,7 @@ impl Screen {
         Ok(done)
     }
 
-    /// Stops the process until the shell brings it back.
+    /// Suspends the process until the shell resumes it.
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
         restore();
         signal_hook::low_level::raise(SIGTSTP)?;
@@ -158,9 +158,10 @@ impl Drop for Screen {
 }
 
 impl Toasts {
-    /// The way that is used, from what the terminal says about itself.
+    /// Resolves `Auto` from the terminal's environment variables.
     fn known(self) -> Self {
-        let is = |name: &str, word: &str| std::env::var(name).is_ok_and(|it| it.contains(word));
+        let is =
+            |name: &str, word: &str| std::env::var(name).is_ok_and(|value| value.contains(word));
         match self {
             Self::Auto if is("VTE_VERSION", "") || is("TERM", "rxvt") || is("TERM", "foot") => {
                 Self::Osc777
@@ -171,7 +172,8 @@ impl Toasts {
     }
 }
 
-/// What tells the desktop. The text is safe to show; a `;` would end a field of OSC 777.
+/// Builds the escape sequence of a notification. The text is safe to show; a `;` would end a field of
+/// OSC 777.
 fn osc_toast(toasts: Toasts, text: &str) -> String {
     match toasts {
         Toasts::Off => String::new(),
@@ -190,7 +192,7 @@ fn take_mouse(mouse: Mouse) -> io::Result<()> {
     }
 }
 
-/// Saves the window's title, and brings it back.
+/// Escape sequences that save and restore the window's title.
 const PUSH_TITLE: &str = "\x1b[22;2t";
 const POP_TITLE: &str = "\x1b[23;2t";
 
@@ -208,7 +210,7 @@ fn enter() -> io::Result<()> {
 
 fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        // There is nobody left to tell, and each step is worth trying on its own.
+        // Errors cannot be reported any more, and each step is worth trying even if another fails.
         let _ = execute!(stdout(), DisableMouseCapture);
         let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
         let _ = execute!(stdout(), Print(POP_TITLE));
@@ -216,7 +218,7 @@ fn restore() {
     }
 }
 
-/// A panic's message must not land on the alternate screen, where it would vanish.
+/// Restores the terminal before a panic's message is printed: on the alternate screen it would vanish.
 fn restore_on_panic() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
@@ -233,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_toast_cannot_end_early_or_say_more_than_its_text() {
+    fn a_toast_text_cannot_end_the_escape_sequence_or_start_another() {
         let hostile = "rm\x07\x1b]0;x;y";
         for toasts in [Toasts::Osc9, Toasts::Osc777] {
             let sent = osc_toast(toasts, hostile);

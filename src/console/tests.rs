@@ -1,4 +1,4 @@
-//! Keys in; requests and the screen out. Time is told, never waited for.
+//! Tests of the console: keys go in; requests and the screen come out. Tests set the time, they never sleep.
 
 mod acts;
 mod alarms;

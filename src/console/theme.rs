@@ -1,8 +1,8 @@
 //! Colour by meaning. Views name a meaning; only this file names colours.
 //!
-//! The sixteen ANSI colours are used, so that the terminal's own palette decides how they look.
-//! No meaning rests on colour alone: each also has a word, a mark, bold or reverse, so that what is
-//! left without colour still says the same.
+//! Only the sixteen ANSI colours are used, so that the terminal's own palette decides how they look.
+//! Colour is never the only sign: each meaning also has a word, a mark, bold or reverse, so that a
+//! terminal without colour shows the same information.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
@@ -11,41 +11,41 @@ use ratatui::widgets::{Block, Padding};
 use crate::atlas::document::RiskTier;
 use crate::engine::command::Outcome;
 
-/// How the console looks.
+/// Appearance of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Look {
-    /// Which characters borders and marks are made of.
+    /// Characters for borders and marks.
     pub glyphs: Glyphs,
-    /// Whether colours are used.
+    /// Use of colours.
     pub colour: Colour,
-    /// What they are painted on.
+    /// Background of the terminal.
     pub ground: Ground,
 }
 
-/// What colours are painted on.
+/// Background of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ground {
-    /// Something dark.
+    /// Dark background.
     #[default]
     Dark,
-    /// Something light, on which yellow and cyan cannot be read.
+    /// Light background, on which yellow and cyan cannot be read.
     Light,
 }
 
-/// Colours for which background.
+/// Background that the colours are chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Theme {
-    /// What the terminal says about itself.
+    /// Detected from the terminal.
     #[default]
     Auto,
-    /// A dark one.
+    /// Dark background.
     Dark,
-    /// A light one.
+    /// Light background.
     Light,
 }
 
 impl Theme {
-    /// The background: what was asked for, what the terminal answered, or what `COLORFGBG` says.
+    /// Returns the background: the setting, the terminal's response, or the value of `COLORFGBG`.
     pub(crate) fn ground(self, answered: Option<Ground>, colorfgbg: Option<&str>) -> Ground {
         match self {
             Self::Dark => Ground::Dark,
@@ -57,7 +57,7 @@ impl Theme {
     }
 }
 
-/// The background that `COLORFGBG` tells: `15;0`, `0;default;15`.
+/// Parses the background from `COLORFGBG`, such as `15;0` or `0;default;15`.
 fn of_colorfgbg(value: &str) -> Option<Ground> {
     let background: u8 = value.rsplit(';').next()?.parse().ok()?;
     match background {
@@ -67,52 +67,52 @@ fn of_colorfgbg(value: &str) -> Option<Ground> {
     }
 }
 
-/// Which characters borders and marks are made of.
+/// Characters for borders and marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Glyphs {
     /// Rounded box-drawing characters.
     #[default]
     Rounded,
-    /// Only ASCII.
+    /// ASCII characters only.
     Ascii,
 }
 
-/// Whether colours are used.
+/// Use of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Colour {
     /// The terminal's sixteen colours.
     #[default]
     Ansi,
-    /// None: bold and reverse remain. What `NO_COLOR` asks for.
+    /// No colours, as `NO_COLOR` asks for: bold and reverse remain.
     Plain,
 }
 
-/// What a piece of the screen means.
+/// Meaning of a part of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// Ordinary text.
     Text,
-    /// Text that matters most on its line.
+    /// Most important text of its line.
     Strong,
-    /// Text that may be overlooked.
+    /// Less important text.
     Dim,
-    /// The name of a panel.
+    /// Title of a panel.
     Title,
-    /// The name of a value.
+    /// Name of a value.
     Label,
-    /// An edge of a panel.
+    /// Border of a panel.
     Border,
-    /// An edge of the panel that has the keys.
+    /// Border of the focused panel.
     BorderFocused,
-    /// The chosen row of the panel that has the keys.
+    /// Selected row of the focused panel.
     Selected,
-    /// The chosen row of another panel.
+    /// Selected row of another panel.
     SelectedIdle,
     /// A key that can be pressed.
     Key,
-    /// What a key does.
+    /// Description of a key.
     Hint,
-    /// The screen that is shown.
+    /// Tab of the current screen.
     TabActive,
     /// Critical risk.
     Critical,
@@ -122,34 +122,34 @@ pub(crate) enum Meaning {
     Medium,
     /// Low risk.
     Low,
-    /// Passed, verified, kept.
+    /// Passed, verified, valid.
     Passed,
     /// Denied, broken.
     Denied,
-    /// Expired, withdrawn, voided: nobody decided.
+    /// Expired, withdrawn or voided, without a decision.
     Lapsed,
-    /// Waits for a person.
+    /// Waits for an operator.
     Waiting,
-    /// Kept as it is until something thaws it.
+    /// Frozen summary.
     Frozen,
-    /// Something to look at before going on.
+    /// Needs attention before going on.
     Warning,
-    /// Something went wrong.
+    /// An error.
     Error,
-    /// A line over the whole width that must not be overlooked.
+    /// Line across the full width that must not be overlooked.
     Banner,
-    /// A button that can be reached.
+    /// A button that can be focused.
     Button,
-    /// The button that Enter presses.
+    /// The focused button, which Enter presses.
     ButtonFocused,
-    /// A button that cannot be pressed.
+    /// A disabled button.
     ButtonDisabled,
-    /// The focused button, which cannot be pressed.
+    /// The focused button while it is disabled.
     ButtonBarred,
 }
 
 impl Look {
-    /// The style of a meaning.
+    /// Returns the style of a meaning.
     pub(crate) fn style(self, meaning: Meaning) -> Style {
         match self.colour {
             Colour::Ansi => match self.ground {
@@ -160,7 +160,7 @@ impl Look {
         }
     }
 
-    /// A panel.
+    /// Returns a panel's border block.
     pub(crate) fn panel(self, focus: Focus) -> Block<'static> {
         let meaning = match focus {
             Focus::Here => Meaning::BorderFocused,
@@ -172,7 +172,7 @@ impl Look {
             .padding(Padding::horizontal(1))
     }
 
-    /// The characters a border is made of.
+    /// Returns the characters of a border.
     pub(crate) fn border(self) -> border::Set<'static> {
         match self.glyphs {
             Glyphs::Rounded => border::ROUNDED,
@@ -189,7 +189,7 @@ impl Look {
         }
     }
 
-    /// One of two spellings of a mark.
+    /// Returns the spelling of a mark for these glyphs.
     pub(crate) fn mark(self, mark: Mark) -> &'static str {
         match (self.glyphs, mark) {
             (Glyphs::Rounded, Mark::Ellipsis) => "…",
@@ -214,12 +214,12 @@ impl Look {
     }
 }
 
-/// Whether a panel has the keys.
+/// Focus of a panel or element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Focus {
-    /// It has.
+    /// This element has the focus.
     Here,
-    /// Another one has.
+    /// Another element has the focus.
     Elsewhere,
 }
 
@@ -229,7 +229,7 @@ impl From<bool> for Focus {
     }
 }
 
-/// A mark that has a plain spelling.
+/// A mark with a Unicode and an ASCII spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Ellipsis,
@@ -244,7 +244,7 @@ pub(crate) enum Mark {
     Bullet,
 }
 
-/// The meaning of a risk tier.
+/// Returns the meaning of a risk tier.
 pub(crate) fn of_tier(tier: RiskTier) -> Meaning {
     match tier {
         RiskTier::Low => Meaning::Low,
@@ -254,7 +254,7 @@ pub(crate) fn of_tier(tier: RiskTier) -> Meaning {
     }
 }
 
-/// The meaning of how a held request ended.
+/// Returns the meaning of a held request's outcome.
 pub(crate) fn of_outcome(outcome: Outcome) -> Meaning {
     match outcome {
         Outcome::Passed => Meaning::Passed,
@@ -281,7 +281,7 @@ fn coloured(meaning: Meaning) -> Style {
         Meaning::Title | Meaning::TabActive | Meaning::Key | Meaning::Medium | Meaning::Frozen => {
             plain.fg(Color::Cyan)
         }
-        // Not bold, because what stands in a border would become bold too.
+        // Not bold, because the titles in a border would become bold too.
         Meaning::BorderFocused => Style::new().fg(Color::Cyan),
         Meaning::Label => plain.fg(Color::LightBlue),
         Meaning::Critical | Meaning::Denied | Meaning::Error | Meaning::Banner => {
@@ -293,12 +293,12 @@ fn coloured(meaning: Meaning) -> Style {
     }
 }
 
-/// The same on something light. Yellow, cyan and light blue cannot be read there.
+/// Adapts a style to a light background, on which yellow, cyan and light blue cannot be read.
 fn on_light(meaning: Meaning) -> Style {
     let style = coloured(meaning);
     match style.fg {
         Some(Color::Cyan | Color::LightBlue) => style.fg(Color::Blue),
-        // What waits is told from what warns by its words; both want to be looked at.
+        // Waiting and warning share a colour here; their words tell them apart.
         Some(Color::Yellow) => style.fg(Color::Magenta),
         Some(_) | None => style,
     }
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_background_is_what_was_asked_for_then_what_was_answered_then_what_is_set() {
+    fn background_follows_the_setting_then_the_terminal_then_colorfgbg() {
         let light = Some(Ground::Light);
         assert_eq!(Theme::Dark.ground(light, Some("0;15")), Ground::Dark);
         assert_eq!(Theme::Light.ground(None, None), Ground::Light);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_pale_is_painted_on_something_light() {
+    fn no_pale_colour_is_used_on_a_light_background() {
         let look = Look {
             ground: Ground::Light,
             ..Look::default()
@@ -376,7 +376,10 @@ mod tests {
             Meaning::BorderFocused,
         ] {
             let colour = look.style(meaning).fg;
-            assert!(!colour.is_some_and(|it| pale.contains(&it)), "{meaning:?}");
+            assert!(
+                !colour.is_some_and(|colour| pale.contains(&colour)),
+                "{meaning:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations, in the words that every screen has for them.
+//! Texts about threads, shared by all screens.
 
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
@@ -6,13 +6,13 @@ use crate::console::cells::counted;
 use crate::memento::{Intensity, Phase, Thread};
 use crate::runtime::snapshot::Snapshot;
 
-/// How many summaries are frozen.
+/// Counts the threads with a frozen summary.
 pub(crate) fn frozen_threads(snapshot: &Snapshot) -> usize {
     let threads = snapshot.threads.iter();
     threads.filter(|thread| thread.is_frozen()).count()
 }
 
-/// The conversation of a session: a frozen one before others, then the one with the newest turn.
+/// Returns the thread of a session: a frozen one first, then the one with the newest turn.
 pub(crate) fn of_session<'s>(snapshot: &'s Snapshot, session: &SessionId) -> Option<&'s Thread> {
     let is_its = |thread: &&Thread| {
         let owner = thread.owner.as_ref();
@@ -22,7 +22,7 @@ pub(crate) fn of_session<'s>(snapshot: &'s Snapshot, session: &SessionId) -> Opt
     its().find(|thread| thread.is_frozen()).or(its().next())
 }
 
-/// Writes of other sessions that were refused, in words; nothing when there were none.
+/// Text about refused writes of other sessions; `None` if there were none.
 pub(crate) fn refused_words(thread: &Thread) -> Option<String> {
     let refused = thread.refused.as_ref()?;
     let count = usize::try_from(refused.count).unwrap_or(usize::MAX);
@@ -33,20 +33,20 @@ pub(crate) fn refused_words(thread: &Thread) -> Option<String> {
     ))
 }
 
-/// Warning about a thread that another process may have changed, with the way out.
+/// Warning that another process may have changed a thread, with the remedy.
 pub(crate) fn unverified_words(thread: &Thread) -> Option<&'static str> {
     thread.unverified.then_some(
         "UNVERIFIED: may have been changed while no console was open; read it, then :hand-over SESSION",
     )
 }
 
-/// Session that a thread was handed over to and that has not taken it up, in words.
+/// Text about the session that a thread was handed over to but that has not continued it yet.
 pub(crate) fn offered_words(thread: &Thread) -> Option<String> {
     let to = thread.offered_to.as_ref()?;
     Some(format!("handed over to {to}: its next turn takes it up"))
 }
 
-/// How heated a conversation is.
+/// Returns the phase and the intensity of a thread.
 pub(crate) fn heat(thread: &Thread) -> (Phase, Intensity) {
     match &thread.latest {
         Some(latest) => {
@@ -57,12 +57,13 @@ pub(crate) fn heat(thread: &Thread) -> (Phase, Intensity) {
     }
 }
 
-/// `peak/high`.
+/// Text such as `peak/high`.
 pub(crate) fn heat_words((phase, intensity): (Phase, Intensity)) -> String {
     format!("{}/{}", phase.as_str(), intensity.as_str())
 }
 
-/// Since when its summary is frozen, and what that held back; nothing when it is not.
+/// Text with the time since which the summary is frozen, and the updates held back; `None` if it is
+/// not frozen.
 pub(crate) fn frozen_words(thread: &Thread) -> Option<String> {
     let since = thread.frozen_since?.time_of_day();
     let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
@@ -70,7 +71,7 @@ pub(crate) fn frozen_words(thread: &Thread) -> Option<String> {
     Some(format!("FROZEN since {since}, {held_back} held back"))
 }
 
-/// What whoever decides about a request of it should know: one line each.
+/// Lists what an operator should know before deciding a request of this thread, one line each.
 pub(crate) fn told(thread: &Thread) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(latest) = &thread.latest {

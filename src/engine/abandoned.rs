@@ -1,4 +1,4 @@
-//! Sessions whose agents are gone for long.
+//! Sessions whose agents have been gone for a long time.
 
 use super::Engine;
 use crate::base::clock::Timestamp;
@@ -6,7 +6,7 @@ use crate::base::id::SessionId;
 use crate::base::limits::{ABANDONED_RUN_TIME, ABANDONED_TIME};
 
 impl Engine {
-    /// Sessions without a word from their agent for [`ABANDONED_TIME`], and with nothing held.
+    /// Returns the sessions whose agent was silent for [`ABANDONED_TIME`] and that have no held request.
     #[must_use]
     pub fn abandoned(&self, now: Timestamp) -> Vec<SessionId> {
         let ids: Vec<SessionId> = self.session_ids().cloned().collect();

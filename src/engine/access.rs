@@ -1,6 +1,7 @@
-//! Who may ask: whose a session is, what an Atlas wants to see at a door, and how often one may ask there.
+//! Access control: session ownership, the API keys that Atlases require, and request rate limits.
 //!
-//! Agents that run in the console's own process do not come in by a door, and are asked for nothing.
+//! Agents that run in the console's own process do not connect through a server. They need no key and have no
+//! rate limit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,28 +19,28 @@ use super::session::Session;
 use super::session_limits::peer;
 use super::turn::Turn;
 
-/// The time in which requests count.
+/// Length of the window in which requests are counted.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// When askers asked in the last minute. It goes with the process.
+/// Request times of the last minute, by caller. They are not persisted.
 #[derive(Debug, Default)]
 pub(super) struct Askers(BTreeMap<Digest, VecDeque<Timestamp>>);
 
 impl Askers {
-    /// Changes every moment that was counted.
+    /// Applies `adjust` to every counted timestamp.
     pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         for moment in self.0.values_mut().flatten() {
             *moment = adjust(*moment);
         }
     }
 
-    /// Counts a request, if there were not `most` of them already; or says how long it is until there is
-    /// room for one.
+    /// Counts a request unless the caller made `most` in the last minute. The error is the time until the
+    /// next one is accepted.
     fn count(&mut self, asker: Digest, most: u64, now: Timestamp) -> Result<(), Duration> {
         if self.0.len() >= MAX_ASKERS {
             self.0
                 .retain(|_, times| times.back().is_some_and(|last| last.plus(MINUTE) > now));
-            // So many at once is somebody who makes names up.
+            // Too many distinct callers at once: most likely one client that invents names.
             if self.0.len() >= MAX_ASKERS && !self.0.contains_key(&asker) {
                 return Err(MINUTE);
             }
@@ -58,22 +59,24 @@ impl Askers {
 }
 
 impl Session {
-    /// Whether whoever wants to take it up again is who began it.
+    /// Returns whether `start` comes from the agent that started the session.
     pub(super) fn belongs_to(&self, start: &StartSession) -> bool {
-        self.agent == start.agent && self.owner == start.owner.as_ref().map(|it| it.secret)
+        self.agent == start.agent && self.owner == start.owner.as_ref().map(|owner| owner.secret)
     }
 
-    /// Notes whose it is.
+    /// Stores the owner of the session.
     pub(super) fn own(&mut self, start: &StartSession) {
-        self.owner = start.owner.as_ref().map(|it| it.secret);
+        self.owner = start.owner.as_ref().map(|owner| owner.secret);
         self.asker = asker(start);
         self.peer = peer(start);
         self.begun_by.clone_from(&self.peer);
     }
 }
 
-/// Whose requests count together: those who show the same key, and all who show none. An agent's name is its own
-/// word, and a new one would be a new allowance.
+/// Returns the key under which a caller's requests are counted.
+///
+/// Callers that show the same API key count together, and so do all callers without a key. The agent's name
+/// is not used: the agent chooses it, and a new name would get a new allowance.
 fn asker(start: &StartSession) -> Option<Digest> {
     let owner = start.owner.as_ref()?;
     Some(match &owner.api_key {
@@ -83,12 +86,14 @@ fn asker(start: &StartSession) -> Option<Digest> {
 }
 
 impl Turn<'_> {
-    /// Why an agent at a door is not let in, if it is not. Every Atlas has to let it in.
+    /// Returns the denial for an agent without a valid API key, if any Atlas requires one. Every Atlas has to
+    /// admit the agent.
     pub(super) fn not_admitted(&self, start: &StartSession) -> Option<Denied> {
         let owner = start.owner.as_ref()?;
         let key = owner.api_key.as_deref();
         let mut atlases = self.engine.atlases.iter();
-        let closed = atlases.find(|atlas| access(atlas).is_some_and(|it| !admits(it, key)))?;
+        let closed =
+            atlases.find(|atlas| access(atlas).is_some_and(|access| !admits(access, key)))?;
         let reason = match key {
             None => format!("`{}` lets nobody in who shows no key", closed.id),
             Some(_) => format!("`{}` does not know the key that was shown", closed.id),
@@ -104,13 +109,13 @@ impl Turn<'_> {
         })
     }
 
-    /// Denies what is asked too often. Gives whether it was.
+    /// Denies a command that exceeds the request rate. Returns whether it was denied.
     pub(super) fn asked_too_often(&mut self, command: &Command) -> bool {
         let Some((ask, asker)) = self.counted(command) else {
             return false;
         };
         let limits = self.engine.atlases.iter().filter_map(access);
-        let limits = limits.filter_map(|it| Some(it.rate_limit?.requests_per_minute));
+        let limits = limits.filter_map(|access| Some(access.rate_limit?.requests_per_minute));
         let Some(most) = limits.min() else {
             return false;
         };
@@ -128,8 +133,8 @@ impl Turn<'_> {
         true
     }
 
-    /// Who waits for the answer, and whose it counts for. Telling what came of something is not counted, and
-    /// coming back to a session is not either.
+    /// Returns the waiting caller and the key it is counted under, for commands that count. Reports of
+    /// results and resuming a session do not count.
     fn counted(&self, command: &Command) -> Option<(AskId, Digest)> {
         let of = |session: &SessionId| self.live(session)?.asker;
         match command {
@@ -180,12 +185,12 @@ fn admits(access: &Access, key: Option<&str>) -> bool {
         AccessKind::Public => true,
         AccessKind::Authenticated => {
             let mut known = access.api_keys.iter();
-            key.is_some_and(|key| known.any(|it| Pattern::new(it).matches(key)))
+            key.is_some_and(|key| known.any(|pattern| Pattern::new(pattern).matches(key)))
         }
     }
 }
 
-/// A session that is somebody else's.
+/// Returns the denial for a session that belongs to another agent.
 pub(super) fn not_theirs(session: &SessionId) -> Denied {
     Denied {
         help: Some(
@@ -211,14 +216,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_made_up_do_not_fill_the_memory() {
+    fn invented_caller_names_do_not_exhaust_memory() {
         let mut askers = Askers::default();
         let now = Timestamp::from_micros(0);
         for n in 0..MAX_ASKERS {
             assert_eq!(askers.count(Digest::of(n.to_string()), 9, now), Ok(()));
         }
         assert_eq!(askers.count(Digest::of("more"), 9, now), Err(MINUTE));
-        // Whoever is known goes on, and there is room again when others have been silent.
+        // Known callers go on, and there is room again when others have been silent.
         assert_eq!(askers.count(Digest::of("7"), 9, now), Ok(()));
         let later = now.plus(MINUTE);
         assert_eq!(askers.count(Digest::of("more"), 9, later), Ok(()));

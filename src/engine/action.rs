@@ -1,4 +1,4 @@
-//! What agents ask for: actions.
+//! Requests of agents to run actions.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Turn<'_> {
             return;
         }
         if self.renew(&request.session) {
-            // Other extensions may have a say under other Atlases.
+            // Other Atlases may involve other extensions.
             self.take_up(Command::RequestAction(ask, request));
             return;
         }
@@ -61,7 +61,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Judges a request, unless a gate stands before everything its session asks for.
+    /// Judges a request, unless a gate blocks its whole session.
     fn judge_in_turn(&mut self, ask: AskId, request: ActionRequest) {
         self.keep_time(&request);
         let Some(session) = self.live(&request.session) else {
@@ -77,7 +77,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Judges a request whose session may act: denied, held, or allowed.
+    /// Judges a request whose session may act, and denies, holds or allows it.
     pub(super) fn judge_action(&mut self, ask: AskId, request: &ActionRequest) {
         let Some(session) = self.live(&request.session) else {
             self.deny_session(ask, &request.session);
@@ -122,7 +122,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Voids identical requests that were judged under other Atlases.
+    /// Voids identical held requests that were judged under other Atlases.
     fn void_stale(&mut self, hash: Digest) {
         let atlas_hash = self.engine.atlas_hash;
         let twins = self.engine.state.held.of_request(&hash);
@@ -133,8 +133,10 @@ impl Turn<'_> {
         }
     }
 
-    /// The held request that this one asks for again: the same call, or an identical one that no asker waits
-    /// for any more. Two identical calls whose askers both wait are two requests.
+    /// Returns the held request that `request` repeats: the same call, or an identical one for which no
+    /// caller waits any more.
+    ///
+    /// Two identical calls whose callers both wait are two requests.
     pub(super) fn joinable(&self, request: &ActionRequest, hash: Digest) -> Option<GateId> {
         let atlas_hash = self.engine.atlas_hash;
         let mut left = None;
@@ -150,12 +152,12 @@ impl Turn<'_> {
                 left = left.or(Some(&twin.held.id));
             }
         }
-        // What was approved already comes before what is still held.
+        // An approved request takes precedence over one that is still held.
         let left = left.filter(|_| self.good_permit(hash).is_none());
         left.cloned()
     }
 
-    /// Lets a request wait for the decision about the one that is held.
+    /// Lets a request wait for the decision about a request that is already held.
     fn join(&mut self, ask: AskId, root: &Place, call: &ActionCall, gate: &GateId) {
         let Some(waiting) = self.engine.state.held.get(gate) else {
             return;
@@ -195,7 +197,7 @@ impl Turn<'_> {
         self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
     }
 
-    /// Denies a request again that an operator may overrule and has not.
+    /// Denies a request again while an operator may overrule the denial and has not.
     fn deny_again(
         &mut self,
         ask: AskId,
@@ -231,7 +233,7 @@ impl Turn<'_> {
         state.parked.remove_asker(ask);
     }
 
-    /// Records and tells a refusal that was settled before any evaluation.
+    /// Records and reports a refusal that was decided before any evaluation.
     pub(super) fn refuse_action(
         &mut self,
         ask: AskId,
@@ -262,7 +264,7 @@ impl Turn<'_> {
     }
 }
 
-/// The denial that passing a held request would overrule: the policy, and why it denies.
+/// Returns the policy and the reason of the denial that passing a held request would overrule.
 fn overridable(held: &Held) -> Option<(String, String)> {
     let mut origins = held.gates.iter().map(|gate| &gate.origin);
     origins.find_map(|origin| match origin {
@@ -277,7 +279,7 @@ pub(super) fn request_fault(request: &ActionRequest) -> Option<String> {
     call_fault(&request.action, &request.params)
 }
 
-/// Why an action cannot be asked for, or about.
+/// Returns the reason why an action name or its parameters are malformed.
 pub(super) fn call_fault(action: &str, params: &Value) -> Option<String> {
     let length = action.chars().count();
     if length == 0 || length > MAX_ACTION_LEN {
@@ -288,7 +290,7 @@ pub(super) fn call_fault(action: &str, params: &Value) -> Option<String> {
     if !(params.is_object() || params.is_null()) {
         return Some("parameters are a JSON object".to_owned());
     }
-    // Before anything walks through them: what is too deep must not be walked through.
+    // This comes first: parameters that are nested too deep must not be traversed.
     if is_deeper(params, MAX_PARAMS_DEPTH) {
         return Some(format!(
             "parameters are nested at most {MAX_PARAMS_DEPTH} levels deep"
@@ -299,7 +301,7 @@ pub(super) fn call_fault(action: &str, params: &Value) -> Option<String> {
         .then(|| format!("parameters have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
 }
 
-/// Whether `value` is nested more than so many levels deep.
+/// Returns whether `value` is nested more than `levels` deep.
 pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,

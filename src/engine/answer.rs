@@ -1,7 +1,7 @@
-//! From what was typed to an answer that counts, or to every rule it breaks.
+//! Validation of typed answers: an accepted answer, or every rule that it breaks.
 //!
-//! Pure, and the same for the engine, which decides by it, and for the dialog, which shows it while
-//! the operator types.
+//! Pure code, shared by the engine, which decides by it, and the dialog, which shows the rules while the
+//! operator types.
 
 use std::cmp::Ordering;
 
@@ -15,23 +15,24 @@ use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH, MAX_SCHEMA_FAULTS}
 
 use super::action::is_deeper;
 
-/// What a question's answer came to.
+/// Result of judging the answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// The answer as it is recorded; absent when nothing was answered, or nothing readable.
+    /// The answer as it is recorded. Absent when the answer is missing or unreadable.
     pub answer: Option<Value>,
     /// Every rule of the question, kept or not, in a fixed order.
     pub rules: Vec<Rule>,
 }
 
 impl Judged {
-    /// Whether every rule is kept.
+    /// Returns whether the answer keeps every rule.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.rules.iter().all(|rule| rule.kept)
     }
 
-    /// The answer as it is recorded, also where it could not be read: then as it came, cut to the length of an answer.
+    /// Returns the answer as it is recorded. An unreadable answer is recorded as sent, cut to the maximum
+    /// length.
     #[must_use]
     pub fn recorded(&self, raw: &Value) -> Option<Value> {
         let as_it_came = || match raw {
@@ -43,7 +44,7 @@ impl Judged {
         self.answer.clone().or_else(as_it_came)
     }
 
-    /// The rules that are not kept, in words.
+    /// Returns the texts of the rules that the answer breaks.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let broken = self.rules.iter().filter(|rule| !rule.kept);
@@ -51,28 +52,29 @@ impl Judged {
     }
 }
 
-/// One rule, and whether an answer keeps it.
+/// A rule for an answer, and whether the answer keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// What it wants and what it got: `at least 20 characters (7 now)`.
+    /// The requirement and the actual value: `at least 20 characters (7 now)`.
     pub text: String,
-    /// Whether the answer keeps it.
+    /// True when the answer keeps the rule.
     pub kept: bool,
 }
 
-/// A text, cut to the length of an answer.
+/// Cuts a text to the maximum length of an answer.
 fn cut(text: &str) -> String {
     text.chars().take(MAX_ANSWER_CHARS).collect()
 }
 
-/// Words that acknowledge. Nothing else does: "not understood" is not "understood".
+/// Texts that count as an acknowledgment. No other text does: "not understood" is not "understood".
 const ACKNOWLEDGMENTS: [&str; 3] = ["understood", "acknowledged", "i understand"];
 
-/// What is recorded for any of them.
+/// Text that is recorded for every acknowledgment.
 const ACKNOWLEDGED: &str = "acknowledged";
 
-/// Judges `raw`, which is what was typed (a string) or what an agent sent (any value), against
-/// `question`. `Null` and blank text are no answer.
+/// Judges `raw` against `question`. `raw` is typed text (a string) or any value that an agent sent.
+///
+/// `Null` and blank text count as unanswered.
 #[must_use]
 pub fn judge(question: &Question, raw: &Value) -> Judged {
     let blank = match raw {
@@ -132,7 +134,7 @@ fn judge_text(question: &Question, raw: &Value) -> Judged {
     if rules.is_empty() {
         rules.push(rule("answered", true));
     }
-    // What is longer than any answer may be is not kept either.
+    // A text that is longer than any answer may be is not recorded either.
     let most = question.validation().max_length.unwrap_or_default();
     let kept = text.chars().count() <= most.max(MAX_ANSWER_CHARS);
     Judged {
@@ -227,10 +229,10 @@ fn judge_choice(question: &Question, raw: &Value) -> Judged {
     }
 }
 
-/// The option that a text names. Exactly as it is written comes first: two options may differ in nothing
-/// but their case, or be each other in quotes.
+/// Returns the option that a text names. An exact match comes first: options may differ only in case or
+/// quotes.
 fn chosen<'o>(options: &'o [String], text: &str) -> Option<&'o String> {
-    // An agent may send the option as JSON: the same text, in quotes.
+    // An agent may send the option as JSON: the text in quotes.
     let unquoted = serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned());
     let said = unquoted.trim().to_lowercase();
     let exactly = options.iter().find(|option| *option == text);
@@ -258,7 +260,7 @@ fn judge_number(question: &Question, raw: &Value) -> Judged {
     }
 }
 
-/// What is wanted of a number; of what is none, nothing is kept.
+/// Returns the rules for a number. Without a number, all of them are broken.
 fn number_rules(question: &Question, value: Option<&serde_json::Number>) -> Vec<Rule> {
     let (min, max) = question.bounds();
     let is_number = match value {
@@ -286,7 +288,7 @@ fn judge_json(question: &Question, raw: &Value) -> Judged {
         },
         other => other.clone(),
     };
-    // What goes into the record must come out of it again.
+    // Every recorded value must be readable again.
     if is_deeper(&value, MAX_PARAMS_DEPTH) {
         let text = format!("nested at most {MAX_PARAMS_DEPTH} levels deep");
         return unreadable(&text);

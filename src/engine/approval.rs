@@ -1,5 +1,7 @@
-//! What passing a gate is recorded as. One place makes these records: the engine writes them, and the
-//! dialog shows them before anybody signs, so that both can never say different things.
+//! Records of passed gates.
+//!
+//! One place builds these records. The engine writes them, and the dialog shows them before the operator
+//! signs, so that the two never differ.
 
 use serde_json::{Map, Value};
 
@@ -14,24 +16,24 @@ use super::command::Refused;
 use super::held::{Gate, Held, Origin};
 use super::recorded::tier;
 
-/// The question whose answer justifies an approval.
+/// Id of the question whose answer justifies an approval.
 pub const JUSTIFICATION: &str = "justification";
 
-/// Who passes a gate, and how.
+/// The approver of a gate, and the approval method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Approver<'a> {
-    /// Who.
+    /// The approver's name.
     pub name: &'a str,
-    /// How: `console+challenge`.
+    /// The approval method, such as `console+challenge`.
     pub method: &'a str,
-    /// Why, where no question asked for it.
+    /// The justification, if no question asked for it.
     pub why: Option<&'a str>,
-    /// Who approved before, where two have to.
+    /// The first approver, where two operators must approve.
     pub first: Option<&'a str>,
 }
 
 impl Approver<'_> {
-    /// Both approvers, in the order they approved, where two had to.
+    /// Returns both approvers in the order they approved, where two had to.
     fn both(self) -> Vec<String> {
         let first = self.first.into_iter();
         let both = first.flat_map(|first| [first.to_owned(), self.name.to_owned()]);
@@ -39,7 +41,7 @@ impl Approver<'_> {
     }
 }
 
-/// Why this operator cannot let it pass, whatever they answer.
+/// Returns the reason why this operator can never let the request pass, regardless of the answers.
 #[must_use]
 pub fn bars(held: &Held, operator: &str) -> Option<Refused> {
     let agent = format!("agent {}", held.agent);
@@ -51,8 +53,8 @@ pub fn bars(held: &Held, operator: &str) -> Option<Refused> {
     same_name(&first.by, operator).then(|| Refused::SameOperator(first.by.clone()))
 }
 
-/// What an approval is justified with: the first text among the answers, or why it may pass. `answers` are
-/// those to a gate, by its place.
+/// Returns the justification of an approval: the first text among the answers, or `why`. `answers` maps a
+/// gate's index to its answers.
 pub fn said<'a>(
     held: &'a Held,
     answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
@@ -63,8 +65,10 @@ pub fn said<'a>(
     texts.next().or(why)
 }
 
-/// The reason given for passing one gate: a policy's own text, or why the request may pass; then a text at this or
-/// another gate of the request.
+/// Returns the justification for passing one gate.
+///
+/// For a policy, its own text comes first, then `why`; for a checkpoint the other way round. Otherwise a text
+/// at another gate of the request is used.
 pub fn justification<'a>(
     held: &'a Held,
     gate: &'a Gate,
@@ -80,7 +84,7 @@ pub fn justification<'a>(
     first.or_else(|| said(held, answers, why))
 }
 
-/// The first text among the answers to a gate that can be read again.
+/// Returns the first text among the answers to a gate that is recorded in readable form.
 fn own_text<'a>(gate: &Gate, answers: &'a Map<String, Value>) -> Option<&'a str> {
     let mut texts = gate
         .questions
@@ -89,7 +93,7 @@ fn own_text<'a>(gate: &Gate, answers: &'a Map<String, Value>) -> Option<&'a str>
     texts.find_map(|question| answers.get(question.id())?.as_str())
 }
 
-/// The Atlas that a gate stands under, as records name it.
+/// Returns the Atlas of a gate, as records name it.
 #[must_use]
 pub fn judged_under(gate: &Gate) -> Vec<AtlasRef> {
     let hash = gate.atlas_hash.as_ref();
@@ -100,7 +104,7 @@ pub fn judged_under(gate: &Gate) -> Vec<AtlasRef> {
     reference.into_iter().collect()
 }
 
-/// What is recorded of the answers to a gate, with the rules that they break.
+/// Builds the record of the answers to a gate, with the rules that they break.
 #[must_use]
 pub fn response(
     gate: &Gate,
@@ -124,7 +128,7 @@ pub fn response(
     }
 }
 
-/// What only some gates call for: that a risk was verified, or a policy overruled.
+/// Builds the record that only some gates need: a verified risk, or an overruled policy.
 #[must_use]
 pub fn approval(
     held: &Held,
@@ -165,7 +169,7 @@ pub fn approval(
     }
 }
 
-/// That a gate was passed, and these contexts were handed over.
+/// Builds the record of a passed gate, with the contexts that were injected.
 #[must_use]
 pub fn passed(
     held: &Held,
@@ -187,7 +191,7 @@ pub fn passed(
     }
 }
 
-/// That the first of two operators let a gate pass, and why.
+/// Builds the record of the first of two approvals, with its justification.
 #[must_use]
 pub fn approved(
     held: &Held,

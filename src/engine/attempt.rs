@@ -1,4 +1,4 @@
-//! Attempts that were judged: forbidden, let run, or held.
+//! Attempts that were judged: denied, allowed to run, or held.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +25,13 @@ use super::recorded::Why;
 use super::session::Running;
 use super::turn::{Place, Turn};
 
-/// An attempt that nothing forbids: what may still stand in its way is gates.
+/// An attempt that nothing denies. Only gates can still stop it.
 pub(super) struct Attempt {
     pub(super) call: ActionCall,
     pub(super) subject: Subject,
     pub(super) hash: Digest,
     pub(super) place: Place,
-    /// Its record, where this command made it.
+    /// Event that recorded the attempt, if this command recorded it.
     pub(super) event: Option<EventId>,
     pub(super) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
@@ -39,17 +39,18 @@ pub(super) struct Attempt {
     pub(super) fired: Vec<OwnedFired>,
     pub(super) approvals: Vec<OwnedApproval>,
     pub(super) given: Given,
-    /// Whether a permit for it overrules a denial: then it is used up whatever else stands there.
+    /// True when a permit overrules a denial of the attempt. The permit is then used up even if other gates
+    /// hold the attempt.
     pub(super) overruled: bool,
 }
 
-/// What an agent can do about a denial that an operator may overrule.
+/// Help text for an agent whose denial an operator may overrule.
 pub(super) const OVERRULE: &str =
     "an operator can overrule this for exactly this request; ask again when that has happened";
 
 impl Turn<'_> {
-    /// Denies an attempt. Where an operator may overrule the denial, it is put up for that; nobody
-    /// waits for it.
+    /// Denies an attempt. If an operator may overrule the denial, it is queued for that, and no caller waits
+    /// for it.
     pub(super) fn forbid(&mut self, ask: AskId, mut attempt: Attempt, denial: Denial) {
         self.fire_access(&attempt, &denial);
         let Denial {
@@ -87,7 +88,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Denied(denied));
     }
 
-    /// Does what handlers of the fired checkpoints want, then goes on.
+    /// Applies the results of the handlers of fired checkpoints, then allows or holds the attempt.
     pub(super) fn hear_handlers(&mut self, ask: AskId, mut attempt: Attempt) {
         let gated = !attempt.approvals.is_empty() || attempt.overruled;
         self.beside_gate = gated.then(Vec::new);
@@ -115,7 +116,7 @@ impl Turn<'_> {
         self.pass_or_hold(ask, attempt);
     }
 
-    /// The denials that a permit for exactly this request overrules.
+    /// Returns the denials that a permit for exactly this request overrules.
     pub(super) fn permitted_overrides(&self, hash: Digest) -> BTreeSet<String> {
         let permit = self.good_permit(hash);
         permit
@@ -123,7 +124,7 @@ impl Turn<'_> {
             .unwrap_or_default()
     }
 
-    /// The first permit for exactly this request that counts under these Atlases and now.
+    /// Returns the first permit for exactly this request that is valid now under the loaded Atlases.
     pub(super) fn good_permit(&self, hash: Digest) -> Option<&Permit> {
         let mut permits = self.engine.state.permits.of_request(&hash);
         permits.find(|permit| self.is_good(permit))
@@ -133,7 +134,7 @@ impl Turn<'_> {
         permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now
     }
 
-    /// Lets an attempt run when no gate is in its way or a permit opens them all; else holds it.
+    /// Allows an attempt when no gate is in its way or a permit opens all of them. Otherwise holds it.
     fn pass_or_hold(&mut self, ask: AskId, attempt: Attempt) {
         let Attempt {
             call,
@@ -178,9 +179,11 @@ impl Turn<'_> {
         }
         if let Some(permit) = permit {
             let checkpoints = fired.iter().filter(|fired| fired.is_gate());
-            let checkpoints = checkpoints.map(|it| (it.atlas_id.clone(), it.checkpoint.id.clone()));
+            let checkpoints =
+                checkpoints.map(|fired| (fired.atlas_id.clone(), fired.checkpoint.id.clone()));
             let policies = approvals.iter();
-            let policies = policies.map(|it| (it.atlas_id.clone(), it.policy_id.clone()));
+            let policies =
+                policies.map(|approval| (approval.atlas_id.clone(), approval.policy_id.clone()));
             let in_the_way: Vec<_> = checkpoints.chain(policies).collect();
             let attempt = (&place, event.as_ref(), &call);
             self.run_by_permit(ask, attempt, &in_the_way, permit, given);
@@ -188,7 +191,9 @@ impl Turn<'_> {
         }
         let approvals = approvals.iter();
         raised.extend(approvals.map(|approval| self.raise_approval(approval)));
-        let advice = fired.iter().filter(|it| it.certain && it.is_advice());
+        let advice = fired
+            .iter()
+            .filter(|fired| fired.certain && fired.is_advice());
         let request = Request {
             subject,
             hash,
@@ -202,7 +207,7 @@ impl Turn<'_> {
         self.hold(Some(ask), request, raised);
     }
 
-    /// Refuses an attempt that would be held where too much is held already.
+    /// Refuses an attempt that would have to be held while the queue is full.
     fn refuse_overload(&mut self, ask: AskId, place: &Place, call: &ActionCall) -> bool {
         let Some(reason) = self.overload(&place.session) else {
             return false;
@@ -215,8 +220,10 @@ impl Turn<'_> {
         true
     }
 
-    /// Applies the checkpoints of an attempt in order. Beside a gate, what they and their handlers give stays
-    /// withheld, and the gates are raised; without one, only those that are not gates apply.
+    /// Applies the checkpoints of an attempt in order.
+    ///
+    /// If a gate fired as well, their injections are withheld and the gates are raised. Otherwise only the
+    /// checkpoints that are not gates apply.
     fn apply_fired(
         &mut self,
         place: &Place,
@@ -236,8 +243,8 @@ impl Turn<'_> {
         (given, Vec::new())
     }
 
-    /// Applies the checkpoints that stand at a locked capability without being gates: they fire although the
-    /// capability stays locked. What they give goes with the next answer.
+    /// Applies the non-blocking checkpoints at a locked capability. They fire although the capability stays
+    /// locked, and their injections go with the next answer.
     fn fire_access(&mut self, attempt: &Attempt, denial: &Denial) {
         if denial.denied.code != DenyCode::CapabilityLocked {
             return;
@@ -253,8 +260,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes the permit that opens all gates in the way. Where one stands that nobody passed, all of it
-    /// is asked about again, with what the permit overruled.
+    /// Takes the permit that opens all gates in the way.
+    ///
+    /// If a gate stands there that was not passed, all gates are asked again, together with the denials that
+    /// the permit overruled.
     fn permit_for(
         &mut self,
         hash: Digest,
@@ -269,7 +278,7 @@ impl Turn<'_> {
         None
     }
 
-    /// The denials that a permit overrules, to be asked about again.
+    /// Returns the denials that a permit overrules, as approvals to ask for again.
     fn overrules_of(&self, permit: &Permit) -> Vec<OwnedApproval> {
         let mut again = Vec::new();
         for atlas in self.engine.atlases.iter() {
@@ -291,7 +300,7 @@ impl Turn<'_> {
         again
     }
 
-    /// The gates of an attempt, in the order they are asked.
+    /// Returns the gates of an attempt, in the order they are asked.
     fn raise_all(&mut self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> Vec<Raised> {
         let mut raised = Vec::new();
         for fired in fired {
@@ -307,7 +316,7 @@ impl Turn<'_> {
         raised
     }
 
-    /// Lets a request run that was approved while its asker was away.
+    /// Allows a request that was approved while its caller was away.
     fn run_by_permit(
         &mut self,
         ask: AskId,
@@ -332,14 +341,14 @@ impl Turn<'_> {
         self.reply(ask, Reply::Allowed(allowed));
     }
 
-    /// Takes the permit for exactly this request under exactly these Atlases, if there is one.
+    /// Takes the permit for exactly this request under exactly the loaded Atlases, if there is one.
     fn take_permit(&mut self, hash: Digest) -> Option<Permit> {
         let gate = self.good_permit(hash)?.gate.clone();
         self.persist::<()>(StateKind::Permit, gate.as_str(), None);
         self.state().permits.remove(&gate)
     }
 
-    /// Records that a gate stands open because the request was passed before.
+    /// Records that a gate is open because the request was passed before.
     fn record_permitted(&mut self, place: &Place, (atlas_id, gate): (&str, &str), permit: &Permit) {
         let held = &permit.gate;
         let passed = CheckpointPassed {
@@ -357,7 +366,7 @@ impl Turn<'_> {
         self.record_as(&place.below(span), passed, Durability::Sync);
     }
 
-    /// Notes that an action may run now, and what for.
+    /// Registers a run of an action and counts it against its limits. Returns the reply to the agent.
     pub(super) fn allow(&mut self, place: &Place, call: &ActionCall, new: Given) -> Allowed {
         let session = self.engine.state.sessions.get(&place.session);
         let limits = session.map(|session| policy::limits(self.case(session, call)));
@@ -382,7 +391,7 @@ impl Turn<'_> {
             given = std::mem::take(&mut session.owed);
             session.actions = session.actions.saturating_add(1);
             while session.running.len() >= MAX_RUNNING_PER_SESSION {
-                // Identifiers are in the order of time.
+                // Execution identifiers are ordered by time.
                 session.running.pop_first();
             }
             session.running.insert(execution.clone(), running);
@@ -397,7 +406,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Why no more can be held, if so.
+    /// Returns the reason why no more requests can be held, if a limit is reached.
     pub(super) fn overload(&self, session: &SessionId) -> Option<String> {
         let held = &self.engine.state.held;
         if held.count_of(session) >= MAX_HELD_PER_SESSION {
@@ -414,7 +423,7 @@ impl Turn<'_> {
 }
 
 impl Permit {
-    /// Whether it was given for everything that stands in the way now.
+    /// Returns whether the permit was given for every gate that stands in the way now.
     pub(super) fn opens(&self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> bool {
         let gates = fired
             .iter()
@@ -428,7 +437,7 @@ impl Permit {
     }
 }
 
-/// What passing held gates opens, by name.
+/// Returns the keys of the gates that a held request passes.
 pub(super) fn passed_gates(gates: &[Gate]) -> BTreeSet<String> {
     let keys = gates.iter().map(|gate| {
         let kind = match &gate.origin {
@@ -440,7 +449,7 @@ pub(super) fn passed_gates(gates: &[Gate]) -> BTreeSet<String> {
     keys.collect()
 }
 
-/// The checkpoints and policies of an Atlas among passed gates.
+/// Returns the checkpoints and policies of one Atlas among passed gates.
 pub(super) fn own_gates(passed: &BTreeSet<String>, atlas_id: &str) -> Vec<String> {
     let kinds = ["checkpoint", "policy"].map(|kind| gate_key(kind, atlas_id, ""));
     let own = |key: &String| {
@@ -454,7 +463,7 @@ pub(super) fn gate_key(kind: &str, atlas_id: &str, id: &str) -> String {
     format!("{kind}/{atlas_id}/{id}")
 }
 
-/// What a denial is overruled under.
+/// Returns the key under which an overruled denial is stored.
 pub(super) fn override_key(atlas_id: &str, policy_id: &str) -> String {
     format!("{atlas_id}/{policy_id}")
 }

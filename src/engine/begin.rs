@@ -1,7 +1,9 @@
-//! Attempts on record. Each attempt is recorded once, with its own time, before any extension is asked about it.
+//! Records of attempts. Each attempt is recorded once, with its own time, before any extension is called
+//! about it.
 //!
-//! Contract: when extensions have a say, the attempt and the verdict of the policies are on disk before the first of
-//! them is asked. When their answers are in, policies are consulted again; another verdict is another record.
+//! Contract: when extensions take part, the attempt and the verdict of the policies are on disk before the
+//! first extension is called. When the answers are in, policies are consulted again; a different verdict is
+//! recorded again.
 
 use crate::atlas::document::TraceLevel;
 use crate::base::digest::Digest;
@@ -15,7 +17,7 @@ use super::held::{ActionCall, request_hash};
 use super::recorded::{Checked, Why, atlas_ref};
 use super::turn::{Place, Turn};
 
-/// An attempt that is on record and not yet decided. It goes with the process.
+/// An attempt that is on record and not yet decided. It is not persisted.
 #[derive(Debug)]
 pub(super) struct Begun {
     place: Place,
@@ -29,18 +31,18 @@ impl Begun {
     }
 }
 
-/// An evaluation, free of the engine it was made in.
+/// An evaluation that owns its data.
 pub(super) struct Judged {
     pub(super) checked: PolicyChecked,
     pub(super) denial: Option<super::deny::Denial>,
     pub(super) fired: Vec<OwnedFired>,
     pub(super) approvals: Vec<OwnedApproval>,
-    /// Tells whether a permit overrules a denial of it.
+    /// True when a permit overrules a denial of the attempt.
     pub(super) overruled: bool,
 }
 
 impl Turn<'_> {
-    /// Records the attempt behind a command that has to wait for extensions.
+    /// Records the attempt of a command that has to wait for extensions.
     pub(super) fn begin_attempt(&mut self, command: &Command) {
         let Command::RequestAction(ask, request) = command else {
             return;
@@ -68,7 +70,7 @@ impl Turn<'_> {
         self.state().begun.insert(*ask, begun);
     }
 
-    /// Judges an action of a session, with the permit that counts for it.
+    /// Judges an action of a session, with the permit that is valid for it.
     pub(super) fn judge_call(
         &self,
         session: &SessionId,
@@ -93,7 +95,7 @@ impl Turn<'_> {
                 checked.permit = Some(permit.gate.to_string());
                 checked.approved_by.clone_from(&permit.approved_by);
             }
-            // What was overruled is asked about again, with what stands there now.
+            // The overruled denial is asked about again, together with the gates that stand there now.
             Some(_) if overruled => checked.decision = Verdict::RequireApproval,
             Some(_) | None => {}
         }
@@ -126,7 +128,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Records an attempt that policies were consulted about, unless that is on record. Gives the attempt's event.
+    /// Records an attempt and its policy verdict, unless they are on record. Returns the attempt's event.
     pub(super) fn record_judged(
         &mut self,
         ask: AskId,
@@ -147,7 +149,8 @@ impl Turn<'_> {
         event
     }
 
-    /// Records an attempt that ends before policies are consulted, unless it is on record. Gives its place.
+    /// Records an attempt that ends before policies are consulted, unless it is on record. Returns its span
+    /// position.
     pub(super) fn record_unjudged(&mut self, ask: AskId, place: Place, call: &ActionCall) -> Place {
         if let Some(begun) = self.state().begun.remove(&ask) {
             return begun.place;
@@ -157,7 +160,8 @@ impl Turn<'_> {
         place
     }
 
-    /// Where the records of a request hang. What was approved before goes on where it was approved.
+    /// Returns the span position for the records of a request. A request with a permit continues the trace of
+    /// its approval.
     pub(super) fn attempt_place(
         &mut self,
         ask: AskId,
@@ -174,7 +178,7 @@ impl Turn<'_> {
         Some(place)
     }
 
-    /// Records that nothing came of an attempt whose agent left while extensions were asked.
+    /// Records the end of an attempt whose agent left while extensions were called.
     pub(super) fn abandon_attempt(&mut self, ask: AskId) {
         let Some(begun) = self.state().begun.remove(&ask) else {
             return;
@@ -184,8 +188,10 @@ impl Turn<'_> {
         self.block(&begun.place, &begun.call, "withdrawn", why);
     }
 
-    /// The durability of an attempt. Where an operator or an extension decides about it, it is on record whatever
-    /// else is not; what is denied is told by the record of that.
+    /// Returns the durability of an attempt's record.
+    ///
+    /// If an operator or an extension decides about the attempt, it is stored at every level of detail. A
+    /// denied attempt is covered by the record of the denial.
     pub(super) fn attempt_durability(&self, judged: &Judged) -> Durability {
         let in_the_way = !judged.approvals.is_empty()
             || judged.fired.iter().any(OwnedFired::is_gate)
@@ -198,7 +204,7 @@ impl Turn<'_> {
     }
 }
 
-/// The digest that binds decisions to a request.
+/// Returns the digest that binds decisions to a request.
 pub(super) fn hash_of(request: &ActionRequest) -> Digest {
     request_hash(&request.session, &request.action, &request.params)
 }

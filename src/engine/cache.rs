@@ -1,6 +1,6 @@
-//! What need not be worked out twice: bounded, short-lived, and never a reason to let something run.
+//! Caches: bounded, short-lived, and never a reason to let an action run.
 //!
-//! An agent is let run by judging its request anew, every time. Approvals and limits are not in here.
+//! A request is judged anew every time before it may run. Approvals and limits are not cached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::base::limits::MAX_CACHED;
 use super::Engine;
 use super::consult::PolicyAnswer;
 
-/// The engine's caches.
+/// All caches of the engine.
 #[derive(Debug, Default)]
 pub(super) struct Caches {
-    /// Counts up whenever what was worked out may no longer be so: a lock, an unlock, an override.
+    /// Incremented whenever cached results may be outdated: by a lock, an unlock or an override.
     generation: u64,
     contexts: Cache<String, ()>,
     keywords: Cache<Digest, Arc<Sightings>>,
@@ -24,12 +24,12 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    /// What was worked out before says nothing any more.
+    /// Invalidates all results of earlier generations.
     pub(super) fn new_generation(&mut self) {
         self.generation += 1;
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         self.new_generation();
         self.contexts.entries.clear();
@@ -37,7 +37,7 @@ impl Caches {
         self.policies.entries.clear();
     }
 
-    /// Changes the moment until which each entry holds.
+    /// Applies `adjust` to the expiry time of each entry.
     pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         let contexts = self.contexts.untils();
         let untils = contexts.chain(self.keywords.untils());
@@ -46,7 +46,7 @@ impl Caches {
         }
     }
 
-    /// Forgets a context.
+    /// Removes a context.
     pub(super) fn forget_context(&mut self, id: &str) {
         let ending = format!("/{id}");
         self.contexts
@@ -54,9 +54,9 @@ impl Caches {
             .retain(|key, _| !key.ends_with(&ending));
     }
 
-    /// Whether a context was handed to anybody while it is valid.
+    /// Returns whether a context was injected into any session and is still valid.
     pub(super) fn has_context(&self, key: &str, now: Timestamp) -> bool {
-        // A context's text does not depend on what a session may do: every generation has the same.
+        // A context's text does not depend on what a session may do, so every generation shares it.
         let entry = self.contexts.entries.get(key);
         entry.is_some_and(|entry| entry.until > now)
     }
@@ -65,7 +65,7 @@ impl Caches {
         self.contexts.put(key, (), until, self.generation);
     }
 
-    /// What keywords were found in an input.
+    /// Returns the keywords found in an input.
     pub(super) fn keywords(&self, input: Digest, now: Timestamp) -> Option<&Arc<Sightings>> {
         self.keywords.get(&input, now, self.generation)
     }
@@ -74,7 +74,7 @@ impl Caches {
         self.keywords.put(input, found, until, self.generation);
     }
 
-    /// What policies said about a request.
+    /// Returns the answer of the policies to a request.
     pub(super) fn policy(&self, request: Digest, now: Timestamp) -> Option<&PolicyAnswer> {
         self.policies.get(&request, now, self.generation)
     }
@@ -85,14 +85,14 @@ impl Caches {
 }
 
 impl Engine {
-    /// Tells whether the keywords of an input are in the cache.
+    /// Returns whether the keywords of an input are in the cache.
     pub(crate) fn remembers_keywords(&self, text: &str, now: Timestamp) -> bool {
         let input = Digest::of(text);
         self.state.caches.keywords(input, now).is_some()
     }
 }
 
-/// A bounded map whose entries go out of date.
+/// A bounded map whose entries expire.
 #[derive(Debug)]
 struct Cache<K, V> {
     entries: BTreeMap<K, Entry<V>>,
@@ -125,7 +125,7 @@ impl<K: Ord + Clone, V> Cache<K, V> {
         (entry.until > now && entry.generation == generation).then_some(&entry.value)
     }
 
-    /// Keeps a value. When full, what goes out of date first makes room.
+    /// Stores a value. A full cache drops the entry that expires first.
     fn put(&mut self, key: K, value: V, until: Timestamp, generation: u64) {
         if self.entries.len() >= MAX_CACHED && !self.entries.contains_key(&key) {
             let first = self.entries.iter().min_by_key(|(_, entry)| entry.until);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_go_out_of_date_and_with_their_generation() {
+    fn cache_entries_expire_by_time_and_by_generation() {
         let mut cache = Cache::default();
         cache.put("a", 1, at(10), 0);
         assert_eq!(cache.get(&"a", at(9), 0), Some(&1));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_drops_what_goes_out_of_date_first() {
+    fn a_full_cache_drops_the_entry_that_expires_first() {
         let mut cache = Cache::default();
         for index in 0..MAX_CACHED as u64 {
             cache.put(index, (), at(index + 10), 0);

@@ -1,4 +1,4 @@
-//! Single checkpoints, evaluated and answered without a session: for tools and tests of stewards.
+//! Single checkpoints, evaluated and answered without a session, for tools and tests of stewards.
 //!
 //! ```
 //! # use cra_core::*;
@@ -57,18 +57,18 @@ mod tests;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckpointConfig {
-    /// Way to find the tier of an action where the data does not name one.
+    /// Method that finds the tier of an action if the data does not name one.
     pub risk_mode: RiskMode,
 }
 
-/// Evaluates single checkpoints, by the rules of the engine.
+/// Evaluator of single checkpoints, by the rules of the engine.
 #[derive(Clone, Debug)]
 pub struct CheckpointEvaluator {
     config: CheckpointConfig,
 }
 
 impl CheckpointEvaluator {
-    /// An evaluator.
+    /// Creates an evaluator.
     #[must_use]
     pub fn new(config: CheckpointConfig) -> Self {
         Self { config }
@@ -76,11 +76,12 @@ impl CheckpointEvaluator {
 
     /// Evaluates a checkpoint on `trigger_data`.
     ///
-    /// The data tells what happened: `action_id`, `params`, `risk_tier`, `capability_id`, `input`, and for conditions
-    /// `session` (`agent`, `intent`, `actions`, `age_seconds`) and `now` (`2026-01-01T00:00:00.000000Z`). A trigger
-    /// that needs no data (a session starts, an error occurs, an interval is over) fires whenever it is evaluated.
-    /// Where the data does not tell what the trigger or a condition looks at, the checkpoint counts as fired, and no
-    /// answer passes it: see [`TriggeredCheckpoint::unjudged`].
+    /// The data describes an event: `action_id`, `params`, `risk_tier`, `capability_id`, `input`, and for
+    /// conditions `session` (`agent`, `intent`, `actions`, `age_seconds`) and `now`
+    /// (`2026-01-01T00:00:00.000000Z`). A trigger that needs no data (a session starts, an error occurs, an
+    /// interval is over) fires whenever it is evaluated. If the data lacks a value that the trigger or a
+    /// condition reads, the checkpoint counts as fired, and no answer passes it: see
+    /// [`TriggeredCheckpoint::unjudged`].
     #[must_use]
     pub fn evaluate_steward_checkpoint(
         &self,
@@ -101,27 +102,27 @@ impl CheckpointEvaluator {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TriggeredCheckpoint {
-    /// Whether it fires.
+    /// True when the checkpoint fires.
     pub fired: bool,
-    /// Reason why that could not be judged, if it could not: then it counts as fired and cannot be passed.
+    /// Reason why the trigger could not be judged. The checkpoint then counts as fired and cannot be passed.
     pub unjudged: Option<String>,
-    /// The checkpoint.
+    /// Definition of the checkpoint.
     pub definition: StewardCheckpointDef,
-    /// What it was evaluated on.
+    /// Data that it was evaluated on.
     pub trigger_data: Value,
 }
 
 /// Answers to a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckpointAnswers {
-    /// The checkpoint.
+    /// Identifier of the checkpoint.
     pub checkpoint_id: String,
-    /// Answers by question.
+    /// Answers by question id.
     pub answers: BTreeMap<String, Value>,
 }
 
 impl CheckpointAnswers {
-    /// No answers yet.
+    /// Creates an empty set of answers to a checkpoint.
     #[must_use]
     pub fn new(checkpoint_id: impl Into<String>) -> Self {
         Self {
@@ -138,77 +139,81 @@ impl CheckpointAnswers {
     }
 }
 
-/// Judges answers.
+/// Validator of answers to a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckpointValidator;
 
-/// What answers come to.
+/// Result of validating the answers to a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckpointValidation {
-    /// Whether the checkpoint is passed.
+    /// True when the checkpoint is passed.
     pub is_valid: bool,
-    /// What happens because of it.
+    /// Actions to take, in order.
     pub actions: Vec<CheckpointAction>,
-    /// Rules that are not kept, also those that do not block.
+    /// Broken rules, including those that do not block.
     pub problems: Vec<String>,
 }
 
-/// What happens because of a checkpoint.
+/// An action that follows from a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CheckpointAction {
-    /// The agent goes on.
+    /// The agent may go on.
     Proceed,
-    /// The agent does not go on.
+    /// The agent may not go on.
     Block {
-        /// Why.
+        /// Reason of the block.
         reason: String,
     },
     /// The questions are asked again.
     Retry {
-        /// What was wrong.
+        /// Broken rules.
         problems: Vec<String>,
     },
-    /// A context is handed over.
+    /// A context is injected.
     InjectContext {
-        /// Which.
+        /// Identifier of the context.
         context_id: String,
     },
-    /// Guidance is handed over.
+    /// Guidance is given to the agent.
     InjectGuidance {
-        /// What is said.
+        /// The guidance.
         guidance: GuidanceBlock,
     },
     /// A capability is unlocked.
     UnlockCapability {
-        /// Which.
+        /// Identifier of the capability.
         capability_id: String,
     },
     /// A capability is locked.
     LockCapability {
-        /// Which.
+        /// Identifier of the capability.
         capability_id: String,
     },
     /// Actions are allowed.
     AllowActions {
-        /// Patterns of them.
+        /// Patterns of the allowed actions.
         patterns: Vec<String>,
     },
     /// Actions are denied.
     DenyActions {
-        /// Patterns of them.
+        /// Patterns of the denied actions.
         patterns: Vec<String>,
     },
 }
 
-/// Judgement of an answer by a custom validator: the validator's name, the question's id and the answer go in. `None`
-/// when there is no validator of that name, an error when the answer is not good.
+/// Callback that asks a custom validator. Its arguments are the validator's name, the question's id and the
+/// answer.
+///
+/// Returns `None` if no validator has that name, and an error if the answer is not valid.
 pub type AnswerCheck<'c> = dyn Fn(&str, &str, &Value) -> Option<Result<(), String>> + 'c;
 
 impl CheckpointValidator {
-    /// Judges the answers to a checkpoint. One that did not fire, or does not block, is passed
-    /// without any; answers to another checkpoint pass nothing. A question with a `custom_validator` is not passed
-    /// here: see [`CheckpointValidator::validate_with`].
+    /// Validates the answers to a checkpoint.
+    ///
+    /// A checkpoint that did not fire, or does not block, is passed without answers. Answers to another
+    /// checkpoint pass nothing. A question with a `custom_validator` is not passed here: see
+    /// [`CheckpointValidator::validate_with`].
     #[must_use]
     pub fn validate(
         triggered: &TriggeredCheckpoint,
@@ -217,7 +222,7 @@ impl CheckpointValidator {
         Self::validate_with(triggered, response, &|_, _, _| None)
     }
 
-    /// Judges the answers to a checkpoint whose questions name validators.
+    /// Validates the answers to a checkpoint whose questions name custom validators.
     #[must_use]
     pub fn validate_with(
         triggered: &TriggeredCheckpoint,
@@ -259,7 +264,8 @@ impl CheckpointValidator {
     }
 }
 
-/// Questions of a gate: its own, or the acknowledgment that every gate asks for.
+/// Returns the questions of a gate: its own, or the acknowledgment that every gate without questions asks
+/// for.
 fn questions(definition: &StewardCheckpointDef) -> Result<Vec<Question>, String> {
     if definition.questions.is_empty() {
         let implicit = implicit_acknowledgment(&definition.name, &definition.checkpoint_id);
@@ -319,7 +325,8 @@ fn judge_answers(
     }
 }
 
-/// Effects of a checkpoint that cannot be judged: as in the engine, it takes and gives, and grants nothing.
+/// Removes the grants of a checkpoint that cannot be judged. As in the engine, it still restricts and
+/// injects.
 fn without_grants(mut actions: Vec<CheckpointAction>) -> Vec<CheckpointAction> {
     actions.retain(|action| {
         !matches!(
@@ -346,7 +353,7 @@ fn blocked(reason: String, problems: Vec<String>) -> CheckpointValidation {
     }
 }
 
-/// What passing does, in the order it is done.
+/// Returns the effects of passing, in the order they are applied.
 fn effects(definition: &StewardCheckpointDef) -> Vec<CheckpointAction> {
     let mut actions = vec![CheckpointAction::Proceed];
     let contexts = definition.inject_contexts.iter().cloned();

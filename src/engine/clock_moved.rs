@@ -1,8 +1,8 @@
-//! Steps of the wall clock, and moments that lie in the future after a restart.
+//! Steps of the wall clock, and timestamps that lie in the future after a restart.
 //!
-//! Contract: after a step, every deadline, lifetime and window has as much time left as before it. After a restart
-//! the time between the two processes is only known by the wall clock: what is left is then at most what there was
-//! at the beginning.
+//! Contract: after a step, every deadline, lifetime and window has as much time left as before. After a
+//! restart, only the wall clock tells the time between the two processes: the remaining time is then at most
+//! the full time.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::usage::UNKNOWN;
 use super::{Engine, Permit};
 
 impl Session {
-    /// Changes every moment that something is measured from.
+    /// Applies `adjust` to every timestamp that a duration is measured from.
     fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         self.started_at = adjust(self.started_at);
         let contexts = self.contexts.values_mut();
@@ -32,13 +32,13 @@ impl Session {
     }
 }
 
-/// Changes the moment at which an asker stops waiting.
+/// Moves the time at which a caller stops waiting.
 fn adjust_deadline(request: &mut ActionRequest, step: ClockStep) {
     request.deadline = request.deadline.map(|deadline| step.apply(deadline));
 }
 
 impl Turn<'_> {
-    /// Records a step of the wall clock, and keeps the time that is left everywhere.
+    /// Records a step of the wall clock, and keeps the remaining time of everything unchanged.
     pub(super) fn clock_moved(&mut self, step: ClockStep) {
         self.push(Effect::Enter(
             ClockMoved {
@@ -98,9 +98,11 @@ impl Turn<'_> {
 }
 
 impl Engine {
-    /// Bounds what is left of every deadline, lifetime and window by what there was at its beginning, where the clock
-    /// was set back between two processes. Gives the state that has to be written: else the next start would find the
-    /// old moments in the future, and give the whole time again.
+    /// Limits the remaining time of every deadline, lifetime and window to its full length, if the clock was
+    /// set back between two processes.
+    ///
+    /// Returns the state that has to be written. Otherwise the next start would find the old timestamps in
+    /// the future, and grant the full time again.
     #[must_use]
     pub(super) fn bound_restored(&mut self, now: Timestamp) -> Vec<Effect> {
         let past = |moment: Timestamp| moment.min(now);

@@ -1,4 +1,4 @@
-//! What the engine is told, and what it answers with.
+//! Commands that the engine receives, and the effects that it returns.
 
 use std::collections::BTreeMap;
 
@@ -26,14 +26,14 @@ pub use operate::*;
 pub use reply::*;
 pub use report::*;
 
-/// Who waits for a reply: one number per question asked of the runtime.
+/// Identifier of a caller that waits for a reply; one number per question to the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskId(pub u64);
 
-/// Something that happened. The engine is told; it never looks.
+/// Input of the engine: an event or request. The engine never looks for events itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// An agent begins a session.
+    /// An agent starts a session.
     StartSession(AskId, StartSession),
     /// An agent ends its session.
     EndSession(AskId, EndSession),
@@ -41,58 +41,58 @@ pub enum Command {
     RequestAction(AskId, ActionRequest),
     /// An agent has run an action.
     CompleteAction(AskId, ActionCompleted),
-    /// An agent was given input.
+    /// An agent received input.
     Input(AskId, Input),
     /// An agent reports an error.
     ReportError(AskId, ErrorReport),
     /// An agent asks for context, or for a checkpoint by its name.
     RequestContext(AskId, ContextRequest),
-    /// An agent tells something that is only noted.
+    /// An agent reports something that is only recorded.
     Report(AskId, Report),
-    /// Whoever asked is no longer there to hear the answer.
+    /// The caller is gone and can no longer receive the reply.
     AskerLeft(AskId),
     /// An operator decides about a held request.
     Decide(AskId, Decide),
-    /// An operator does something else, by which nothing passes.
+    /// An operator does something other than deciding. Nothing passes by it.
     Operate(AskId, Operate),
-    /// Something was found out about a session that is only recorded. Agents cannot say it.
+    /// The runtime found something about a session that is only recorded. Agents cannot send this command.
     Note(AskId, SessionId, Box<Finding>),
-    /// Every chain was checked, and holds.
+    /// Every chain was verified and is intact.
     RecordSound,
-    /// The wall clock was set. What is measured in time goes on as before.
+    /// The wall clock was set. Durations continue unchanged.
     ClockMoved(ClockStep),
-    /// An agent answers what is its to answer.
+    /// An agent answers gates that it may answer.
     Answer(AskId, Answer),
     /// An agent asks what it may do.
     Resolve(AskId, Resolve),
-    /// Somebody asks something that changes nothing.
+    /// A client asks a question that changes nothing.
     Consult(AskId, Consult),
-    /// A held request's time is up.
+    /// The deadline of a held request has passed.
     DeadlineReached(GateId),
-    /// An extension answered, or did not.
+    /// An extension answered, or failed to answer.
     Returned(CallId, Returned),
 }
 
 impl Command {
-    /// The session whose commands are taken up one after the other.
+    /// Returns the session whose commands are handled one after the other.
     pub(super) fn session(&self) -> Option<&SessionId> {
         match self {
-            Self::StartSession(_, it) => Some(&it.session),
-            Self::EndSession(_, it) => Some(&it.session),
-            Self::RequestAction(_, it) => Some(&it.session),
-            Self::CompleteAction(_, it) => Some(&it.session),
-            Self::Input(_, it) => Some(&it.session),
-            Self::ReportError(_, it) => Some(&it.session),
-            Self::RequestContext(_, it) => Some(&it.session),
-            Self::Report(_, it) => Some(it.session()),
-            Self::Answer(_, it) => Some(&it.session),
-            Self::Resolve(_, it) => Some(&it.session),
-            // Handlers of a command that waits ask these: they must not wait behind it.
+            Self::StartSession(_, start) => Some(&start.session),
+            Self::EndSession(_, end) => Some(&end.session),
+            Self::RequestAction(_, request) => Some(&request.session),
+            Self::CompleteAction(_, completed) => Some(&completed.session),
+            Self::Input(_, input) => Some(&input.session),
+            Self::ReportError(_, error) => Some(&error.session),
+            Self::RequestContext(_, request) => Some(&request.session),
+            Self::Report(_, report) => Some(report.session()),
+            Self::Answer(_, answer) => Some(&answer.session),
+            Self::Resolve(_, resolve) => Some(&resolve.session),
+            // Handlers of a suspended command ask these questions: they must not wait behind that command.
             Self::Consult(..)
             | Self::AskerLeft(_)
             | Self::Decide(..)
             | Self::Operate(..)
-            // It stands beside what the session asked for.
+            // A finding is independent of the session's requests.
             | Self::Note(..)
             | Self::RecordSound
             | Self::ClockMoved(_)
@@ -101,7 +101,7 @@ impl Command {
         }
     }
 
-    /// The session that the command names, if it names one.
+    /// Returns the session that the command names, if it names one.
     #[must_use]
     pub fn named_session(&self) -> Option<&SessionId> {
         match self {
@@ -111,7 +111,7 @@ impl Command {
         }
     }
 
-    /// Who waits for a reply.
+    /// Returns the caller that waits for a reply.
     pub(super) fn ask(&self) -> Option<AskId> {
         match self {
             Self::StartSession(ask, _)
@@ -137,31 +137,31 @@ impl Command {
     }
 }
 
-/// An agent begins a session.
+/// A request to start a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSession {
-    /// The session's identifier, unique for the store.
+    /// The session's identifier, unique in the store.
     pub session: SessionId,
-    /// What kind of agent: `claude-code`, `support-bot`.
+    /// The kind of agent, such as `claude-code` or `support-bot`.
     pub agent: String,
-    /// Its version.
+    /// The agent's version.
     pub agent_version: Option<String>,
-    /// What the session is for, in its own words.
+    /// Purpose of the session, in the agent's words.
     pub intent: Option<String>,
-    /// Whose it is, where it comes in by a door. Nobody else can take it up again.
+    /// Owner of the session, if the agent connects through a server. Only this owner can resume the session.
     #[serde(default)]
     pub owner: Option<Owner>,
 }
 
-/// Who begins a session at a door.
+/// The owner of a session that was started through a server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The digest of a secret that only they know.
+    /// Digest of a secret that only the owner knows.
     pub secret: Digest,
-    /// What they show to be let in. It is not kept.
+    /// API key that the owner shows. It is not persisted.
     #[serde(skip)]
     pub api_key: Option<String>,
-    /// Where they come in, if that is known. It is not kept.
+    /// Caller that started the session, if known. It is not persisted.
     #[serde(skip)]
     pub from: Option<Caller>,
 }
@@ -172,32 +172,32 @@ impl std::fmt::Debug for Owner {
     }
 }
 
-/// The answer with which an agent is handed something.
+/// The reply that carries contexts and guidance to the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GivenWhen {
-    /// The answer to the call itself.
+    /// The reply to the call itself.
     #[default]
     Now,
-    /// A later answer: whoever calls cannot show the agent anything now.
+    /// A later reply: the caller cannot show the agent anything now.
     Later,
 }
 
-/// An agent ends its session.
+/// A request to end a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndSession {
     /// The session.
     pub session: SessionId,
-    /// How it ended.
+    /// Final status.
     pub status: FinalStatus,
-    /// What it did, in its own words.
+    /// Summary of the session, in the agent's words.
     pub summary: Option<String>,
-    /// The answer that takes along what the agent is handed because of it.
+    /// Reply that carries the injections caused by this call.
     #[serde(default)]
     pub delivery: GivenWhen,
 }
 
-/// An agent wants to run an action.
+/// A request to run an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionRequest {
     /// The session.
@@ -206,17 +206,17 @@ pub struct ActionRequest {
     pub action: String,
     /// Its parameters.
     pub params: Value,
-    /// When the asker stops waiting, if it does.
+    /// Time at which the caller stops waiting, if it does.
     pub deadline: Option<Timestamp>,
-    /// The resolution it relies on, if it does.
+    /// Resolution that the request relies on, if any.
     #[serde(default)]
     pub resolution: Option<String>,
-    /// The agent's own identifier of this call, where it has one: the same call asked again is one run.
+    /// The agent's own identifier of this call, if it has one. Repeating the call does not run it twice.
     #[serde(default)]
     pub call: Option<String>,
 }
 
-/// An agent answers what is its to answer.
+/// Answers of an agent to gates that it may answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The session.
@@ -225,31 +225,31 @@ pub struct Answer {
     pub gate: GateId,
     /// Answers by checkpoint, then by question.
     pub answers: BTreeMap<String, BTreeMap<String, Value>>,
-    /// Caller that may run the action once it passes.
+    /// Caller that may run the action once the request passes.
     #[serde(default)]
     pub release: ReleaseTo,
 }
 
-/// Caller that may run an action once its agent's answers let it pass.
+/// Caller that may run an action once the agent's answers let it pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReleaseTo {
     /// The caller that answers: the reply names the run.
     #[default]
     Answer,
-    /// The next caller that asks for exactly the same: a permit waits for it. Hooks need this, because the process
-    /// that answers is not the one that asks.
+    /// The next caller that asks for an identical request: a permit waits for it. Hooks need this, because
+    /// the process that answers is not the process that asks.
     Repeat,
 }
 
-/// An agent asks what it may do.
+/// A question of an agent: which actions may it run?
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resolve {
     /// The session.
     pub session: SessionId,
-    /// What it was asked to do: input, looked at as any other.
+    /// Task that the agent was given. It is handled like any other input.
     pub input: Option<String>,
-    /// The actions it asks about; every one that is known by name when empty.
+    /// Actions that the agent asks about. When empty, every action that is known by name.
     pub actions: Vec<ResolveAction>,
 }
 
@@ -262,53 +262,53 @@ pub struct ResolveAction {
     pub params: Value,
 }
 
-/// An agent has run an action.
+/// The report that an action has run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionCompleted {
     /// The session.
     pub session: SessionId,
-    /// The run that was allowed.
+    /// The allowed run.
     pub execution: ExecutionId,
-    /// What came of it.
+    /// Result of the run.
     pub result: Result<String, ActionError>,
-    /// The answer that takes along what the agent is handed because of it.
+    /// Reply that carries the injections caused by this call.
     #[serde(default)]
     pub delivery: GivenWhen,
 }
 
-/// How an action failed.
+/// Error of a failed action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionError {
-    /// For programs.
+    /// Error code, for programs.
     pub code: String,
-    /// For people.
+    /// Error message, for people.
     pub message: String,
 }
 
-/// An agent was given input.
+/// Input that an agent received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The session.
     pub session: SessionId,
-    /// The text. It is looked at, and only its hash is kept.
+    /// The text. It is scanned for keywords, and only its hash is kept.
     pub text: String,
-    /// Where it came from.
+    /// Source of the text.
     pub source: InputSource,
-    /// Tells whether the agent gets the text as soon as it is asked something about it: it cannot answer otherwise.
+    /// True when the agent sees the text as soon as it is asked about it: otherwise it could not answer.
     #[serde(default)]
     pub reaches_asked_agent: bool,
 }
 
-/// An agent asks for context, or for a checkpoint by its name.
+/// A request for context, or for a checkpoint by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextRequest {
     /// The session.
     pub session: SessionId,
-    /// What is looked for.
+    /// Search text.
     pub query: Option<String>,
-    /// Contexts by identifier.
+    /// Identifiers of wanted contexts.
     pub hints: Vec<String>,
-    /// An interactive checkpoint to fire.
+    /// Interactive checkpoint to fire.
     pub checkpoint: Option<String>,
 }
 
@@ -317,14 +317,14 @@ pub struct ContextRequest {
 pub enum Finding {
     /// Event for the session's chain.
     Event(Payload),
-    /// Call about a thread that was refused. It is recorded at most once a minute, and answered with the denial.
+    /// Refused call about a thread. It is recorded at most once a minute, and answered with the denial.
     ThreadRefused {
-        /// Text for the record: the thread, and why.
+        /// Text for the record: the thread and the reason.
         what: String,
         /// Answer for the agent.
         denied: Denied,
     },
-    /// Turn of a conversation, with its message: contexts that the message calls for are handed over.
+    /// Turn of a conversation, with its message. Contexts that match the message are injected.
     Turn {
         /// Event for the session's chain.
         event: Payload,
@@ -333,49 +333,49 @@ pub enum Finding {
     },
 }
 
-/// An operator decides about a held request.
+/// Decision of an operator about a held request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decide {
-    /// Which.
+    /// The held request.
     pub gate: GateId,
-    /// Who decides.
+    /// The operator.
     pub operator: String,
-    /// How: `console`.
+    /// The decision method, such as `console`.
     pub method: String,
-    /// The request the operator saw. Another one by now: the decision does not count.
+    /// Hash of the request that the operator saw. The decision does not count if it has changed.
     pub request_hash: Digest,
-    /// The Atlases the operator saw it under.
+    /// Hash of the Atlases under which the operator saw the request.
     pub atlas_hash: Digest,
-    /// Why it passes, where no question asks for it.
+    /// Justification of a pass, if no question asks for it.
     pub justification: Option<String>,
-    /// What was decided.
+    /// The decision, with its answers or reason.
     pub ruling: Ruling,
 }
 
-/// What an operator decided.
+/// The decision of an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ruling {
-    /// Let it pass, with these answers: one map per gate, in the order of `Held::gates`.
+    /// Pass, with these answers: one map per gate, in the order of `Held::gates`.
     Pass {
         /// Answers by question.
         answers: Vec<BTreeMap<String, Value>>,
     },
-    /// Refuse it.
+    /// Refuse the request.
     Deny {
-        /// Why; the agent is told.
+        /// Reason; the agent sees it.
         reason: String,
     },
-    /// Answers that break rules, as the console found: one map per gate. They are recorded and counted, and do what
-    /// their questions say about invalid answers. Nothing passes by them.
+    /// Invalid answers, as the console found: one map per gate. They are recorded and counted, and have the
+    /// consequence that their questions define. Nothing passes by them.
     Invalid {
-        /// Answers by question; only those that break rules.
+        /// Answers by question; only the invalid ones.
         answers: Vec<BTreeMap<String, Value>>,
     },
-    /// A wrong text where the operator had to confirm a pass. It is recorded, and nothing else.
+    /// A wrong confirmation of a pass. It is recorded, and has no other effect.
     Unconfirmed {
-        /// The text that was wanted.
+        /// The expected text.
         wanted: Confirmation,
-        /// The text that was typed.
+        /// The typed text.
         typed: String,
     },
 }
@@ -389,43 +389,43 @@ pub enum Confirmation {
     Action,
 }
 
-/// What happens because of a command, in order. The runtime does it; the engine does not.
+/// Output of the engine. The runtime executes effects in order; the engine executes none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Append to TRACE.
     Record(Draft),
-    /// Append to the log of the record itself: it is about no session, or about one that is over.
+    /// Append to the log of the record itself. The entry concerns no session, or an ended one.
     Enter(Payload),
-    /// From now on this operator sits at the console.
+    /// Make this operator the current operator of the console.
     Seat(String),
-    /// Keep, replace or drop a piece of the engine's state, together with the records around it.
+    /// Store, replace or delete a piece of the engine's state, together with the records around it.
     Persist(StateChange),
-    /// Tell whoever asked, once everything before this is as durable as it must be.
+    /// Reply to the caller, once everything before this effect is as durable as required.
     Reply(AskId, Reply),
-    /// Wake the engine with `DeadlineReached` at that time.
+    /// Wake the engine with `DeadlineReached` at this time.
     SetDeadline(GateId, Timestamp),
-    /// Ask an extension, and bring its answer back as `Returned`, always and in bounded time.
+    /// Call an extension, and return its answer as `Returned`, always and in bounded time.
     CallOut(Call),
-    /// A request is held: people may want to know.
+    /// Report a newly held request to the operators.
     Held(GateId),
-    /// A held request is no longer held.
+    /// Report that a held request is no longer held.
     Settled(Decided),
-    /// A steward asked to be told of this.
+    /// Send a notice that a steward asked for.
     Notify(Notice),
 }
 
-/// A piece of the engine's state, as it is kept.
+/// A change to one piece of the engine's persistent state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateChange {
-    /// What kind of piece.
+    /// Kind of the piece.
     pub kind: StateKind,
-    /// Which.
+    /// Key of the piece.
     pub key: String,
-    /// Its content as JSON; `None` drops it.
+    /// Content as JSON; `None` deletes the piece.
     pub body: Option<String>,
 }
 
-/// The kinds of state that survive a restart.
+/// Kinds of state that survive a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateKind {
     /// A session.
@@ -436,16 +436,16 @@ pub enum StateKind {
     Permit,
     /// A counter.
     Counter,
-    /// What was used of a limit.
+    /// Usage of a limit.
     Usage,
-    /// A denial that was overruled, and that nobody has acknowledged.
+    /// An overruled denial that no operator has acknowledged.
     Overruled,
-    /// What an operator knows to be wrong with the record.
+    /// The fault of the record that an operator has acknowledged.
     Fault,
 }
 
 impl StateKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Session,
         Self::Held,
@@ -456,7 +456,7 @@ impl StateKind {
         Self::Fault,
     ];
 
-    /// The kind's name in the store.
+    /// Returns the kind's name in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What came of actions that were let run.
+//! Completion of actions that were allowed to run.
 
 use crate::atlas::redact::Redactor;
 use crate::base::limits::MAX_TEXT_BYTES;
@@ -73,7 +73,7 @@ impl Turn<'_> {
         };
         self.after_action(&place, &action, run);
         let given = match completed.delivery {
-            // Another answer may never come.
+            // A later reply may never come.
             GivenWhen::Now => self.take_owed(&place.session),
             GivenWhen::Later => Given::default(),
         };
@@ -82,7 +82,7 @@ impl Turn<'_> {
     }
 }
 
-/// Tells whether a result or an error has more text than is kept.
+/// Returns whether a result or an error exceeds the text limit.
 fn is_too_long(completed: &ActionCompleted) -> bool {
     let length = match &completed.result {
         Ok(summary) => summary.len(),

@@ -1,4 +1,4 @@
-//! Which extensions have a say in a command.
+//! Extension calls that a command needs before it can be executed.
 
 use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::condition::{Facts, Truth};
@@ -18,7 +18,7 @@ use super::session::{Entry, Session};
 use super::suspend::{About, Answers, Needed};
 use super::turn::Turn;
 
-/// What extensions are told about: who, and what for.
+/// Subject of extension calls: the session, and its input or action.
 struct Scene<'s> {
     session: &'s Session,
     input: Option<AgentInput>,
@@ -26,8 +26,10 @@ struct Scene<'s> {
 }
 
 impl Turn<'_> {
-    /// The extensions that have to be asked before `command` can be carried out. Triggers are asked
-    /// at the same time; handlers one after the other, because each sees what the one before left.
+    /// Returns the extension calls that `command` needs before it can be executed.
+    ///
+    /// Triggers are called at the same time. Handlers are called one after the other, because each sees the
+    /// input as the previous one left it.
     pub(super) fn needed(&self, command: &Command, answers: &Answers) -> Vec<Needed> {
         if self.engine.extensions == Extensions::default() {
             return Vec::new();
@@ -45,7 +47,7 @@ impl Turn<'_> {
             }
             Command::CompleteAction(_, completed) => {
                 let session = self.live(&completed.session);
-                let running = session.and_then(|it| it.running.get(&completed.execution));
+                let running = session.and_then(|session| session.running.get(&completed.execution));
                 let Some(action) = running.map(|running| running.action.clone()) else {
                     return Vec::new();
                 };
@@ -105,7 +107,8 @@ impl Turn<'_> {
         self.start_handlers(&session, answers)
     }
 
-    /// Under other Atlases than it was let in under, a session starts anew with whatever it does.
+    /// Returns the calls for a session that was admitted under other Atlases: its next command starts it
+    /// anew.
     fn needed_at_renewal(&self, command: &Command, answers: &Answers) -> Vec<Needed> {
         let session = match command {
             Command::StartSession(..)
@@ -209,7 +212,7 @@ impl Turn<'_> {
         if request_fault(request).is_some() {
             return Vec::new();
         }
-        // What stands before the whole session comes first; the request is taken up again then.
+        // Gates of the whole session come first. The request is handled again after that.
         let waits = session.entry != Entry::Open
             || !session.pending.is_empty()
             || !session.unpassed.is_empty()
@@ -257,7 +260,7 @@ impl Turn<'_> {
         self.next_handler(&found.fired, &scene, answers)
     }
 
-    /// The custom triggers whose extension has to be asked.
+    /// Returns the calls for custom triggers.
     fn triggers(
         &self,
         scene: &Scene<'_>,
@@ -294,7 +297,9 @@ impl Turn<'_> {
         scene: &Scene<'_>,
         answers: &Answers,
     ) -> Vec<Needed> {
-        let checkpoints = fired.iter().map(|it| (it.atlas.id.as_str(), it.checkpoint));
+        let checkpoints = fired
+            .iter()
+            .map(|fired| (fired.atlas.id.as_str(), fired.checkpoint));
         let heard = hear(self, answers, checkpoints);
         let Some((index, handler)) = heard.next else {
             return Vec::new();
@@ -331,7 +336,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What an extension is told of a session.
+    /// Returns the session data for extensions.
     pub(super) fn session_state(&self, session: &Session) -> SessionState {
         let atlases = self.engine.atlases.iter();
         SessionState {
@@ -343,7 +348,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What is known about custom triggers, with these answers.
+    /// Returns the evaluator for custom triggers with these answers.
     pub(super) fn customs<'s>(&'s self, answers: &'s Answers) -> Customs<'s> {
         Customs {
             extensions: &self.engine.extensions,

@@ -1,6 +1,6 @@
-//! Questions that change nothing and let nothing run: what would policies say, which contexts are there.
+//! Questions that change nothing and allow nothing: the verdict of policies, and available contexts.
 //!
-//! Answers may come from a cache, because nobody is let run by them: that is judged anew every time.
+//! Answers may come from a cache, because no action runs by them: a request is judged anew every time.
 
 use std::time::Duration;
 
@@ -23,25 +23,25 @@ use super::turn::Turn;
 /// A question that changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Consult {
-    /// Contexts that a text, or hints, call for.
+    /// Contexts that match a text or hints.
     Contexts {
         /// The session.
         session: SessionId,
-        /// What is looked for.
+        /// Search text.
         query: String,
-        /// Only those that are handed over in this way.
+        /// Injection mode that the contexts must have.
         mode: Option<InjectMode>,
-        /// Words to look for beside the query.
+        /// More words to search for.
         hints: Vec<String>,
     },
     /// Contexts by identifier.
     ContextsById {
         /// The session.
         session: SessionId,
-        /// Which.
+        /// Identifiers of the contexts.
         ids: Vec<String>,
     },
-    /// What policies say about an action.
+    /// Verdict of the policies on an action.
     Policy {
         /// The session.
         session: SessionId,
@@ -50,19 +50,19 @@ pub enum Consult {
         /// Its parameters.
         params: Value,
     },
-    /// Whether a session is theirs who ask.
+    /// Ownership check: does the session belong to the caller?
     Owner {
         /// The session.
         session: SessionId,
-        /// The digest of the secret that they show, if they show one.
+        /// Digest of the secret that the caller shows, if any.
         owner: Option<Digest>,
-        /// Who they are, if that is known.
+        /// The caller, if known.
         from: Option<Caller>,
     },
 }
 
 impl Consult {
-    /// The session that asks.
+    /// Returns the session that the question is about.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         match self {
@@ -74,28 +74,28 @@ impl Consult {
     }
 }
 
-/// The answer.
+/// The answer to a consultation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consulted {
-    /// Contexts.
+    /// The matching contexts.
     Contexts(Vec<GivenContext>),
-    /// What policies say.
+    /// Verdict of the policies.
     Policy(PolicyAnswer),
-    /// It is theirs.
+    /// The session belongs to the caller.
     Owned,
 }
 
-/// What policies say about an action.
+/// Verdict of the policies on an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyAnswer {
-    /// The word.
+    /// The decision.
     pub decision: PolicyWord,
-    /// Why.
+    /// Reason of the decision.
     pub reason: String,
     /// The policy that decides.
     pub policy_id: String,
-    /// Whether this was worked out before, and not anew.
+    /// True when the answer comes from the cache.
     pub cached: bool,
 }
 
@@ -131,7 +131,7 @@ impl Turn<'_> {
                 from,
             } => {
                 let known = self.live(session);
-                let theirs = known.is_some_and(|it| owner.is_some() && it.owner == *owner);
+                let theirs = known.is_some_and(|known| owner.is_some() && known.owner == *owner);
                 if !theirs {
                     let shown = owner.map_or(Shown::Nothing, |_| Shown::Wrong);
                     self.refuse_stranger(session, from.as_ref(), shown);
@@ -144,7 +144,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Consulted(answer));
     }
 
-    /// Contexts of a mode, or those that a text or hints call for; the weightiest first.
+    /// Returns the contexts of a mode, or those that match a text or hints, highest priority first.
     fn contexts_for(
         &self,
         query: &str,
@@ -162,7 +162,7 @@ impl Turn<'_> {
                         .into_iter()
                         .any(|text| !keywords.find(text).is_empty())
                 });
-                // Asking for a way of handing over asks for all that is handed over so.
+                // A question that names a mode other than `on_match` selects all contexts of that mode.
                 let wanted = called
                     || (mode.is_some() && mode != Some(InjectMode::OnMatch))
                     || hints.contains(&injection.context_id);
@@ -220,7 +220,7 @@ impl Turn<'_> {
             },
         };
         let policy_id = found.policy.policy_id.into_owned();
-        // A spent limit comes back by itself: it must not be remembered as a denial.
+        // A spent limit becomes available again over time: it must not be cached as a denial.
         let lasting = super::policy::limits(self.case(known, &call)).is_empty();
         let answer = PolicyAnswer {
             decision,
@@ -238,7 +238,7 @@ impl Turn<'_> {
 }
 
 impl super::Engine {
-    /// How long something may be remembered: as long as the strictest Atlas says.
+    /// Returns the strictest cache lifetime of all loaded Atlases.
     pub(super) fn cache_ttl(
         &self,
         seconds: fn(&crate::atlas::document::CacheConfig) -> u64,
@@ -247,7 +247,7 @@ impl super::Engine {
         Duration::from_secs(all.min().unwrap_or_default())
     }
 
-    /// Tells whether extensions took as long for one command as the strictest time budget allows.
+    /// Returns whether the extension calls of one command took as long as the strictest time budget allows.
     pub(super) fn is_late(&self, took: Duration) -> bool {
         let budgets = self.atlases.iter().filter_map(|atlas| {
             let budget = atlas.budget.as_ref()?;

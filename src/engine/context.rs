@@ -1,4 +1,4 @@
-//! Contexts that are handed over without a checkpoint: always, on a match, or when it is risky.
+//! Contexts that are injected without a checkpoint: always, on a match, or by risk.
 
 use std::cmp::Reverse;
 
@@ -13,19 +13,19 @@ use super::give::{Gift, Size};
 use super::held::ActionCall;
 use super::turn::{Place, Turn};
 
-/// What a context can match on.
+/// Cause that a context can match.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cause<'c> {
-    /// A session begins.
+    /// A session starts.
     Start,
-    /// Input came, in which this was found.
+    /// Input arrived, with these keyword matches.
     Input(&'c Sightings),
-    /// An action is let run.
+    /// An action is allowed to run.
     Run(&'c ActionCall),
 }
 
 impl Turn<'_> {
-    /// Tells whether words that were found call for a context that the session does not have.
+    /// Returns whether the keyword matches select a context that the session does not have.
     pub(super) fn calls_for_more(&self, session: &SessionId, seen: &Sightings) -> bool {
         let mut called = called(&self.engine.atlases, Cause::Input(seen)).into_iter();
         called.any(|called| {
@@ -43,7 +43,7 @@ impl Turn<'_> {
         })
     }
 
-    /// Hands over the contexts that a cause calls for, highest priority first.
+    /// Injects the contexts that a cause selects, highest priority first.
     pub(super) fn give_on(&mut self, place: &Place, cause: Cause<'_>) -> Given {
         let mut called = called(&self.engine.atlases, cause);
         // Ties stay in the order of the Atlases, then as written.
@@ -81,7 +81,7 @@ impl Turn<'_> {
     }
 }
 
-/// What calls for a context of this mode, for the record.
+/// Returns the recorded trigger for contexts of this mode.
 fn trigger(mode: InjectMode) -> InjectTrigger {
     match mode {
         InjectMode::Always => InjectTrigger::Always,
@@ -91,9 +91,9 @@ fn trigger(mode: InjectMode) -> InjectTrigger {
     }
 }
 
-/// A context that is called for.
+/// A context that a cause selects.
 struct Called<'a> {
-    /// Its Atlas, and its place in it.
+    /// Index of its Atlas, and its index in that Atlas.
     place: (usize, usize),
     atlas_id: &'a str,
     injection: &'a Injection,
@@ -113,7 +113,11 @@ fn called<'a>(atlases: &'a [Atlas], cause: Cause<'_>) -> Vec<Called<'a>> {
             Cause::Run(call) => {
                 let matches = Matches::of(std::slice::from_ref(atlas), &call.action);
                 let matching = matches.injections();
-                all.extend(matching.map(|it| (it.place, it.item)).map(called));
+                all.extend(
+                    matching
+                        .map(|matched| (matched.place, matched.item))
+                        .map(called),
+                );
                 if call.tier >= RiskTier::High {
                     all.extend(atlas.injections_by_risk().map(called));
                 }

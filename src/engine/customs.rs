@@ -1,4 +1,4 @@
-//! Whether custom triggers fire: by their condition, and by what their extension says.
+//! Firing of custom triggers, by their condition and by the answer of their extension.
 
 use crate::atlas::compiled::{Atlas, Checkpoint, CustomTrigger};
 use crate::atlas::condition::{Facts, Truth};
@@ -7,31 +7,31 @@ use crate::base::text::one_line;
 use super::extension::Extensions;
 use super::suspend::{About, Answers, CallKey};
 
-/// What is known about custom triggers.
+/// Evaluator of custom triggers: the known extensions, and their answers so far.
 #[derive(Clone, Copy)]
 pub(super) struct Customs<'s> {
     pub(super) extensions: &'s Extensions,
     pub(super) answers: &'s Answers,
 }
 
-/// Whether a custom trigger fires.
+/// Evaluation result of a custom trigger.
 pub(super) enum CustomFiring {
     Fires {
         why: String,
-        /// Whether that is known, or only cannot be ruled out.
+        /// False when the trigger counts as fired because this could not be ruled out.
         certain: bool,
     },
     Not {
         wanted: String,
         actual: String,
     },
-    /// Its extension has to be asked.
+    /// The trigger's extension has to be called first.
     Ask,
 }
 
 impl Customs<'_> {
-    /// Whether a custom trigger fires. Its condition and its extension both have to say so; what
-    /// neither of them can tell counts as firing.
+    /// Evaluates a custom trigger. Both its condition and its extension have to agree; an unknown result
+    /// counts as firing.
     pub(super) fn firing(
         &self,
         atlas: &Atlas,
@@ -87,7 +87,7 @@ fn with_reason(text: &str, reason: Option<&str>) -> String {
     }
 }
 
-/// What an extension is asked on behalf of a checkpoint.
+/// Builds the key of an extension call for a checkpoint.
 pub(super) fn key(
     atlas: &Atlas,
     checkpoint: &Checkpoint,

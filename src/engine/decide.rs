@@ -1,4 +1,4 @@
-//! What operators decide: answers judged, gates passed, requests refused.
+//! Decisions of operators: judged answers, passed gates, refused requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use super::settle::Ending;
 use super::turn::Turn;
 use super::validate::{JudgedAnswers, Unanswered, judge_gates};
 
-/// Who decides, and how.
+/// The operator or agent that decides, and the method.
 #[derive(Clone, Copy)]
 pub(super) struct By<'b> {
     pub(super) name: &'b str,
     pub(super) method: &'b str,
-    /// Why, where no question asked for it.
+    /// The justification, if no question asked for it.
     pub(super) why: Option<&'b str>,
-    /// Who approved before, where two have to.
+    /// The first approver, where two operators must approve.
     pub(super) first: Option<&'b str>,
     pub(super) side: Side,
 }
@@ -49,24 +49,24 @@ impl<'b> By<'b> {
     }
 }
 
-/// Which side of a gate somebody is on.
+/// The side that decides: the operator, or the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Operator,
     Agent,
 }
 
-/// What becomes of a request whose answers broke rules.
+/// Outcome of a request whose answers broke rules.
 pub(super) enum Wrong {
-    /// It is still held.
+    /// The request is still held.
     Again(InvalidAnswers),
-    /// It is refused.
+    /// The request is refused.
     Over(Decided),
 }
 
 impl Turn<'_> {
     pub(super) fn decide(&mut self, ask: AskId, decide: &Decide) {
-        // A deadline that has passed counts, even when its wake-up comes after this decision.
+        // A deadline that has passed counts, even if its wake-up arrives after this decision.
         self.deadline_reached(&decide.gate);
         let Some(waiting) = self.engine.state.held.get(&decide.gate) else {
             self.refuse_decision(ask, &decide.gate);
@@ -170,7 +170,7 @@ impl Turn<'_> {
         self.reply(ask, reply);
     }
 
-    /// Lets a request pass whose gates are all answered, unless something else refuses it by now.
+    /// Passes a request whose gates are all answered, unless another rule refuses it by now.
     pub(super) fn pass_or_refuse(
         &mut self,
         held: &Held,
@@ -183,7 +183,8 @@ impl Turn<'_> {
         self.refuse(held, code, reason)
     }
 
-    /// What refuses a request although its gates were passed: something that changed meanwhile.
+    /// Returns the denial that applies to a request although its gates were passed, because its session
+    /// changed meanwhile.
     pub(super) fn lasting_denial(&self, held: &Held) -> Option<(DenyCode, String)> {
         let Subject::Action(call) = &held.subject else {
             return None;
@@ -201,7 +202,7 @@ impl Turn<'_> {
         Some((denial.denied.code, denial.denied.reason))
     }
 
-    /// Does what is said about answers that break rules, if any of these do.
+    /// Applies the consequence of answers that break rules, if any do.
     pub(super) fn wrong_answers(
         &mut self,
         held: &Held,
@@ -214,10 +215,10 @@ impl Turn<'_> {
         (!judged.retry.is_empty()).then(|| self.try_again(held, by, judged.retry.clone()))
     }
 
-    /// Keeps a request held whose answers broke rules, or refuses it after too many of them.
+    /// Keeps a request held whose answers broke rules, or refuses it after too many attempts.
     fn try_again(&mut self, held: &Held, by: By<'_>, problems: Vec<Problem>) -> Wrong {
         let mut held = held.clone();
-        // An agent that tries and tries must not use up what an operator has.
+        // Failed attempts of an agent must not use up the attempts of the operator.
         let attempts = match by.side {
             Side::Operator => &mut held.invalid_attempts,
             Side::Agent => &mut held.agent_attempts,
@@ -261,7 +262,7 @@ impl Turn<'_> {
         )
     }
 
-    /// Records the answers that were given just now.
+    /// Records the answers that were just given.
     pub(super) fn record_responses(&mut self, held: &Held, judged: &JudgedAnswers, by: By<'_>) {
         let place = self.held_place(held);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
@@ -276,7 +277,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The answers as the record may have them: of a sensitive one only a salted hash.
+    /// Returns the answers as they are recorded: a sensitive answer only as a salted hash.
     pub(super) fn recordable(
         &mut self,
         gate: &Gate,
@@ -298,7 +299,7 @@ impl Turn<'_> {
         kept
     }
 
-    /// Lets a held request pass: effects, records, release.
+    /// Passes a held request: applies effects, writes records, releases the request.
     fn pass(&mut self, held: &Held, by: By<'_>, judged: &JudgedAnswers) -> Decided {
         let place = self.held_place(held);
         let waiting = self.take(&held.id);
@@ -359,7 +360,8 @@ impl Turn<'_> {
         decided
     }
 
-    /// Takes a passed gate away from before its session. What the gate gives waits only for other gates there.
+    /// Removes a passed gate from its session. Injections of the gate then wait only for the session's other
+    /// gates.
     fn open_session(&mut self, held: &Held) {
         if let Some(session) = self.state().sessions.get_mut(&held.session) {
             match held.subject {
@@ -372,13 +374,13 @@ impl Turn<'_> {
     }
 }
 
-/// What a request is passed with, in words.
+/// Returns the justification for passing a request.
 pub(super) fn said(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> Option<String> {
     let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
     approval::said(held, answers, why).map(str::to_owned)
 }
 
-/// The capabilities that checkpoints of the same request lock: there a lock beats an unlock.
+/// Returns the capabilities that checkpoints of the same request lock. A lock beats an unlock there.
 fn locks_set_together(held: &Held, waiting: Option<&Waiting>) -> BTreeSet<String> {
     let gates = held.gates.iter().map(|gate| &gate.effects);
     let advice = waiting.into_iter().flat_map(|waiting| &waiting.advice);
@@ -387,7 +389,7 @@ fn locks_set_together(held: &Held, waiting: Option<&Waiting>) -> BTreeSet<String
         .collect()
 }
 
-/// The denials that passing a held request overrules.
+/// Returns the denials that passing a held request overrules.
 pub(super) fn overridden_by(held: &Held) -> BTreeSet<String> {
     let origins = held.gates.iter().map(|gate| &gate.origin);
     let overrides = origins.filter_map(|origin| match origin {

@@ -1,8 +1,8 @@
-//! Delivery of contexts, and the records of it.
+//! Delivery of contexts, and its records.
 //!
-//! Contract: `context_injected` is on record only for contexts that went to the agent with an answer. A context is
-//! recorded where it is called for. When the command ends and no answer took it along, the record is taken back; the
-//! context waits among the things owed to the session, and is recorded when an answer takes it.
+//! Contract: `context_injected` is on record only for contexts that reached the agent with a reply. A context
+//! is recorded when it is selected. If no reply carried it when the command ends, the record is retracted.
+//! The context then waits in the session's pending injections, and is recorded when a reply carries it.
 
 use crate::base::id::{EventId, SessionId};
 use crate::trace::event::{ContextInjected, ErrorOccurred, Payload};
@@ -11,7 +11,7 @@ use super::command::{Given, Injection};
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
-    /// Records contexts below `place` and gives what is needed to take that back, or to record it later.
+    /// Records contexts below `place`. Returns the data to retract the record, or to write it later.
     pub(super) fn record_injected(&mut self, place: &Place, record: ContextInjected) -> Injection {
         let here = place.below(self.new_span());
         let mut injection = Injection {
@@ -32,7 +32,7 @@ impl Turn<'_> {
         injection
     }
 
-    /// Counts and records the contexts of an answer that goes out now.
+    /// Counts and records the contexts of a reply that is sent now.
     pub(super) fn deliver(&mut self, given: &mut Given) {
         for injection in std::mem::take(&mut given.injections) {
             let delivered = injection.context_ids.len() as u64;
@@ -49,7 +49,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes back the records of contexts that no answer of this command took along.
+    /// Retracts the records of contexts that no reply of this command carried.
     pub(super) fn retract_undelivered(&mut self) {
         let sessions: Vec<SessionId> = self.touched().cloned().collect();
         for session in sessions {
@@ -64,7 +64,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Adds the contexts that an error was answered with to its record.
+    /// Adds the contexts of the reply to the record of an error.
     pub(super) fn amend_error(&mut self, event: Option<&EventId>, given: &Given) {
         let Some(event) = event else { return };
         let provided = context_ids(given);
@@ -78,7 +78,7 @@ impl Turn<'_> {
         });
     }
 
-    /// Adds the contexts that an attempt was answered with to its record.
+    /// Adds the contexts of the reply to the record of an attempt.
     pub(super) fn amend_attempt(&mut self, event: Option<&EventId>, given: &Given) {
         let Some(event) = event else { return };
         let provided = context_ids(given);
@@ -89,7 +89,7 @@ impl Turn<'_> {
         });
     }
 
-    /// Contexts that a session has been handed and that are still valid, in the order of their names.
+    /// Returns the contexts that a session received and that are still valid, sorted by name.
     pub(super) fn contexts_in_use(&self, session: &SessionId) -> Option<Vec<String>> {
         let known = self.live(session)?;
         let owed = known.owed.contexts.iter();

@@ -1,4 +1,4 @@
-//! What refuses an action, whatever gates say. Reads state, changes none.
+//! Denials of an action that hold regardless of its gates. Reads state and changes none.
 
 use crate::atlas::compiled::{Atlas, Capability, Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, UnknownActions};
@@ -12,16 +12,16 @@ use super::held::Asked;
 use super::recorded::atlas_ref;
 use super::session::Session;
 
-/// A refusal that no answer at a gate can lift.
+/// A denial that no answer at a gate can lift.
 #[derive(Debug)]
 pub(super) struct Denial {
-    /// What refuses, for the record.
+    /// Name of the rule that denies, for the record.
     pub(super) by: String,
-    /// The Atlas whose rule it is, where one Atlas's is.
+    /// Atlas of the rule, if a single Atlas denies.
     pub(super) atlas: Option<AtlasRef>,
-    /// What the agent is told.
+    /// The denial for the agent.
     pub(super) denied: Denied,
-    /// What an operator may do about it after all.
+    /// Approval by which an operator can overrule the denial, if allowed.
     pub(super) overrides: Option<OwnedApproval>,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn unknown_action(case: Case<'_, '_>, matches: &Matches<'_>) -> Optio
     if matches.known() || case.session.allows(action) {
         return None;
     }
-    // Deny in any Atlas wins, and no Atlas at all allows nothing.
+    // A denial in any Atlas wins. Without any Atlas, nothing is allowed.
     let allowed = atlases
         .iter()
         .all(|atlas| atlas.unknown_actions != UnknownActions::Deny);
@@ -69,7 +69,7 @@ pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Op
         if !session.lacks(atlas, capability) {
             continue;
         }
-        // A checkpoint that stands before it takes over, unless its condition keeps it from firing.
+        // A checkpoint at the capability decides instead, unless its condition keeps it from firing.
         let mut standing = atlas.checkpoints_when(When::Access(&capability.id));
         if standing.any(|(_, checkpoint)| takes_over(case, atlas, capability, checkpoint)) {
             continue;
@@ -83,8 +83,10 @@ pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Op
     None
 }
 
-/// Tells whether a checkpoint at a locked capability decides about its use: a gate asks, and an advisory one
-/// unlocks it at once. A lock that another checkpoint set is lifted only by a gate of the same Atlas.
+/// Returns whether a checkpoint at a locked capability decides about its use.
+///
+/// A gate asks, and an advisory checkpoint unlocks the capability at once. A lock that another checkpoint set
+/// is lifted only by a gate of the same Atlas.
 fn takes_over(
     case: Case<'_, '_>,
     atlas: &Atlas,
@@ -104,7 +106,7 @@ fn takes_over(
     }
 }
 
-/// What unlocks a capability, where a checkpoint still can.
+/// Returns the checkpoints that can still unlock a capability, as help text.
 fn unlock_help(session: &Session, atlas: &Atlas, capability: &Capability) -> Option<String> {
     let locked = session.locked.contains(&capability.id);
     if locked && !session.can_lift(&atlas.id, &capability.id) {
@@ -112,7 +114,7 @@ fn unlock_help(session: &Session, atlas: &Atlas, capability: &Capability) -> Opt
     }
     let unlocking = |mode| {
         let checkpoints = atlas.checkpoints.iter().filter(move |checkpoint| {
-            // The start of this session is over, and its end gives nothing.
+            // The start of this session is over, and its end injects nothing.
             let past = matches!(
                 checkpoint.trigger,
                 Trigger::SessionStart | Trigger::SessionEnd

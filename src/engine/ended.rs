@@ -1,9 +1,9 @@
-//! Sessions that are over. Their names are not used again.
+//! Ended sessions. Their names are never used again.
 //!
-//! Only the newest are kept in memory. The runtime looks a name up in the record before it hands over a
-//! command about a session that is not live, and tells what it found with [`Engine::note_ended`]; so an old
-//! name is refused as surely as a new one. The newest are kept because their last records may still be on
-//! their way to the disk.
+//! Only the newest are kept in memory. Before the runtime passes on a command about a session that is not
+//! live, it looks the name up in the record and reports the result with [`Engine::note_ended`]. An old name
+//! is therefore refused as reliably as a new one. The newest are kept because their last records may not be
+//! on disk yet.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,11 +12,11 @@ use crate::base::limits::MAX_ENDED_SESSIONS;
 
 use super::Engine;
 
-/// The newest sessions that are over.
+/// The newest ended sessions.
 #[derive(Debug, Default)]
 pub(super) struct EndedSessions {
     names: BTreeSet<SessionId>,
-    /// The oldest first.
+    /// Names in the order they were added, oldest first.
     order: VecDeque<SessionId>,
 }
 
@@ -25,7 +25,7 @@ impl EndedSessions {
         self.names.contains(session)
     }
 
-    /// Adds a name; the oldest makes room.
+    /// Adds a name. A full set drops the oldest name.
     pub(super) fn insert(&mut self, session: SessionId) {
         if !self.names.insert(session.clone()) {
             return;
@@ -50,13 +50,13 @@ impl FromIterator<SessionId> for EndedSessions {
 }
 
 impl Engine {
-    /// True when the engine knows the session: as a live one, or as one that is over.
+    /// Returns whether the engine knows the session, as a live or an ended one.
     #[must_use]
     pub fn knows(&self, session: &SessionId) -> bool {
         self.state.sessions.contains_key(session) || self.state.ended.contains(session)
     }
 
-    /// Takes in that the record has a session which is not live: it is over.
+    /// Marks a session as ended: the record has it, and it is not live.
     pub fn note_ended(&mut self, session: SessionId) {
         if !self.state.sessions.contains_key(&session) {
             self.state.ended.insert(session);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_ended_sessions_are_kept_and_no_more() {
+    fn only_the_newest_ended_sessions_are_kept() {
         let name = |n: usize| -> SessionId { format!("s-{n}").parse().unwrap() };
         let mut ended: EndedSessions = (0..MAX_ENDED_SESSIONS).map(name).collect();
         assert!(ended.contains(&name(0)));

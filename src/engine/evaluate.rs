@@ -1,4 +1,4 @@
-//! What stands in a request's way. Reads state, changes none.
+//! Evaluation of a request: every denial, checkpoint and approval in its way. Reads state and changes none.
 
 use std::collections::BTreeSet;
 
@@ -26,16 +26,16 @@ mod occasion;
 
 pub(super) use occasion::{Occasion, facts_of, on, session_start};
 
-/// What an evaluation comes to.
+/// Result of an evaluation.
 #[derive(Debug)]
 pub(super) struct Evaluation<'a> {
-    /// Which policy decided what, for the record.
+    /// Verdict of the policies, for the record.
     pub(super) policy: PolicyVerdict<'a>,
-    /// A refusal that no answer can lift.
+    /// A denial that no answer can lift.
     pub(super) denial: Option<Denial>,
     /// Checkpoints that fire, highest priority first.
     pub(super) fired: Vec<Fired<'a>>,
-    /// Policies that want an operator's approval.
+    /// Policies that require an operator's approval.
     pub(super) approvals: Vec<Approval<'a>>,
 }
 
@@ -46,33 +46,33 @@ pub(super) struct Fired<'a> {
     pub(super) atlas: &'a Atlas,
     /// The checkpoint.
     pub(super) checkpoint: &'a Checkpoint,
-    /// Why, for people.
+    /// Reason, for people.
     pub(super) why: String,
-    /// Whether that is known, or only cannot be ruled out.
+    /// False when the checkpoint counts as fired because this could not be ruled out.
     pub(super) certain: bool,
     /// Keywords that made it fire, with their positions.
     pub(super) matches: Vec<KeywordMatch>,
 }
 
-/// No denial is overruled.
+/// The empty set of overruled denials.
 pub(super) const NOTHING_OVERRIDDEN: &BTreeSet<String> = &BTreeSet::new();
 
-/// What an action is judged by.
+/// All inputs of an action's evaluation.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a, 's> {
-    /// The Atlases.
+    /// The loaded Atlases.
     pub(super) atlases: &'a [Atlas],
-    /// What was used of limits.
+    /// Usage of limits.
     pub(super) usage: &'s Usage,
-    /// What is known about custom triggers.
+    /// Evaluator for custom triggers.
     pub(super) customs: Customs<'s>,
     /// Denials that an operator overruled for exactly this request.
     pub(super) overridden: &'s BTreeSet<String>,
-    /// Who asks.
+    /// The session that requests the action.
     pub(super) session: &'s Session,
-    /// For what.
+    /// The requested action.
     pub(super) call: Asked<'s>,
-    /// When.
+    /// Time of the request.
     pub(super) now: Timestamp,
 }
 
@@ -85,27 +85,27 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Whether a condition lets a rule that holds agents back apply. What cannot be told does.
+    /// Returns whether a condition lets a restricting rule apply. An unknown condition does.
     pub(super) fn holds(&self, when: Option<&Condition>) -> bool {
         when.is_none_or(|when| when.evaluate(&self.facts()) != Truth::False)
     }
 
-    /// Whether a condition lets a rule that lets agents go on apply. What cannot be told does not.
+    /// Returns whether a condition lets a permitting rule apply. An unknown condition does not.
     pub(super) fn surely_holds(&self, when: Option<&Condition>) -> bool {
         when.is_none_or(|when| when.evaluate(&self.facts()) == Truth::True)
     }
 }
 
-/// Evaluates an action against every Atlas. Deny in any of them wins.
+/// Evaluates an action against every Atlas. A denial in any of them wins.
 pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
     matched_action(case, &Matches::of(case.atlases, case.call.action))
 }
 
-/// The same, when it is known what the action matches.
+/// Evaluates an action whose matches are already known.
 pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Evaluation<'a> {
     let Case { session, call, .. } = case;
     let approvals = approvals(case, matches);
-    // A denial that an operator may overrule comes last: overruling it would not help against the others.
+    // An overridable denial comes last: overruling it would not help against the others.
     let (soft, hard) = match denying_policy(case, matches) {
         Some(policy) if policy.denial.overrides.is_some() => (Some(policy), None),
         other => (None, other),
@@ -131,12 +131,12 @@ pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> E
     }
 }
 
-/// A denial by a policy, with the Atlas and the pattern of the policy.
+/// Returns the denial of a policy, with the policy's Atlas and pattern.
 fn by_policy(policy: DenyingPolicy<'_>) -> (Denial, Option<(&Atlas, &str)>) {
     (policy.denial, Some((policy.atlas, policy.rule)))
 }
 
-/// What is known of a session on its own.
+/// Returns the facts about a session alone.
 fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
     Facts {
         action: None,
@@ -151,12 +151,12 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
     }
 }
 
-/// How risky an action is. The highest declared tier counts; without one it is detected.
+/// Returns the risk tier of an action. The highest declared tier counts; without one, the tier is detected.
 pub(super) fn tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier, TierSource) {
     matched_tier(&Matches::of(atlases, action), action, params)
 }
 
-/// The same, when it is known what the action matches.
+/// Returns the risk tier of an action whose matches are already known.
 pub(super) fn matched_tier(
     matches: &Matches<'_>,
     action: &str,
@@ -170,7 +170,7 @@ pub(super) fn matched_tier(
         let mut atlases = matches.atlases().iter();
         atlases.any(|atlas| atlas.risk_mode == mode)
     };
-    // The highest counts, whichever Atlas finds it.
+    // The highest tier counts, in any Atlas.
     let by_beginning = uses(RiskMode::FirstMatch).then(|| risk::first_match(action, params));
     let by_words =
         (by_beginning.is_none() || uses(RiskMode::Detect)).then(|| risk::detect(action, params));
@@ -178,7 +178,7 @@ pub(super) fn matched_tier(
     (tier, TierSource::Detected)
 }
 
-/// So many checkpoints fire on one action without asking for memory.
+/// Number of checkpoints that can fire on one action without a heap allocation.
 const USUAL_FIRED: usize = 8;
 
 fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
@@ -186,8 +186,8 @@ fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
     for atlas in case.atlases {
         let mut places: SmallVec<[usize; USUAL_FIRED]> = SmallVec::new();
         let own = |of: &Atlas| std::ptr::eq(of, atlas);
-        let before = matches.before().filter(|it| own(it.atlas));
-        places.extend(before.map(|it| it.place));
+        let before = matches.before().filter(|matched| own(matched.atlas));
+        places.extend(before.map(|matched| matched.place));
         places.extend(atlas.checkpoints_at(case.call.tier).map(|(place, _)| place));
         let customs = atlas.checkpoints_when(When::CustomAction);
         places.extend(customs.map(|(place, _)| place));
@@ -200,7 +200,7 @@ fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
         places.sort_unstable();
         places.dedup();
         let checkpoints = places.iter().filter_map(|at| atlas.checkpoints.get(*at));
-        for checkpoint in checkpoints.filter(|it| case.holds(it.when.as_ref())) {
+        for checkpoint in checkpoints.filter(|checkpoint| case.holds(checkpoint.when.as_ref())) {
             let firing = trigger_firing(case, matches, atlas, checkpoint);
             if let Firing::Fires { why, certain } = firing {
                 fired.push(Fired {
@@ -216,36 +216,36 @@ fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
     by_priority(fired)
 }
 
-/// The capabilities of one of the Atlases that list the action.
+/// Returns the capabilities of one Atlas that list the action.
 pub(super) fn capabilities_of<'a>(
     matches: &Matches<'a>,
     atlas: &'a Atlas,
 ) -> impl Iterator<Item = &'a Capability> {
     let own = matches.capabilities();
-    own.filter(move |it| std::ptr::eq(it.atlas, atlas))
-        .map(|it| it.item)
+    own.filter(move |matched| std::ptr::eq(matched.atlas, atlas))
+        .map(|matched| matched.item)
 }
 
-/// Whether a checkpoint fires on an action, with what it wanted and what it found.
+/// Result of evaluating a checkpoint on an action, with the expected and the actual value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Firing {
-    /// It does.
+    /// The checkpoint fires.
     Fires {
-        /// Why, for people.
+        /// Reason, for people.
         why: String,
-        /// Whether that is known, or only cannot be ruled out.
+        /// False when the checkpoint counts as fired because this could not be ruled out.
         certain: bool,
     },
-    /// It does not.
+    /// The checkpoint does not fire.
     Not {
-        /// What it wanted.
+        /// Expected value.
         wanted: String,
-        /// What it found.
+        /// Actual value.
         actual: String,
     },
-    /// It is not about actions.
+    /// The checkpoint does not concern actions.
     Elsewhere {
-        /// When it fires.
+        /// Event at which the checkpoint fires.
         at: &'static str,
     },
 }
@@ -288,7 +288,7 @@ fn trigger_firing<'a>(
         Trigger::Custom(custom) => custom_firing(case, atlas, checkpoint, custom),
         Trigger::ActionPre(patterns) => {
             let mut before = matches.before();
-            match before.find(|it| std::ptr::eq(it.item, checkpoint)) {
+            match before.find(|matched| std::ptr::eq(matched.item, checkpoint)) {
                 Some(own) => match checkpoint.unless.first_match(call.action) {
                     Some(closer) => not(
                         format!("no key closer than `{}`", own.pattern),

@@ -1,4 +1,4 @@
-//! What would happen, and why: the same evaluation as for a real request, changing nothing.
+//! Explanations of hypothetical requests: the evaluation of a real request, without any change.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub use imagined::Imagined;
 pub use input::{ContextEvidence, InputExplanation, explain_input_under};
 pub use outside::{Outsider, handlers};
 
-/// A request that is only imagined.
+/// A hypothetical request.
 #[derive(Clone, Debug)]
 pub struct WhatIf {
     /// The action.
@@ -45,43 +45,43 @@ pub struct WhatIf {
     pub session: Imagined,
 }
 
-/// What would happen to a request, and why.
+/// Explanation of the decision about a request.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     /// The action.
     pub action: String,
-    /// How risky it is.
+    /// Risk tier of the action.
     pub tier: RiskTier,
-    /// Who says so.
+    /// Source of the risk tier.
     pub tier_source: TierSource,
-    /// What would happen.
+    /// The decision.
     pub verdict: Verdict,
-    /// Every checkpoint, in the order they are looked at.
+    /// Every checkpoint, in the order of evaluation.
     pub checkpoints: Vec<CheckpointEvidence>,
     /// Every policy, in the order written.
     pub policies: Vec<PolicyEvidence>,
     /// Every capability that lists the action.
     pub capabilities: Vec<CapabilityEvidence>,
-    /// Contexts that the action itself calls for when it runs.
+    /// Contexts that the action selects when it runs.
     pub contexts: Vec<ContextEvidence>,
 }
 
-/// What would happen to a request.
+/// The decision about a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Verdict {
-    /// It would run.
+    /// The action would run.
     Allowed,
-    /// It would be held at these gates.
+    /// The request would be held at these gates.
     Held {
         /// Checkpoints and policies, in the order they are asked.
         gates: Vec<String>,
     },
-    /// It would be denied.
+    /// The request would be denied.
     Denied(Denied),
 }
 
-/// What a checkpoint made of a request.
+/// Evaluation of one checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckpointEvidence {
     /// Its Atlas.
@@ -90,62 +90,62 @@ pub struct CheckpointEvidence {
     pub checkpoint_id: String,
     /// Its type.
     pub kind: &'static str,
-    /// Whether it stops the agent.
+    /// Mode: whether the checkpoint blocks, advises or only observes.
     pub mode: CheckpointMode,
-    /// Checkpoints with a higher one come first.
+    /// Priority. Checkpoints with a higher priority come first.
     pub priority: i64,
-    /// Whether it fires.
+    /// Result of the evaluation.
     pub outcome: CheckpointOutcome,
     /// Keywords that make it fire, each with the position of its first match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<KeywordMatch>,
-    /// What its condition wanted and found.
+    /// Expected and actual values of its condition.
     pub conditions: Vec<LeafReport>,
-    /// What it does when it fires: a gate when it is passed, an observational one nothing.
+    /// Effects of the checkpoint: of a gate when it is passed; an observational checkpoint has none.
     #[serde(skip_serializing_if = "Consequences::is_empty")]
     pub effects: Consequences,
 }
 
-/// Whether a checkpoint fires.
+/// Result of evaluating a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointOutcome {
-    /// It does.
+    /// The checkpoint fires.
     Fired {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// It does not.
+    /// The checkpoint does not fire.
     NotFired {
-        /// What it wanted.
+        /// Expected value.
         wanted: String,
-        /// What it found.
+        /// Actual value.
         actual: String,
     },
-    /// It is not about this.
+    /// The checkpoint does not concern this event.
     Skipped {
-        /// Why not.
+        /// Reason.
         why: String,
     },
 }
 
-/// What a policy made of a request.
+/// Evaluation of one policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyEvidence {
     /// Its Atlas.
     pub atlas_id: String,
     /// The policy.
     pub policy_id: String,
-    /// What it does.
+    /// Kind of the policy.
     pub kind: PolicyKind,
-    /// Whether it applies.
+    /// True when the policy applies.
     pub applies: bool,
-    /// The pattern that matches, or what is wanted.
+    /// The matching pattern, or the expected patterns.
     pub rule: String,
     /// Amount and scope of a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// What its condition wanted and found.
+    /// Expected and actual values of its condition.
     pub conditions: Vec<LeafReport>,
 }
 
@@ -156,12 +156,12 @@ pub struct CapabilityEvidence {
     pub atlas_id: String,
     /// The capability.
     pub capability_id: String,
-    /// Whether the session lacks it.
+    /// True when the session lacks the capability.
     pub locked: bool,
 }
 
 impl Engine {
-    /// What would happen to a request of a session that passed its start gates.
+    /// Explains a request of a session that passed its start gates.
     #[must_use]
     pub fn explain(&self, what_if: &WhatIf, now: Timestamp) -> Explanation {
         let session = what_if.session.session(&self.atlases, now);
@@ -169,7 +169,7 @@ impl Engine {
         self.evidence(&session, &call, now)
     }
 
-    /// The same for a request of a session as it is now. `None` when there is no such session.
+    /// Explains a request of a session as it is now. `None` if the session does not exist.
     #[must_use]
     pub fn explain_request(
         &self,
@@ -183,8 +183,8 @@ impl Engine {
         Some(self.evidence(session, &call, now))
     }
 
-    /// Everything that is said about a request that is held: also why the rest does not stand in its
-    /// way. `None` when it is not held, or is about no action.
+    /// Explains a held request, including the checkpoints that do not hold it. `None` if it is not held or
+    /// concerns no action.
     #[must_use]
     pub fn explain_held(&self, gate: &GateId, now: Timestamp) -> Option<Explanation> {
         let held = &self.state.held.get(gate)?.held;
@@ -211,7 +211,7 @@ impl Engine {
     }
 }
 
-/// What would happen to a request under these Atlases, with nothing used of any limit.
+/// Explains a request under these Atlases, with unused limits.
 #[must_use]
 pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Explanation {
     evidence(Case {
@@ -267,18 +267,19 @@ fn evidence(case: Case<'_, '_>) -> Explanation {
     }
 }
 
-/// The contexts that an action calls for by its name or its risk, when it runs.
+/// Returns the contexts that an action selects by its name or its risk when it runs.
 fn run_contexts(atlases: &[Atlas], call: Asked<'_>) -> Vec<ContextEvidence> {
     let mut found = Vec::new();
     for atlas in atlases {
         let matches = Matches::of(std::slice::from_ref(atlas), call.action);
-        let by_name = matches.injections().map(|it| {
-            let why = format!("on_match: `{}` matches `{}`", call.action, it.pattern);
-            (it.item, why)
+        let by_name = matches.injections().map(|matched| {
+            let why = format!("on_match: `{}` matches `{}`", call.action, matched.pattern);
+            (matched.item, why)
         });
         let risky = call.tier >= RiskTier::High;
         let by_risk = atlas.injections_by_risk().filter(|_| risky);
-        let by_risk = by_risk.map(|(_, it)| (it, format!("risk_based: tier {}", call.tier)));
+        let by_risk =
+            by_risk.map(|(_, injection)| (injection, format!("risk_based: tier {}", call.tier)));
         found.extend(
             by_name
                 .chain(by_risk)
@@ -293,19 +294,18 @@ fn run_contexts(atlases: &[Atlas], call: Asked<'_>) -> Vec<ContextEvidence> {
     found
 }
 
-/// Sorts checkpoints as they are looked at; ties stay in the order of the Atlases, then as written.
+/// Sorts checkpoints in the order of evaluation. Ties stay in the order of the Atlases, then as written.
 fn by_priority(checkpoints: &mut [CheckpointEvidence]) {
     checkpoints.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.priority));
 }
 
-/// The intervals that are due.
+/// Returns the due interval checkpoints.
 fn beats<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
     let (atlases, session) = (case.atlases, case.session);
     evaluate::on(atlases, session, Occasion::Beat, case.customs, case.now)
 }
 
-/// What an evaluation means for the request. What is `due` stands before everything that the session
-/// asks for.
+/// Returns the decision that an evaluation leads to. Due intervals come before every request of the session.
 pub(super) fn verdict(found: &Evaluation<'_>, due: &[Fired<'_>]) -> Verdict {
     if let Some(denial) = &found.denial {
         return Verdict::Denied(denial.denied.clone());
@@ -352,16 +352,16 @@ fn is_interval(checkpoint: &Checkpoint) -> bool {
     )
 }
 
-/// Whether an interval is due: it is looked at whenever the session asks for something.
+/// Returns whether an interval is due. It is checked whenever the session requests something.
 fn due(case: Case<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
     let mut due = beats(case).into_iter();
-    match due.find(|it| std::ptr::eq(it.checkpoint, checkpoint)) {
+    match due.find(|fired| std::ptr::eq(fired.checkpoint, checkpoint)) {
         Some(fired) => CheckpointOutcome::Fired { why: fired.why },
         None => short_of(case.session, checkpoint, case.now).unwrap_or_else(input::condition_fails),
     }
 }
 
-/// How far off an interval is, where that is why its checkpoint does not fire.
+/// Returns the time or runs left of an interval, if its checkpoint does not fire because of that.
 fn short_of(
     session: &Session,
     checkpoint: &Checkpoint,
@@ -416,7 +416,7 @@ fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> Policy
     }
 }
 
-/// Amount and scope of a limit, in words.
+/// Describes the amount and the scope of a limit.
 fn limit_words(limit: &Limit) -> String {
     match limit {
         Limit::Rate {

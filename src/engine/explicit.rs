@@ -1,11 +1,11 @@
-//! Requests for context: by identifier, by a query in words, or by an interactive checkpoint.
+//! Requests for context: by identifier, by a search query, or by an interactive checkpoint.
 //!
-//! A query is compared with the identifier, name, keywords and text of every context. At most
-//! [`MAX_FOUND`] contexts are handed over, the best first.
+//! A query is compared with the identifier, name, keywords and text of every context. At most [`MAX_FOUND`]
+//! contexts are injected, the best first.
 //!
-//! Contract: a request reaches no context that a gate gives and that was not passed, none of a capability that is
-//! locked in the session, and none with `inject_mode: risk_based`. A context that is named and not handed over is
-//! in the answer with the reason.
+//! Contract: a request never reaches a context that belongs to an unpassed gate or to a capability that is
+//! locked in the session, or that has `inject_mode: risk_based`. A named context that is not injected is in
+//! the reply with the reason.
 
 use std::collections::BTreeSet;
 
@@ -27,13 +27,13 @@ use super::held::{HeldText, Moment, Subject};
 use super::session::Session;
 use super::turn::{Place, Turn};
 
-/// Contexts that one query finds at most.
+/// Maximum number of contexts that one query finds.
 const MAX_FOUND: usize = 5;
 
-/// Words of a query that are looked for in texts; the rest of a longer query is not compared.
+/// Maximum number of words of a query that are searched for; further words are ignored.
 const MAX_QUERY_WORDS: usize = 64;
 
-/// Shortest word, in characters, that says something about the subject of a query.
+/// Shortest word of a query, in characters, that is searched for.
 const MIN_WORD_CHARS: usize = 3;
 
 /// Words that say nothing about the subject of a query.
@@ -42,11 +42,11 @@ const COMMON_WORDS: [&str; 24] = [
     "may", "need", "not", "our", "that", "the", "this", "what", "when", "where", "which", "with",
 ];
 
-/// A context of an Atlas, by their identifiers.
+/// Identifiers of an Atlas and of its context.
 type Named = (String, String);
 
 impl Turn<'_> {
-    /// An agent asks for context, or for a checkpoint by its name.
+    /// Handles a request for context, or for a checkpoint by its name.
     pub(super) fn request_context(&mut self, ask: AskId, request: &ContextRequest) {
         let Some(place) = self.moment_place(ask, &request.session) else {
             return;
@@ -60,7 +60,7 @@ impl Turn<'_> {
             return;
         }
         let (query, redacted) = self.told_option("query", request.query.as_deref());
-        // Asking for a checkpoint by its name is asking by way of a checkpoint.
+        // Naming a checkpoint is a request of type `checkpoint`.
         let named = request.checkpoint.as_ref();
         let record = ContextRequested {
             request_type: named.map_or(RequestType::Explicit, |_| RequestType::Checkpoint),
@@ -80,7 +80,7 @@ impl Turn<'_> {
             self.reply(ask, Reply::Denied(denied));
             return;
         }
-        // Where its start gate lapsed, it is put up again: context is wanted behind it.
+        // A lapsed start gate is raised again: the context is behind it.
         self.reenter(&request.session);
         let mut fired = self.fired_on(&request.session, occasion);
         if let (Some(name), true) = (&request.checkpoint, fired.is_empty()) {
@@ -106,7 +106,8 @@ impl Turn<'_> {
         self.happen(Some(ask), &place, moment, &fired, None);
     }
 
-    /// Hands over the contexts that are named by hints or found by the query, and says which named ones are not.
+    /// Injects the contexts that hints name or the query finds, and lists the named ones that are not
+    /// injected.
     fn give_requested(&mut self, place: &Place, request: &ContextRequest) -> Given {
         let mut given = Given::default();
         let Some(session) = self.live(&request.session) else {
@@ -144,7 +145,7 @@ impl Turn<'_> {
         given
     }
 
-    /// The contexts that hints name, and those that are not handed over, with the reason.
+    /// Returns the contexts that hints name, and those that are not injected, with the reason.
     fn named_contexts(&self, session: &Session, hints: &[String]) -> (Vec<Named>, Vec<NotGiven>) {
         let mut named = Vec::new();
         let mut not_given = Vec::new();
@@ -174,8 +175,8 @@ impl Turn<'_> {
         (named, not_given)
     }
 
-    /// The contexts that a query finds and the session may have, the best first. One that it has already is found
-    /// with a reason.
+    /// Returns the contexts that a query finds and the session may have, best first. A context that the
+    /// session already has comes with a reason.
     fn found_contexts(&self, session: &Session, query: &str) -> Vec<(Named, Option<String>)> {
         let wanted = Query::new(query);
         let mut found = Vec::new();
@@ -195,7 +196,7 @@ impl Turn<'_> {
         found.map(|(_, named, had)| (named, had)).collect()
     }
 
-    /// A reason when the session was handed a context and it is still valid.
+    /// Returns a reason if the session already has a context and it is still valid.
     fn has_already(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
         let handed = session.contexts.get(&context_key(&atlas.id, id))?;
         let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
@@ -203,14 +204,14 @@ impl Turn<'_> {
         had.then(|| "the session has it already".to_owned())
     }
 
-    /// Why a session is not handed a context that it asks for; `None` when it may have it.
+    /// Returns the reason why a session does not get a requested context; `None` if it may have it.
     fn keeps(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
         let context = atlas.contexts.get(id)?;
         if let Some(had) = self.has_already(session, atlas, id) {
             return Some(had);
         }
         let handed = session.contexts.get(&context_key(&atlas.id, id));
-        // What was handed over once is known to the agent. A lock can have come since.
+        // The agent already knows a context that was injected once. A lock can have been set since.
         if let Some(gate) = gate_before(session, atlas, context)
             && handed.is_none()
         {
@@ -229,8 +230,8 @@ impl Turn<'_> {
     }
 }
 
-/// The gate that gives a context, unless every session gets it, an advisory checkpoint gives it as well, or one of
-/// its gates was passed.
+/// Returns the gate that injects a context. `None` if every session gets the context, an advisory checkpoint
+/// injects it as well, or one of its gates was passed.
 fn gate_before<'a>(
     session: &Session,
     atlas: &'a Atlas,
@@ -256,8 +257,10 @@ fn gate_before<'a>(
     gates.first().copied().filter(|_| !any_passed)
 }
 
-/// The locked capability that a context belongs to: a checkpoint at the capability gives it, or all of the actions
-/// that call for it are the capability's.
+/// Returns the locked capability that a context belongs to.
+///
+/// A context belongs to a capability if a checkpoint at the capability injects it, or if all actions that
+/// select it are actions of the capability.
 fn lock_before<'a>(
     session: &Session,
     atlas: &'a Atlas,
@@ -269,7 +272,7 @@ fn lock_before<'a>(
     let mut locked = atlas
         .capabilities
         .iter()
-        .filter(|it| session.lacks(atlas, it));
+        .filter(|capability| session.lacks(atlas, capability));
     let at_access = |capability: &str| {
         atlas.checkpoints.iter().any(|checkpoint| {
             let access = match &checkpoint.trigger {
@@ -297,14 +300,14 @@ fn lock_before<'a>(
         .map(|capability| capability.id.as_str())
 }
 
-/// A query, ready to be compared.
+/// A query, prepared for comparison.
 struct Query<'q> {
     text: &'q str,
     folded: String,
     words: BTreeSet<String>,
 }
 
-/// How much a match counts. Each is above everything that those after it can add up to.
+/// Weights of matches. Each is greater than the maximum sum of the ones after it.
 const SAME_ID: u32 = 8_000;
 const SAME_NAME: u32 = 4_000;
 const KEYWORD: u32 = 2_000;
@@ -320,7 +323,7 @@ impl<'q> Query<'q> {
         }
     }
 
-    /// How well a context fits; zero when it does not.
+    /// Returns how well a context fits; zero if it does not.
     fn score(&self, atlas: &Atlas, context: &ContextBlockDef) -> u32 {
         if self.folded.is_empty() {
             return 0;
@@ -348,18 +351,18 @@ impl<'q> Query<'q> {
         let in_titles = self.words.intersection(&titles).count();
         let text: BTreeSet<_> = words_of(&context.content).collect();
         let in_content = self.words.intersection(&text).count();
-        // A text that has only few of many words is about something else.
+        // A text with less than half of the words is about another subject.
         if (in_titles + in_content) * 2 >= self.words.len() {
             score += count(in_titles) * IN_NAME + count(in_content) * IN_CONTENT;
         }
         score
     }
 
-    /// Tells whether the query has an identifier in it as a word of its own.
+    /// Returns whether the query contains an identifier as a whole word.
     fn names(&self, id: &str) -> bool {
-        let part = |it: char| it.is_alphanumeric() || matches!(it, '-' | '_' | '.');
+        let part = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
         self.folded
-            .split(|it| !part(it))
+            .split(|letter| !part(letter))
             .any(|word| word.trim_matches('.') == id)
     }
 }
@@ -368,7 +371,7 @@ fn count(found: usize) -> u32 {
     u32::try_from(found).unwrap_or(u32::MAX)
 }
 
-/// The words of a text that say something about its subject, in lower case.
+/// Returns the significant words of a text, in lower case.
 fn words_of(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(['_', '-']).flat_map(str::unicode_words);
     words.map(str::to_lowercase).filter(|word| {

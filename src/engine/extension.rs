@@ -1,7 +1,7 @@
-//! What extensions are asked, and what they answer: plain data, the same for every kind of extension.
+//! Calls to extensions and their answers: plain data, identical for every kind of extension.
 //!
-//! The engine asks nobody itself: a question is an effect, and its answer comes back as a command. What
-//! an extension cannot or does not answer counts against the agent.
+//! The engine calls no extension itself: a call is an effect, and its answer comes back as a command. A
+//! missing or unusable answer counts against the agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,36 +13,36 @@ use super::held::ActionCall;
 use crate::base::id::SessionId;
 use crate::trace::event::{Durability, EventSchema};
 
-/// The extensions there are, by what they can be asked. What is not in here cannot be asked.
+/// The known extensions, by the questions they answer. Other extensions cannot be called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extensions {
-    /// Extensions that tell whether a custom trigger fires.
+    /// Extensions that decide whether a custom trigger fires.
     pub triggers: BTreeSet<String>,
     /// Extensions that handle checkpoints which name them.
     pub handlers: BTreeSet<String>,
-    /// Extensions that judge answers.
+    /// Extensions that validate answers.
     pub validators: BTreeSet<String>,
-    /// Handlers of every checkpoint of a type, in the order they are asked.
+    /// Handlers of every checkpoint of a type, in the order they are called.
     pub by_type: BTreeMap<String, Vec<String>>,
-    /// Event types that are registered, by name.
+    /// Registered event types, by name.
     pub events: BTreeMap<String, EventType>,
-    /// What is in force, for the record.
+    /// Loaded plugins, for the record.
     pub plugins: Vec<Plugin>,
 }
 
 /// A registered event type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventType {
-    /// What it tells, for people.
+    /// Description, for people.
     pub description: String,
-    /// Whether it is on disk before anyone is told.
+    /// True when the event must be on disk before any reply.
     pub sync: bool,
-    /// Its fields.
+    /// Schema of its fields.
     pub schema: EventSchema,
 }
 
 impl EventType {
-    /// How durable its events are.
+    /// Returns the durability of its events.
     #[must_use]
     pub fn durability(&self) -> Durability {
         if self.sync {
@@ -53,32 +53,32 @@ impl EventType {
     }
 }
 
-/// Something that is in force, as the record names it.
+/// A loaded plugin, as the record names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plugin {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it can do.
+    /// Names of its capabilities.
     pub capabilities: Vec<String>,
 }
 
-/// One question to an extension.
+/// One call to an extension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Its number; the answer names it.
+    /// Number of the call; the answer names it.
     pub id: CallId,
     /// The extension.
     pub name: String,
-    /// What is asked.
+    /// The question.
     pub question: CallQuestion,
-    /// What it is about.
+    /// Context of the question.
     pub context: CheckpointContext,
 }
 
 impl Call {
-    /// The question as one JSON object, for extensions that speak JSON.
+    /// Returns the call as one JSON object, for extensions that speak JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         // INVARIANT: a context is plain data with string keys, so it becomes an object.
@@ -104,21 +104,21 @@ impl Call {
     }
 }
 
-/// The number of a question.
+/// Number of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-/// What an extension is asked.
+/// A question to an extension.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallQuestion {
     /// Does this trigger fire?
     Trigger {
-        /// What the Atlas tells it.
+        /// Parameters from the Atlas.
         params: Map<String, Value>,
     },
-    /// This checkpoint fires: what is to be done?
+    /// The checkpoint fired: how is it handled?
     Handler,
-    /// Is this answer good?
+    /// Is this answer valid?
     Validator {
         /// The question that was answered.
         question: String,
@@ -127,7 +127,7 @@ pub enum CallQuestion {
     },
 }
 
-/// What a question to an extension is about.
+/// Context of a question to an extension.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckpointContext {
     /// The checkpoint's type.
@@ -135,28 +135,28 @@ pub struct CheckpointContext {
     pub checkpoint_type: String,
     /// The checkpoint.
     pub checkpoint_id: String,
-    /// What makes it fire, in words.
+    /// Trigger of the checkpoint, as text.
     pub trigger: String,
-    /// Input that came, if it is about input.
+    /// The input, if the question concerns input.
     pub input: Option<AgentInput>,
-    /// The action asked for, if it is about an action.
+    /// The requested action, if the question concerns an action.
     pub action: Option<Action>,
     /// The session.
     pub session: SessionState,
-    /// Contexts that the session has been handed, by identifier.
+    /// Identifiers of the contexts that the session has received.
     pub cache: BTreeSet<String>,
 }
 
-/// Input that came.
+/// Input of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentInput {
     /// The text, as earlier handlers left it.
     pub content: String,
-    /// Where it came from.
+    /// Source of the text.
     pub source: String,
 }
 
-/// An action that is asked for.
+/// A requested action.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Action {
     /// Its name.
@@ -164,7 +164,7 @@ pub struct Action {
     pub action_type: String,
     /// Its parameters.
     pub params: Value,
-    /// How risky it is.
+    /// Risk tier.
     pub risk_tier: String,
 }
 
@@ -178,62 +178,62 @@ impl Action {
     }
 }
 
-/// What an extension is told of a session.
+/// Session data for extensions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionState {
     /// Its identifier.
     pub id: SessionId,
     /// Its agent.
     pub agent: String,
-    /// What it says it is for.
+    /// Purpose of the session.
     pub intent: Option<String>,
-    /// Actions it ran.
+    /// Number of actions that it ran.
     pub actions: u64,
-    /// The Atlases in force.
+    /// Identifiers of the loaded Atlases.
     pub atlas_ids: Vec<String>,
 }
 
-/// What came of a question.
+/// Result of a call to an extension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Returned {
-    /// The answer, or why there is none.
+    /// The answer, or the reason of the failure.
     pub outcome: Result<Value, String>,
-    /// How long it took.
+    /// Duration of the call.
     pub took: Duration,
 }
 
-/// What a handler wants done.
+/// Answer of a handler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointResult {
-    /// Whether the agent may go on.
+    /// True when the agent may go on.
     #[serde(rename = "continue", alias = "approved")]
     pub proceed: bool,
-    /// Why it may not.
+    /// Reason of a block.
     #[serde(default, alias = "blockReason", alias = "reason")]
     pub block_reason: Option<String>,
-    /// Contexts to hand over: identifiers, or texts where there is no such context.
+    /// Contexts to inject: identifiers, or plain texts if no context has that identifier.
     #[serde(default, alias = "injectContext")]
     pub inject_context: Vec<String>,
-    /// The input as it should read.
+    /// The rewritten input.
     #[serde(default, alias = "modifiedInput")]
     pub modified_input: Option<String>,
-    /// What a policy outside says.
+    /// Decision of an external policy.
     #[serde(default, alias = "policyDecision")]
     pub policy_decision: Option<PolicyDecision>,
     /// Events for the record.
     #[serde(default, alias = "traceEvents")]
     pub trace_events: Vec<TraceNote>,
-    /// Contexts that are no longer valid, by identifier.
+    /// Identifiers of contexts that are no longer valid.
     #[serde(default, alias = "cacheInvalidate")]
     pub cache_invalidate: Vec<String>,
-    /// Whether nothing that was kept is valid any more.
+    /// True when all cached contexts are invalid.
     #[serde(default, alias = "cacheClear")]
     pub cache_clear: bool,
 }
 
 impl CheckpointResult {
-    /// The agent may go on, and nothing else is to be done.
+    /// Creates an answer that lets the agent go on, with no other effect.
     #[must_use]
     pub fn proceed() -> Self {
         Self {
@@ -248,7 +248,7 @@ impl CheckpointResult {
         }
     }
 
-    /// The agent may not go on.
+    /// Creates an answer that blocks the agent.
     #[must_use]
     pub fn block(reason: impl Into<String>) -> Self {
         Self {
@@ -259,34 +259,34 @@ impl CheckpointResult {
     }
 }
 
-/// What a policy outside says about an action.
+/// Decision of an external policy about an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecision {
-    /// What it says.
+    /// The decision.
     pub decision: PolicyWord,
-    /// Why.
+    /// Reason of the decision.
     #[serde(default)]
     pub reason: String,
 }
 
-/// What a policy can say.
+/// Possible decisions of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyWord {
-    /// It may run, as far as this policy is concerned.
+    /// The action may run, as far as this policy is concerned.
     #[serde(alias = "allowed")]
     Allow,
-    /// It may not.
+    /// The action may not run.
     #[serde(alias = "denied")]
     Deny,
-    /// An operator has to approve.
+    /// An operator has to approve the action.
     #[serde(alias = "requires_approval")]
     RequireApproval,
 }
 
 impl PolicyWord {
-    /// The word in records.
+    /// Returns the name in records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -301,34 +301,34 @@ impl PolicyWord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceNote {
-    /// Its type, in the extension's own words.
+    /// Event type, as the extension names it.
     #[serde(alias = "eventType")]
     pub event_type: String,
     /// Its details.
     #[serde(default)]
     pub payload: Map<String, Value>,
-    /// Why it is not what its type says, as far as that is known already.
+    /// Reason why the event does not match its type, if already known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// A yes or no, with a reason.
+/// A yes or no answer, with a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct YesNo {
-    /// Which.
+    /// True for yes.
     #[serde(alias = "triggered", alias = "valid", alias = "approved")]
     pub yes: bool,
-    /// Why.
+    /// Reason of the answer.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
 impl Returned {
-    /// The answer to a question that wants yes or no: a boolean, or an object with a reason.
+    /// Reads the answer to a yes-or-no question: a boolean, or an object with a reason.
     ///
     /// # Errors
-    /// In words, when there is no answer, or not such a one.
+    /// A description, if there is no answer or it has another form.
     pub fn yes_no(&self) -> Result<YesNo, String> {
         match self.outcome.clone()? {
             Value::Bool(yes) => Ok(YesNo { yes, reason: None }),
@@ -336,10 +336,10 @@ impl Returned {
         }
     }
 
-    /// The answer of a handler.
+    /// Reads the answer of a handler.
     ///
     /// # Errors
-    /// In words, when there is no answer, or not such a one.
+    /// A description, if there is no answer or it has another form.
     pub fn result(&self) -> Result<CheckpointResult, String> {
         read(self.outcome.clone()?)
     }
@@ -364,7 +364,7 @@ mod tests {
 
     // covers A16
     #[test]
-    fn a_result_is_read_in_either_spelling_and_nothing_is_guessed() {
+    fn a_handler_result_is_read_in_snake_case_and_camel_case_only() {
         let camel = returned(json!({
             "continue": true,
             "injectContext": ["a"],
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn yes_is_a_boolean_or_an_object_that_says_so() {
+    fn a_yes_or_no_answer_is_a_boolean_or_an_object() {
         assert!(returned(json!(true)).yes_no().unwrap().yes);
         assert!(!returned(json!({"triggered": false})).yes_no().unwrap().yes);
         for bad in [

@@ -1,4 +1,4 @@
-//! Fired checkpoints and wanted approvals, free of the engine they were found in, and the records of the former.
+//! Fired checkpoints and required approvals as owned data, and the records of fired checkpoints.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use super::recorded::Told;
 use super::turn::{Place, Turn, pass_effects};
 
 impl Turn<'_> {
-    /// Records that a checkpoint fired, before its handlers' words. Its later records hang under the same span.
+    /// Records that a checkpoint fired, before the answers of its handlers. Later records use the same span
+    /// as parent.
     pub(super) fn record_fired(
         &mut self,
         place: &Place,
@@ -32,7 +33,7 @@ impl Turn<'_> {
         fired.recorded = Some(raised.gate.span_id);
     }
 
-    /// Records that a checkpoint is over because of its handlers' words.
+    /// Records that a checkpoint is completed because of its handlers' answers.
     pub(super) fn record_handled(
         &mut self,
         place: &Place,
@@ -61,22 +62,22 @@ impl Turn<'_> {
     }
 }
 
-/// A fired checkpoint, free of the engine it was found in.
+/// A fired checkpoint as owned data.
 pub(super) struct OwnedFired {
     pub(super) atlas_id: String,
     pub(super) checkpoint: crate::atlas::compiled::Checkpoint,
     pub(super) why: String,
-    /// Whether it is known to fire, or only cannot be ruled out: then it grants nothing.
+    /// False when the checkpoint counts as fired because this could not be ruled out. It then grants nothing.
     pub(super) certain: bool,
-    /// Whether its handler changed the input.
+    /// True when its handler rewrote the input.
     pub(super) modified: bool,
-    /// Whether why it fires is told in words of an extension, which may quote the request.
+    /// True when `why` contains text of an extension, which may quote the request.
     pub(super) quotes: bool,
     /// Keywords that made it fire, with their positions.
     pub(super) matches: Vec<KeywordMatch>,
-    /// The time that its extensions took.
+    /// Duration of its extension calls.
     pub(super) took: Duration,
-    /// The span of the record that it fired, where that is made.
+    /// Span of the record that it fired, once written.
     pub(super) recorded: Option<SpanId>,
 }
 
@@ -85,17 +86,17 @@ impl OwnedFired {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Whether it stops the agent.
+    /// Returns whether the checkpoint stops the agent.
     pub(super) fn is_gate(&self) -> bool {
         self.checkpoint.mode == CheckpointMode::Blocking
     }
 
-    /// Whether it gives or takes without stopping the agent.
+    /// Returns whether the checkpoint has effects without stopping the agent.
     pub(super) fn is_advice(&self) -> bool {
         self.checkpoint.mode == CheckpointMode::Advisory
     }
 
-    /// What it does to a session, for when the gates beside it are passed.
+    /// Returns its effects on a session, to be applied when the gates of the same request are passed.
     pub(super) fn advice(&self) -> Advice {
         Advice {
             atlas_id: self.atlas_id.clone(),
@@ -121,14 +122,14 @@ impl From<Fired<'_>> for OwnedFired {
     }
 }
 
-/// An approval, free of the engine it was found in.
+/// A required approval as owned data.
 #[derive(Clone, Debug)]
 pub(super) struct OwnedApproval {
     pub(super) atlas_id: String,
     pub(super) policy_id: String,
     pub(super) reason: String,
     pub(super) why: String,
-    /// Whether it overrules a denial.
+    /// True when the approval overrules a denial.
     pub(super) overrides: bool,
 }
 

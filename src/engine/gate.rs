@@ -1,4 +1,4 @@
-//! Putting a request on hold: from fired checkpoints and approvals to a held request.
+//! Holding a request: from fired checkpoints and approvals to a held request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,46 +30,46 @@ use super::turn::{Place, Turn, pass_effects};
 use super::withhold::Withheld;
 use super::{Advice, Waiting};
 
-/// A gate that is about to be put up, with how long it waits.
+/// A gate that is about to be raised, with its timeout.
 pub(super) struct Raised {
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
     priority: i64,
     pub(super) mode: CheckpointMode,
-    /// Whether why it stands there is told in words of an extension, which may quote the request.
+    /// True when the gate's reason contains text of an extension, which may quote the request.
     quotes: bool,
     /// Keywords that made it fire, with their positions.
     matches: Vec<KeywordMatch>,
-    /// Tells whether it is on record that it fired.
+    /// True when it is on record that the checkpoint fired.
     recorded: bool,
 }
 
-/// What a request that is about to be held is about.
+/// A request that is about to be held.
 pub(super) struct Request {
     pub(super) subject: Subject,
     pub(super) hash: Digest,
     pub(super) place: Place,
-    /// When the asker stops waiting, if it does.
+    /// Time at which the caller stops waiting, if it does.
     pub(super) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(super) same_call: Option<String>,
     pub(super) withheld: Vec<Withheld>,
     pub(super) advice: Vec<Advice>,
-    /// The input as it should read, where an extension changed it.
+    /// The input as an extension rewrote it, if one did.
     pub(super) modified_input: Option<String>,
 }
 
-/// Whether a gate stands beside a checkpoint that does not stop the agent.
+/// Presence of a gate among the checkpoints that fired together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beside {
-    /// None does.
+    /// No gate fired.
     Nothing,
-    /// One does: what is granted waits until it is passed, what is taken away does not.
+    /// A gate fired: grants wait until it is passed, restrictions do not.
     Gate,
 }
 
 impl Turn<'_> {
-    /// A blocking checkpoint as a gate.
+    /// Builds a gate from a blocking checkpoint.
     pub(super) fn raise_checkpoint(&mut self, fired: &OwnedFired) -> Raised {
         let checkpoint = &fired.checkpoint;
         let questions = if checkpoint.questions.is_empty() {
@@ -91,7 +91,7 @@ impl Turn<'_> {
             questions,
             guidance: checkpoint.guidance.clone(),
             effects: pass_effects(checkpoint),
-            // What cannot be told is no agent's to decide.
+            // An agent may not decide about an uncertain checkpoint.
             respondent: if fired.certain {
                 checkpoint.respondent
             } else {
@@ -114,7 +114,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A policy's wish for approval as a gate.
+    /// Builds a gate from a policy that requires approval.
     pub(super) fn raise_approval(&mut self, approval: &OwnedApproval) -> Raised {
         let (atlas_id, policy_id) = (approval.atlas_id.clone(), approval.policy_id.clone());
         let reason = approval.reason.clone();
@@ -156,8 +156,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Goes through fired checkpoints, the highest priority first: gates are raised, the others take effect, and
-    /// both are on record in that order. Where too much is held for another gate, none is recorded.
+    /// Applies fired checkpoints, highest priority first: raises gates and applies the others, and records
+    /// both in that order.
+    ///
+    /// If too many requests are held for another gate, no gate is recorded.
     pub(super) fn fire_in_order(
         &mut self,
         place: &Place,
@@ -183,7 +185,7 @@ impl Turn<'_> {
         (given, raised)
     }
 
-    /// Applies a checkpoint that does not stop the agent, and records it.
+    /// Applies and records a checkpoint that does not stop the agent.
     pub(super) fn apply_passing(
         &mut self,
         place: &Place,
@@ -250,7 +252,7 @@ impl Turn<'_> {
         given
     }
 
-    /// Holds a request. `ask` waits for the answer; without one, nobody does.
+    /// Holds a request. `ask` waits for the answer; with `None`, no caller waits.
     pub(super) fn hold(
         &mut self,
         ask: Option<AskId>,
@@ -293,12 +295,12 @@ impl Turn<'_> {
             trace_id: request.place.trace_id,
             span_id: request.place.span_id,
         };
-        // Who is asked itself has its reply, and comes back with the answers.
+        // An agent that is asked questions has its reply, and comes back with the answers.
         let asked = self.asked(&held).map(Reply::Asked);
         let asked = asked.or_else(|| self.asked_later(&held).map(Reply::Denied));
         let asked = ask.zip(asked);
         let askers = ask.filter(|_| asked.is_none());
-        // The asker's own deadline counts while it waits. One that has its reply may answer later than that.
+        // The caller's deadline counts while it waits. A caller that has its reply may answer later.
         let until = request.deadline.filter(|_| asked.is_none());
         held.deadline = until.map_or(own, |until| own.min(until));
         let deadline = held.deadline;
@@ -330,7 +332,7 @@ impl Turn<'_> {
         GateId::numbered(number)
     }
 
-    /// Tells whether several Atlases have a checkpoint or policy of this name.
+    /// Returns whether several Atlases have a checkpoint or policy of this name.
     fn shares_name(&self, name: &str) -> bool {
         let having = self.engine.atlases.iter().filter(|atlas| {
             let mut checkpoints = atlas.checkpoints.iter();
@@ -341,7 +343,7 @@ impl Turn<'_> {
         having.count() > 1
     }
 
-    /// The digest of the text of an Atlas that is in force.
+    /// Returns the digest of a loaded Atlas.
     fn atlas_hash_of(&self, atlas_id: &str) -> Option<Digest> {
         let mut atlases = self.engine.atlases.iter();
         let atlas = atlases.find(|atlas| atlas.id == atlas_id)?;
@@ -383,7 +385,7 @@ impl Turn<'_> {
     }
 }
 
-/// What calls for the contexts of a checkpoint of this type, for the record.
+/// Returns the recorded trigger for contexts of a checkpoint of this type.
 pub(super) fn called_by(kind: &str) -> InjectTrigger {
     match kind {
         "session_start" => InjectTrigger::Always,
@@ -393,7 +395,7 @@ pub(super) fn called_by(kind: &str) -> InjectTrigger {
     }
 }
 
-/// What a gate asks whose steward wrote no question.
+/// Builds the question of a gate for which the steward wrote none.
 pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> {
     let name = if name.is_empty() { id } else { name };
     question(
@@ -403,7 +405,7 @@ pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> 
     )
 }
 
-/// What an approval asks.
+/// Builds the question of an approval.
 fn justification() -> Option<Question> {
     question(
         "justification",
@@ -417,15 +419,15 @@ fn question(id: &str, text: String, response_type: ResponseType) -> Option<Quest
     Question::try_from(CheckpointQuestion::of_type(response_type, id, text)).ok()
 }
 
-/// The name under which the start of a session is asked for.
+/// Action name that stands for the start of a session.
 pub(super) const SESSION_START: &str = "session_start";
 
-/// What the start of a session is judged by.
+/// Returns the parameters by which the start of a session is judged.
 pub(super) fn start_params(agent: &str, intent: Option<&str>) -> Value {
     json!({ "agent": agent, "intent": intent })
 }
 
-/// What a checkpoint fired on, for the record.
+/// Returns the data that a checkpoint fired on, for the record.
 fn trigger_data(subject: &Subject) -> Value {
     match subject {
         Subject::SessionStart => json!({}),
@@ -434,7 +436,7 @@ fn trigger_data(subject: &Subject) -> Value {
     }
 }
 
-/// Adds the keywords that were found, each with the position of its first character.
+/// Adds the matched keywords, each with the position of its first character.
 fn with_matches(mut data: Value, matches: &[KeywordMatch]) -> Value {
     if let (Value::Object(fields), false) = (&mut data, matches.is_empty()) {
         fields.insert("matches".to_owned(), json!(matches));

@@ -1,4 +1,4 @@
-//! What agents are handed: contexts and guidance, how long they hold, and how much fits.
+//! Injection of contexts and guidance: their validity, and the size budget.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -16,42 +16,43 @@ use super::session::Session;
 use super::turn::{Place, Turn};
 use super::withhold::Withheld;
 
-/// Something to hand over, and what calls for it.
+/// Contexts and guidance to inject, with their cause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gift<'g> {
-    /// The Atlas whose contexts are meant; any of them when absent.
+    /// The Atlas of the contexts; any Atlas if absent.
     pub(super) atlas: Option<&'g str>,
-    /// The checkpoint that gives, or what else calls for it.
+    /// The checkpoint or other cause.
     pub(super) from: &'g str,
-    /// Its type.
+    /// Type of the checkpoint.
     pub(super) kind: &'g str,
-    /// What calls for it, for the record.
+    /// Trigger for the record.
     pub(super) trigger: InjectTrigger,
-    /// Contexts, by identifier.
+    /// Identifiers of the contexts.
     pub(super) contexts: &'g [String],
     /// Guidance.
     pub(super) guidance: Option<&'g GuidanceBlock>,
-    /// Whether there may be too much of it.
+    /// Budget rule for the contexts.
     pub(super) size: Size,
 }
 
 impl Gift<'_> {
-    /// Tells whether contexts are handed over although the session has them: an interval is there to repeat them.
+    /// Returns whether contexts are injected although the session has them: the purpose of an interval is to
+    /// repeat them.
     fn refreshes(&self) -> bool {
         matches!(self.kind, "time_interval" | "count_interval")
     }
 }
 
-/// Whether what is handed over may be too much.
+/// Budget rule for injected contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
-    /// It counts against the budget, and is dropped where it does not fit.
+    /// The contexts count against the budget, and are dropped if they do not fit.
     Budgeted,
-    /// It belongs to a gate, which no budget may starve.
+    /// The contexts belong to a gate, so the budget does not apply.
     Free,
 }
 
-/// A context that is about to be handed over.
+/// A context that is about to be injected.
 pub(super) struct Found {
     atlas_id: String,
     context: GivenContext,
@@ -59,8 +60,9 @@ pub(super) struct Found {
 }
 
 impl Turn<'_> {
-    /// Hands over contexts, each once a session while it is valid, and guidance; and records it. Behind a gate
-    /// that is not passed it is withheld, and nothing is recorded.
+    /// Injects contexts, each once per session while it is valid, and guidance, and records that.
+    ///
+    /// Behind an unpassed gate they are withheld, and nothing is recorded.
     pub(super) fn give(&mut self, place: &Place, gift: &Gift<'_>) -> Given {
         let mut given = Given::default();
         if gift.guidance.is_none() && gift.contexts.is_empty() {
@@ -111,7 +113,7 @@ impl Turn<'_> {
         given
     }
 
-    /// Records that keywords of input call for contexts, if they do.
+    /// Records that keywords in input select contexts, if any do.
     pub(super) fn record_calling(&mut self, place: &Place, matches: &[KeywordMatch]) {
         if !matches.is_empty() {
             let keywords = matches.iter().map(|found| found.keyword.clone());
@@ -128,7 +130,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A context that exists and that the session does not have, or no longer.
+    /// Returns a context that exists and that the session does not have, or no longer.
     pub(super) fn context_for(
         &self,
         session: &SessionId,
@@ -175,7 +177,7 @@ impl Turn<'_> {
         self.touch(session);
     }
 
-    /// Tells whether `size` more bytes of context fit into what one command may hand over.
+    /// Returns whether `size` more bytes of context fit into the budget of one command.
     pub(super) fn fits(&self, size: u64) -> bool {
         let budgets = self.engine.atlases.iter().filter_map(|atlas| {
             let budget = atlas.budget.as_ref()?;
@@ -185,13 +187,13 @@ impl Turn<'_> {
         most.is_none_or(|most| self.handed_bytes.saturating_add(size) <= most)
     }
 
-    /// Puts guidance in force, and what it replaces out of it.
+    /// Puts guidance into force, and withdraws the guidance that it replaces.
     fn guide(&mut self, session: &SessionId, from: &str, block: &GuidanceBlock) {
         let system = |block: &GuidanceBlock| block.format == GuidanceFormat::SystemInstruction;
         let appends = block.append.unwrap_or(!system(block));
         let again = |earlier: &GivenGuidance| earlier.checkpoint_id == from;
         if appends {
-            // Said again it holds once.
+            // Repeated guidance is in force only once.
             if let Some(known) = self.state().sessions.get_mut(session) {
                 known.guidance.retain(|earlier| !again(earlier));
             }
@@ -210,7 +212,7 @@ impl Turn<'_> {
         self.touch(session);
     }
 
-    /// Puts guidance out of force that was to hold until one of these: checkpoints or types.
+    /// Withdraws guidance that expires after one of these checkpoints or types.
     pub(super) fn expire_guidance(&mut self, session: &SessionId, after: &[&str]) {
         self.withdraw_guidance(session, |given| {
             let until = given.block.expires_after.as_deref();
@@ -218,7 +220,7 @@ impl Turn<'_> {
         });
     }
 
-    /// Puts guidance out of force. What the agent was told, it is told to forget.
+    /// Withdraws guidance. If the agent received it, the agent is told that it no longer holds.
     fn withdraw_guidance(&mut self, session: &SessionId, gone: impl Fn(&GivenGuidance) -> bool) {
         let Some(known) = self.state().sessions.get_mut(session) else {
             return;
@@ -239,7 +241,7 @@ impl Turn<'_> {
 }
 
 impl Given {
-    /// Adds what another checkpoint gave.
+    /// Adds the contexts and guidance of another checkpoint.
     pub(crate) fn extend(&mut self, more: Self) {
         self.contexts.extend(more.contexts);
         self.withdrawn.extend(more.withdrawn);
@@ -247,8 +249,7 @@ impl Given {
         self.warnings.extend(more.warnings);
         self.injections.extend(more.injections);
         self.guidance.extend(more.guidance);
-        // Stable: what weighs the same stays in the order it was given. Instructions at system level
-        // weigh more than anything else.
+        // A stable sort: equal weights stay in the order given. System instructions weigh most.
         self.guidance.sort_by_key(|given| {
             let system = given.block.format == GuidanceFormat::SystemInstruction;
             (Reverse(system), Reverse(given.block.priority))
@@ -257,19 +258,19 @@ impl Given {
 }
 
 impl Session {
-    /// Forgets that a context was handed over, so that it is handed over again; all without a name.
+    /// Forgets that a context was injected, so that it is injected again. Without a name, forgets all.
     pub(super) fn forget_context(&mut self, id: Option<&str>) {
         self.contexts
             .retain(|key, _| id.is_some_and(|id| !key.ends_with(&format!("/{id}"))));
     }
 }
 
-/// What a context is remembered under: one Atlas's is not another's.
+/// Returns the key of a context, which includes its Atlas.
 pub(super) fn context_key(atlas_id: &str, context_id: &str) -> String {
     format!("{atlas_id}/{context_id}")
 }
 
-/// Whether `until`, as a steward writes it, names `name`: `session-end` is `session_end`.
+/// Returns whether `until`, as a steward writes it, names `name`: `session-end` is `session_end`.
 fn same_name(until: &str, name: &str) -> bool {
     let plain = |text: &str| text.replace('-', "_");
     let trigger = match name {

@@ -1,4 +1,4 @@
-//! What handlers of checkpoints want done: contexts, approvals, events for the record, another input.
+//! Effects of the handlers of checkpoints: contexts, approvals, recorded events, rewritten input.
 
 use crate::trace::event::{CheckpointSkipped, InjectTrigger};
 
@@ -11,36 +11,37 @@ use super::held::{ActionCall, Subject};
 use super::lifecycle::{raise_approvals, raise_stop};
 use super::turn::{Place, Turn};
 
-/// What the handlers of fired checkpoints came to.
+/// Combined result of the handlers of fired checkpoints.
 #[derive(Default)]
 pub(super) struct Handled {
-    /// What the agent is given.
+    /// Contexts for the agent.
     pub(super) given: Given,
-    /// Why it may not go on.
+    /// Reason why the agent may not go on.
     pub(super) stop: Option<Stop>,
-    /// Approvals that are wanted and that no checkpoint stands for.
+    /// Required approvals that no checkpoint covers.
     pub(super) approvals: Vec<OwnedApproval>,
-    /// The input as it should read.
+    /// The rewritten input.
     pub(super) input: Option<String>,
 }
 
-/// The command whose checkpoints have handlers: it decides what their words lead to.
+/// The kind of command whose checkpoints have handlers. It determines the effect of their answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handling {
-    /// An action. A no refuses it; an approval is a gate of its own.
+    /// An action. A denial refuses it; an approval is a separate gate.
     Action,
-    /// Input. A no refuses it; where an approval is wanted the checkpoint becomes a gate.
+    /// Input. A denial refuses it; a required approval makes the checkpoint a gate.
     Input,
-    /// The start of a session. A no refuses it; a handler that is not heard makes its checkpoint a gate.
+    /// The start of a session. A denial refuses it; a handler that failed to answer makes its checkpoint a
+    /// gate.
     Start,
-    /// Something that did happen. A no, too, makes the checkpoint a gate.
+    /// An event that has already happened. A denial makes the checkpoint a gate, too.
     Moment,
-    /// The end of a session, which nothing stops.
+    /// The end of a session, which cannot be stopped.
     End,
 }
 
 impl Handling {
-    /// Tells whether a stop refuses the command. Otherwise its checkpoint becomes a gate.
+    /// Returns whether a stop refuses the command. Otherwise its checkpoint becomes a gate.
     fn refuses(self, stop: &Stop) -> bool {
         match self {
             Self::Action | Self::Input | Self::End => true,
@@ -51,8 +52,10 @@ impl Handling {
 }
 
 impl Turn<'_> {
-    /// Does what the handlers of fired checkpoints want, and leaves out the checkpoints for which
-    /// there was no time. When a handler stops the agent, nothing is handed over.
+    /// Applies the answers of the handlers of fired checkpoints, and drops the checkpoints that exceeded the
+    /// time budget.
+    ///
+    /// Nothing is injected when a handler stops the agent.
     pub(super) fn handle_fired(
         &mut self,
         place: &Place,
@@ -67,8 +70,9 @@ impl Turn<'_> {
         self.handle_fired_for(place, (subject, call), fired, handling)
     }
 
-    /// The same for checkpoints that were told of an action which is not their subject: of its parameters nothing
-    /// is recorded that a steward wants left out.
+    /// Applies the answers of handlers that received an action which is not the subject of their checkpoints.
+    ///
+    /// The action's parameters are recorded only after redaction.
     pub(super) fn handle_fired_for(
         &mut self,
         place: &Place,
@@ -79,7 +83,7 @@ impl Turn<'_> {
         let answers = std::mem::take(&mut self.answers);
         let checkpoints = fired
             .iter()
-            .map(|it| (it.atlas_id.as_str(), &it.checkpoint));
+            .map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
         let mut heard = hear(self, &answers, checkpoints);
         for fired in fired.iter_mut() {
             fired.took = answers.trigger_took(&fired.atlas_id, &fired.checkpoint.id);
@@ -138,8 +142,10 @@ impl Turn<'_> {
         handled
     }
 
-    /// Records that checkpoints fired, then the words of their handlers, in the order of priorities. Where a handler
-    /// refuses the command, only the checkpoints whose handlers were asked are on record; they are over.
+    /// Records that checkpoints fired, then the answers of their handlers, in the order of priorities.
+    ///
+    /// If a handler refuses the command, only the checkpoints whose handlers were called are recorded, and
+    /// they are completed.
     fn record_heard(
         &mut self,
         place: &Place,
@@ -176,7 +182,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Forgets what a handler says is no longer valid.
+    /// Removes the cache entries that a handler invalidates.
     fn forget(&mut self, place: &Place, result: &CheckpointResult) {
         if result.cache_clear {
             self.state().caches.clear();
@@ -195,7 +201,7 @@ impl Turn<'_> {
         self.touch(&place.session);
     }
 
-    /// Hands over the contexts that a handler names; what names none is a text of its own.
+    /// Injects the contexts that a handler names. An entry that names no context is injected as plain text.
     fn hand_over(
         &mut self,
         place: &Place,
@@ -231,7 +237,7 @@ impl Turn<'_> {
         given
     }
 
-    /// Leaves out checkpoints for which extensions took too long. They only give something.
+    /// Drops the checkpoints that exceeded the time budget. They only inject something.
     fn skip_late(&mut self, place: &Place, fired: &mut Vec<OwnedFired>, heard: &Heard) {
         for index in heard.skipped.iter().rev() {
             if *index >= fired.len() {
@@ -243,7 +249,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Records that a checkpoint was left out.
+    /// Records that a checkpoint was skipped.
     pub(super) fn record_skipped(&mut self, place: &Place, dropped: &OwnedFired, reason: &str) {
         let record = CheckpointSkipped {
             checkpoint_id: dropped.checkpoint.id.clone(),
@@ -261,7 +267,7 @@ fn modifies(said: &Said) -> bool {
     result.is_some_and(|result| result.modified_input.is_some())
 }
 
-/// An approval that a handler wants.
+/// Returns the approval that a handler requires.
 fn approval(fired: &OwnedFired, said: &Said, result: &CheckpointResult) -> Option<OwnedApproval> {
     let policy = result.policy_decision.as_ref()?;
     (policy.decision == PolicyWord::RequireApproval).then(|| OwnedApproval {

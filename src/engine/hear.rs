@@ -1,4 +1,4 @@
-//! What handlers of checkpoints have said so far, and who is to be asked next.
+//! Answers of the handlers of checkpoints so far, and the next handler to call.
 
 use std::time::Duration;
 
@@ -10,28 +10,29 @@ use super::extension::{CheckpointResult, Extensions, PolicyWord};
 use super::suspend::{About, Answers, CallKey};
 use super::turn::Turn;
 
-/// What the handlers of fired checkpoints have said, in the order they are asked.
+/// Answers of the handlers of fired checkpoints, in the order they are called.
 #[derive(Default)]
 pub(super) struct Heard {
     pub(super) said: Vec<Said>,
-    /// Why the agent may not go on, and the checkpoint that says so.
+    /// Reason why the agent may not go on, with the checkpoint.
     pub(super) stop: Option<Stop>,
-    /// The next handler that has to be asked, with the checkpoint's index.
+    /// The next handler to call, with the checkpoint's index.
     pub(super) next: Option<(usize, String)>,
-    /// Checkpoints, by index, that are left out because extensions took too long.
+    /// Indexes of checkpoints that are skipped because extensions took too long.
     pub(super) skipped: Vec<usize>,
-    /// The input as it should read.
+    /// The rewritten input.
     pub(super) input: Option<String>,
 }
 
 impl Heard {
-    /// The index of a checkpoint among those that are not left out.
+    /// Returns the index of a checkpoint among those that are not skipped.
     pub(super) fn kept(&self, index: usize) -> usize {
         let before = self.skipped.iter().filter(|skipped| **skipped < index);
         index - before.count()
     }
 
-    /// Why the agent may not go on: a handler said so, or was not heard or asked.
+    /// Returns the reason why the agent may not go on: a handler stopped it, failed to answer, or was not
+    /// called.
     pub(super) fn stopped(&mut self) -> Option<Stop> {
         self.stop.take().or_else(|| {
             let (index, name) = self.next.take()?;
@@ -44,7 +45,7 @@ impl Heard {
         })
     }
 
-    /// Tells whether a handler stops the agent, was not heard, or wants an approval.
+    /// Returns whether a handler stops the agent, failed to answer, or requires an approval.
     pub(super) fn closes(&self) -> bool {
         let mut said = self.said.iter();
         let approval = said.any(|said| {
@@ -56,7 +57,7 @@ impl Heard {
     }
 }
 
-/// What one handler said.
+/// Answer of one handler.
 pub(super) struct Said {
     /// Index of the checkpoint.
     pub(super) index: usize,
@@ -65,18 +66,20 @@ pub(super) struct Said {
     pub(super) took: Duration,
 }
 
-/// Why an agent may not go on.
+/// Reason why an agent may not go on.
 pub(super) struct Stop {
     /// Index of the checkpoint.
     pub(super) index: usize,
     pub(super) reason: String,
-    /// Whether an extension said so; otherwise one could not be heard.
+    /// True when an extension denied; false when one failed to answer.
     pub(super) said: bool,
 }
 
-/// Goes through the handlers of fired checkpoints, up to the first that stops the agent or has not
-/// been asked. Every handler may deny, so all of them are asked, however long the others took; when the time
-/// budget is used up, only checkpoints that just give something are left out.
+/// Collects the answers of the handlers of fired checkpoints, up to the first that stops the agent or has not
+/// been called.
+///
+/// Every handler may deny, so all of them are called regardless of the time the others took. When the time
+/// budget is used up, only checkpoints that just inject something are skipped.
 pub(super) fn hear<'f>(
     turn: &Turn<'_>,
     answers: &Answers,
@@ -167,8 +170,10 @@ fn stop(index: usize, handler: &str, result: &Result<CheckpointResult, String>) 
 }
 
 impl Turn<'_> {
-    /// What fired on one input and fits its budget, and what does not: the least important of those
-    /// that only give something. What can deny, lock, hold or ask always fits.
+    /// Splits the checkpoints that fired on one input into those that fit the budget and those that do not.
+    ///
+    /// Only checkpoints that just inject something are dropped, lowest priority first. A checkpoint that can
+    /// deny, lock, hold or ask always fits.
     pub(super) fn within_budget<F>(
         &self,
         fired: Vec<F>,
@@ -190,7 +195,7 @@ impl Turn<'_> {
     }
 }
 
-/// Tells whether a checkpoint can deny, lock, hold or ask. No budget leaves such a checkpoint out.
+/// Returns whether a checkpoint can deny, lock, hold or ask. No budget drops such a checkpoint.
 pub(super) fn can_restrict(extensions: &Extensions, checkpoint: &Checkpoint) -> bool {
     let takes = match checkpoint.mode {
         CheckpointMode::Blocking => true,
@@ -204,14 +209,14 @@ pub(super) fn can_restrict(extensions: &Extensions, checkpoint: &Checkpoint) -> 
     takes || !handlers_of(extensions, checkpoint).is_empty()
 }
 
-/// Tells whether an action runs because a checkpoint unlocks its capability: left out, the capability would be
-/// used while it is locked.
+/// Returns whether an action runs because the checkpoint unlocks its capability. If it were dropped, the
+/// capability would be used while locked.
 fn opens_capability(checkpoint: &Checkpoint) -> bool {
     let access = matches!(checkpoint.trigger, Trigger::CapabilityAccess(_));
     access && !checkpoint.unlock_capabilities.is_empty()
 }
 
-/// The handlers of a checkpoint, in the order they are asked.
+/// Returns the handlers of a checkpoint, in the order they are called.
 pub(super) fn handlers_of(extensions: &Extensions, checkpoint: &Checkpoint) -> Vec<String> {
     let mut handlers: Vec<String> = checkpoint.handler.iter().cloned().collect();
     if let Trigger::Custom(custom) = &checkpoint.trigger

@@ -1,4 +1,4 @@
-//! A request that waits for a person: what was asked, which gates stand in its way, what they ask.
+//! A request that waits for an operator: the subject, its gates, and their questions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,19 +18,19 @@ use crate::base::pattern::Patterns;
 
 /// One held request, with every gate it has to pass.
 ///
-/// All its gates are answered in one decision: the operator sees the request once, and nobody is
-/// asked about a part of it that another part refuses anyway.
+/// All gates are answered in one decision. The operator sees the request once, and never answers a part of a
+/// request that another part refuses anyway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Held {
-    /// How people name it; the same after a restart.
+    /// Identifier for people; stable across restarts.
     pub id: GateId,
-    /// The session that asked.
+    /// The session that made the request.
     pub session: SessionId,
-    /// The agent that asked.
+    /// The agent that made the request.
     pub agent: String,
-    /// What the session said it is for.
+    /// Purpose of the session, as the agent stated it.
     pub intent: Option<String>,
-    /// What was asked for.
+    /// Subject of the request.
     pub subject: Subject,
     /// Digest of session, action and parameters: a decision is bound to it.
     pub request_hash: Digest,
@@ -38,67 +38,67 @@ pub struct Held {
     pub atlas_hash: Digest,
     /// The gates, highest priority first. Never empty.
     pub gates: Vec<Gate>,
-    /// When it was first asked.
+    /// Time of the first request.
     pub opened_at: Timestamp,
-    /// When silence denies it.
+    /// Time at which the request is denied if it is not answered.
     pub deadline: Timestamp,
-    /// How many answers of operators were invalid.
+    /// Number of invalid answers by operators.
     pub invalid_attempts: u32,
-    /// How many answers of the agent itself were.
+    /// Number of invalid answers by the agent.
     #[serde(default)]
     pub agent_attempts: u32,
-    /// How often the same request was asked again while held.
+    /// Number of repetitions of the request while held.
     pub joined: u32,
-    /// What the agent itself answered, by index of the gate, as it was recorded.
+    /// Answers of the agent, by index of the gate, as recorded.
     #[serde(default)]
     pub answered: BTreeMap<usize, Map<String, Value>>,
-    /// The first of two approvals, where two are needed and one was given.
+    /// The first of two approvals, if two are needed and one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<FirstApproval>,
-    /// Who looks after it. It decides nothing.
+    /// The operator who claimed the request. A claim decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
-    /// The operation its records belong to.
+    /// The trace that its records belong to.
     pub trace_id: TraceId,
-    /// The span its records hang under.
+    /// Parent span of its records.
     pub span_id: SpanId,
 }
 
 /// The first of two approvals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstApproval {
-    /// Who gave it.
+    /// The operator who approved.
     pub by: String,
-    /// How: `console+challenge`.
+    /// The approval method, such as `console+challenge`.
     pub method: String,
-    /// Why.
+    /// Justification of the approval.
     pub justification: Option<String>,
-    /// When.
+    /// Time of the approval.
     pub at: Timestamp,
-    /// The request that was approved: it counts for no other.
+    /// Hash of the approved request. The approval counts for no other request.
     pub request_hash: Digest,
-    /// The Atlases it was approved under.
+    /// Hash of the Atlases at the time of the approval.
     pub atlas_hash: Digest,
 }
 
-/// Who looks after a held request.
+/// A claim on a held request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who.
+    /// The operator who has the claim.
     pub by: String,
-    /// Since when.
+    /// Time of the claim.
     pub at: Timestamp,
 }
 
 impl Held {
-    /// How many operators have to let it pass: as many as the gate that wants most.
+    /// Returns the number of operators that have to approve: the highest number that any gate requires.
     #[must_use]
     pub fn approvers(&self) -> Approvers {
         let wanted = self.gates.iter().map(|gate| gate.approvers);
         wanted.max().unwrap_or_default()
     }
 
-    /// The first approval, where it was given for exactly this request under these Atlases.
+    /// Returns the first approval, if it was given for exactly this request under these Atlases.
     #[must_use]
     pub fn first_approval(&self) -> Option<&FirstApproval> {
         self.approval.as_ref().filter(|first| {
@@ -106,7 +106,7 @@ impl Held {
         })
     }
 
-    /// How far approving has come, where two have to: `1 of 2`, and who.
+    /// Returns the progress of a double approval, such as `1 of 2`, and the first approver.
     #[must_use]
     pub fn progress(&self) -> Option<(&'static str, Option<&str>)> {
         match (self.approvers(), self.first_approval()) {
@@ -116,14 +116,14 @@ impl Held {
         }
     }
 
-    /// Who else looks after it, as this operator sees it.
+    /// Returns the other operator who has the claim, from the view of this operator.
     #[must_use]
     pub fn claimed_by_other(&self, operator: &str) -> Option<&str> {
         let by = self.claim.as_ref().map(|claim| claim.by.as_str());
         by.filter(|by| !same_name(by, operator))
     }
 
-    /// The tier that decides how carefully it is treated.
+    /// Returns the risk tier of the request.
     #[must_use]
     pub fn tier(&self) -> RiskTier {
         match &self.subject {
@@ -132,7 +132,7 @@ impl Held {
         }
     }
 
-    /// The action asked for, or `session_start`.
+    /// Returns the requested action, or `session_start`.
     #[must_use]
     pub fn action(&self) -> &str {
         match &self.subject {
@@ -143,20 +143,20 @@ impl Held {
     }
 }
 
-/// What was asked for.
+/// Subject of a held request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
-    /// To begin working.
+    /// The start of a session.
     SessionStart,
-    /// To run an action.
+    /// An action.
     Action(ActionCall),
-    /// To go on after something else that happened.
+    /// Another event, after which the session wants to go on.
     Moment(Moment),
 }
 
 impl Subject {
-    /// Bytes of what an agent said about it.
+    /// Returns the size of the agent's data, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::SessionStart => 0,
@@ -169,28 +169,30 @@ impl Subject {
     }
 }
 
-/// Something that happened beside actions.
+/// An event of a session that is not an action request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// The type of checkpoint that it concerns.
+    /// Type of the checkpoints that it concerns.
     pub kind: String,
-    /// What it is, for people: `input`, `after ticket.delete`.
+    /// Label for people: `input`, `after ticket.delete`.
     pub label: String,
-    /// What is known about it.
+    /// Data about the event.
     pub data: Value,
-    /// The event that recorded it, where somebody may want to name it.
+    /// The TRACE event that recorded it, if a later report can refer to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<EventId>,
-    /// Text that an operator decides about. It is kept while the request is held, and never recorded.
+    /// Text that the operator needs for the decision. It is kept while the request is held, and never
+    /// recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<HeldText>,
-    /// Tells whether the agent has the input already, because it is asked about it: then its gate is owed.
+    /// True when the agent already has the input, because it is asked about it. An unpassed gate then stays
+    /// required.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reached_agent: bool,
 }
 
 impl Moment {
-    /// The same without the text, for when it is no longer held.
+    /// Returns the event without its text, for when it is no longer held.
     pub(super) fn without_text(self) -> Self {
         Self { text: None, ..self }
     }
@@ -201,7 +203,7 @@ impl Moment {
 pub struct HeldText {
     /// The text, or its beginning.
     pub text: String,
-    /// Size of the whole text.
+    /// Size of the whole text, in bytes.
     pub size_bytes: u64,
 }
 
@@ -215,7 +217,7 @@ impl HeldText {
         }
     }
 
-    /// Bytes of the text that were not kept.
+    /// Returns the number of bytes that were not kept.
     #[must_use]
     pub fn missing_bytes(&self) -> u64 {
         self.size_bytes.saturating_sub(self.text.len() as u64)
@@ -229,14 +231,14 @@ pub struct ActionCall {
     pub action: String,
     /// Its parameters, exactly as they will be used.
     pub params: Value,
-    /// How risky it is.
+    /// Risk tier of the action.
     pub tier: RiskTier,
-    /// Who says so.
+    /// Source of the risk tier.
     pub tier_source: TierSource,
 }
 
 impl ActionCall {
-    /// A request for an action, with its tier.
+    /// Creates an action call and determines its risk tier.
     pub(super) fn of(atlases: &[Atlas], action: &str, params: &Value) -> Self {
         let (tier, tier_source) = super::evaluate::tier(atlases, action, params);
         Self {
@@ -247,7 +249,7 @@ impl ActionCall {
         }
     }
 
-    /// The same, borrowed.
+    /// Returns a borrowed view of the call.
     pub(super) fn asked(&self) -> Asked<'_> {
         Asked {
             action: &self.action,
@@ -258,62 +260,63 @@ impl ActionCall {
     }
 }
 
-/// An action with its parameters, as it is looked at.
+/// Borrowed view of an action with its parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'s> {
     /// The action's name.
     pub(super) action: &'s str,
     /// Its parameters, exactly as they will be used.
     pub(super) params: &'s Value,
-    /// How risky it is.
+    /// Risk tier of the action.
     pub(super) tier: RiskTier,
-    /// Who says so.
+    /// Source of the risk tier.
     pub(super) tier_source: TierSource,
 }
 
-/// Who says how risky an action is.
+/// Source of an action's risk tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TierSource {
-    /// The Atlas.
+    /// Declared in the Atlas.
     Declared,
-    /// The words of the action's name and parameters.
+    /// Detected from the words of the action's name and parameters.
     Detected,
 }
 
-/// One gate in a request's way.
+/// One gate in the way of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// What put it there.
+    /// Checkpoint or policy that raised the gate.
     pub origin: Origin,
-    /// Why it stands there, for people.
+    /// Reason, for people.
     pub why: String,
-    /// What has to be answered. Never empty.
+    /// Questions to answer. Never empty.
     pub questions: Vec<Question>,
-    /// What the steward says about it.
+    /// The steward's guidance.
     pub guidance: Option<GuidanceBlock>,
-    /// What passing it does.
+    /// Effects of passing the gate.
     pub effects: PassEffects,
-    /// Who may answer.
+    /// Respondent: operator, agent, or either.
     #[serde(default)]
     pub respondent: Respondent,
-    /// How many operators have to let it pass.
+    /// Number of operators that have to approve.
     #[serde(default, skip_serializing_if = "Approvers::is_one")]
     pub approvers: Approvers,
-    /// Whether its records must be durable at once.
+    /// True when its records must be durable at once.
     pub force_sync: bool,
-    /// Tells whether another Atlas has a checkpoint or policy of the same name.
+    /// True when another Atlas has a checkpoint or policy of the same name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_name: bool,
-    /// Digest of the text of its Atlas. Earlier versions did not keep it.
+    /// Digest of its Atlas. Earlier versions did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atlas_hash: Option<Digest>,
-    /// The span its records hang under.
+    /// Parent span of its records.
     pub span_id: SpanId,
 }
 
 impl Gate {
-    /// The name under which operators and agents know it: with its Atlas where another Atlas has the same.
+    /// Returns the gate's name for operators and agents. It includes the Atlas if another Atlas has the same
+    /// name.
     #[must_use]
     pub fn name(&self) -> String {
         if self.shared_name {
@@ -324,13 +327,13 @@ impl Gate {
     }
 }
 
-/// What put a gate in a request's way.
+/// Checkpoint or policy that raised a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A blocking checkpoint.
     Checkpoint {
-        /// The Atlas it is from.
+        /// Identifier of its Atlas.
         atlas_id: String,
         /// Its identifier.
         checkpoint_id: String,
@@ -341,28 +344,28 @@ pub enum Origin {
         /// Its priority.
         priority: i64,
     },
-    /// A policy that wants an operator's approval.
+    /// A policy that requires an operator's approval.
     Approval {
-        /// The Atlas it is from.
+        /// Identifier of its Atlas.
         atlas_id: String,
         /// The policy.
         policy_id: String,
-        /// Why it wants it.
+        /// Reason of the policy.
         reason: String,
     },
-    /// A policy that denies, and that an operator may overrule.
+    /// A denying policy that an operator may overrule.
     Override {
-        /// The Atlas it is from.
+        /// Identifier of its Atlas.
         atlas_id: String,
         /// The policy.
         policy_id: String,
-        /// Why it denies.
+        /// Reason of the denial.
         reason: String,
     },
 }
 
 impl Origin {
-    /// The checkpoint's or policy's identifier.
+    /// Returns the identifier of the checkpoint or policy.
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
@@ -371,7 +374,7 @@ impl Origin {
         }
     }
 
-    /// The Atlas it is from.
+    /// Returns the identifier of the Atlas.
     #[must_use]
     pub fn atlas_id(&self) -> &str {
         match self {
@@ -381,13 +384,13 @@ impl Origin {
         }
     }
 
-    /// The identifier with its Atlas: two Atlases may have a checkpoint of the same name.
+    /// Returns the identifier with its Atlas: two Atlases may have checkpoints of the same name.
     #[must_use]
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.atlas_id(), self.id())
     }
 
-    /// The checkpoint's type, as TRACE names it; a policy's is `approval` or `override`.
+    /// Returns the checkpoint's type, as TRACE names it; for a policy `approval` or `override`.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
@@ -398,26 +401,26 @@ impl Origin {
     }
 }
 
-/// What passing a gate does to its session.
+/// Effects of a passed gate on its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassEffects {
-    /// Capabilities it unlocks.
+    /// Capabilities to unlock.
     pub unlock: BTreeSet<String>,
-    /// Capabilities it locks.
+    /// Capabilities to lock.
     pub lock: BTreeSet<String>,
-    /// Capabilities on which it lifts an earlier lock of the same Atlas: only a passed gate does.
+    /// Capabilities on which an earlier lock of the same Atlas is lifted. Only a passed gate lifts locks.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub lift: BTreeSet<String>,
-    /// Contexts it hands to the agent.
+    /// Contexts to inject.
     pub inject: Vec<String>,
-    /// Actions it allows.
+    /// Actions to allow.
     pub allow: Patterns,
-    /// Actions it denies.
+    /// Actions to deny.
     pub deny: Patterns,
 }
 
 impl PassEffects {
-    /// Tells whether they change what the session may do. Contexts alone do not.
+    /// Returns whether the effects change what the session may do. Contexts alone do not.
     pub(super) fn change_rights(&self) -> bool {
         let capabilities = [&self.unlock, &self.lock, &self.lift];
         let actions = [&self.allow, &self.deny];
@@ -426,10 +429,10 @@ impl PassEffects {
     }
 }
 
-/// The digest that binds a decision to one request of one session.
+/// Returns the digest that binds a decision to one request of one session.
 #[must_use]
 pub fn request_hash(session: &SessionId, action: &str, params: &Value) -> Digest {
-    // Where two requests have the same canonical text, what tells them apart is a part of its own.
+    // Two requests can have the same canonical text. The number kinds, as another part, tell them apart.
     let kinds = number_kinds(params);
     let params = canonical(params);
     let parts = [
@@ -448,7 +451,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_that_differ_never_hash_alike() {
+    fn different_requests_have_different_hashes() {
         let session: SessionId = "s-1".parse().unwrap();
         let base = request_hash(&session, "ticket.delete", &json!({"id": 1, "x": 2}));
         assert_eq!(
@@ -482,7 +485,7 @@ mod tests {
         ] {
             assert_ne!(hash(one), hash(other), "{one} and {other}");
         }
-        // The value that runs is the same.
+        // Both texts denote the same value.
         assert_eq!(hash("{\"a\":1e2}"), hash("{\"a\":100.0}"));
         let other: SessionId = "s-2".parse().unwrap();
         assert_ne!(

@@ -1,12 +1,12 @@
-//! Intervals: checkpoints that come back after seconds or actions, and gates that are owed.
+//! Intervals: checkpoints that recur after a time or a number of actions, and gates that are still required.
 //!
-//! They are looked at when the session acts and when input comes. The times of an interval are multiples of
-//! its length from the start of the session: 60 s means 60, 120, 180 s. Where several went by without an
-//! action or input, the checkpoint fires once, and next at the next multiple.
+//! Intervals are checked when the session acts and when input arrives. The times of an interval are multiples
+//! of its length from the start of the session: 60 s means 60, 120, 180 s. If several multiples passed
+//! without an action or input, the checkpoint fires once, and again at the next multiple.
 //!
-//! Contract: an interval gate stands before the whole session. An interval that only gives something fires
-//! together with the request or input that found it due, in the order of priorities. While a gate stands before
-//! the session no interval fires; it is due afterwards.
+//! Contract: an interval gate blocks the whole session. An interval that only injects something fires
+//! together with the request or input that found it due, in the order of priorities. While a gate blocks the
+//! session, no interval fires; it is due afterwards.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,20 +27,20 @@ use super::lifecycle::session_place;
 use super::session::{Beat, Session};
 use super::turn::Turn;
 
-/// What found an interval due.
+/// The event that found an interval due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// A request of the session. What changes its rights takes effect before the request is judged.
+    /// A request of the session. Changes of the session's rights take effect before the request is judged.
     OnRequest,
-    /// Input, which no right of the session decides about.
+    /// Input. No right of the session decides about input.
     OnInput,
 }
 
-/// The kind of the moment at which interval gates are held.
+/// Kind of the event at which interval gates are held.
 const INTERVAL: &str = "interval";
 
 impl Turn<'_> {
-    /// Puts up gates that are owed, then intervals that are due and have to come before the request.
+    /// Raises gates that are still required, then due intervals that have to come before the request.
     pub(super) fn keep_time(&mut self, request: &ActionRequest) {
         let session = &request.session;
         let Some(known) = self.state().sessions.get_mut(session) else {
@@ -54,8 +54,10 @@ impl Turn<'_> {
         self.raise_due(session, Some(request));
     }
 
-    /// Fires the due intervals that cannot wait for the request or input: gates, checkpoints with a handler and,
-    /// before a request, those that change what the session may do.
+    /// Fires the due intervals that must come before the request or input.
+    ///
+    /// These are gates, checkpoints with a handler and, before a request, checkpoints that change the
+    /// session's rights.
     pub(super) fn raise_due(&mut self, session: &SessionId, request: Option<&ActionRequest>) {
         if self.is_closed(session) {
             return;
@@ -87,14 +89,14 @@ impl Turn<'_> {
         self.occur(None, &place, moment, call.as_ref(), first);
     }
 
-    /// Tells whether an interval is due that has to come before the next request of a session.
+    /// Returns whether an interval is due that has to come before the next request of a session.
     pub(super) fn has_due_gate(&self, session: &SessionId) -> bool {
         let due = self.due_intervals(session);
         let mut due = due.iter();
         due.any(|fired| !self.fires_along(&fired.checkpoint, Due::OnRequest))
     }
 
-    /// The due intervals that fire together with the request or input that found them due.
+    /// Returns the due intervals that fire together with the request or input.
     pub(super) fn due_along(&self, session: &SessionId, due: Due) -> Vec<OwnedFired> {
         if self.is_closed(session) {
             return Vec::new();
@@ -104,7 +106,7 @@ impl Turn<'_> {
         fired
     }
 
-    /// Checkpoints that fire on a request, together with the due intervals that fire along.
+    /// Adds the due intervals to the checkpoints that fire on a request.
     pub(super) fn with_due(
         &self,
         session: &SessionId,
@@ -115,12 +117,12 @@ impl Turn<'_> {
         fired
     }
 
-    /// The intervals that are due, the highest priority first.
+    /// Returns the due intervals, highest priority first.
     fn due_intervals(&self, session: &SessionId) -> Vec<OwnedFired> {
         self.fired_on(session, Occasion::Beat)
     }
 
-    /// Tells whether an interval can fire together with what found it due.
+    /// Returns whether an interval can fire together with the request or input that found it due.
     fn fires_along(&self, checkpoint: &Checkpoint, due: Due) -> bool {
         let extensions = &self.engine.extensions;
         if checkpoint.mode == CheckpointMode::Blocking
@@ -133,7 +135,7 @@ impl Turn<'_> {
         due == Due::OnInput || !(grants || can_restrict(extensions, checkpoint))
     }
 
-    /// Notes the intervals among fired checkpoints, so that each is next due at its next multiple.
+    /// Stores that intervals fired, so that each is due again at its next multiple.
     pub(super) fn note_beats(&mut self, session: &SessionId, fired: &[OwnedFired]) {
         let is_interval = |fired: &&OwnedFired| {
             matches!(
@@ -155,7 +157,7 @@ impl Turn<'_> {
         self.touch(session);
     }
 
-    /// Begins the intervals whose gates were passed anew: the time that an operator took does not count.
+    /// Restarts the intervals whose gates were passed: the time that an operator took does not count.
     pub(super) fn restart_intervals(&mut self, held: &Held) {
         let Subject::Moment(Moment { kind, .. }) = &held.subject else {
             return;
@@ -196,7 +198,7 @@ impl Turn<'_> {
                     self.keep_gate(&mut checkpoint);
                     found.push(OwnedFired {
                         atlas_id: atlas.id.clone(),
-                        // A condition that could not tell is forgotten by now.
+                        // An uncertain condition is not stored, so any condition counts as uncertain.
                         certain: checkpoint.when.is_none(),
                         checkpoint,
                         why: "it was not passed when it fired".to_owned(),
@@ -215,7 +217,7 @@ impl Turn<'_> {
 }
 
 impl Session {
-    /// Notes that an interval fired: it counts from its last multiple, not from now.
+    /// Stores that an interval fired. It counts from its last multiple, not from now.
     fn note_beat(&mut self, key: (String, String), trigger: &Trigger, now: Timestamp) {
         let last = self.beats.iter().find(|beat| beat.key == key);
         let (mut at, mut actions) = (now, self.actions);
@@ -237,14 +239,14 @@ impl Session {
     }
 }
 
-/// Time since the last multiple of `interval`.
+/// Returns the time since the last multiple of `interval`.
 fn past_multiple(passed: Duration, interval: Duration) -> Duration {
     let rest = passed.as_micros().checked_rem(interval.as_micros());
     let rest = rest.and_then(|rest| u64::try_from(rest).ok());
     Duration::from_micros(rest.unwrap_or_default())
 }
 
-/// Sorts fired checkpoints, the highest priority first; ties stay as they are.
+/// Sorts fired checkpoints, highest priority first. Ties keep their order.
 pub(super) fn in_priority_order(fired: &mut [OwnedFired]) {
     fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
 }

@@ -1,4 +1,4 @@
-//! Answers and confirmations of operators that are not right: recorded, counted, and never a reason to pass.
+//! Invalid answers and wrong confirmations of operators: recorded, counted, and never a reason to pass.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::held::Held;
 use super::turn::Turn;
 use super::validate::{Unanswered, judge_gates};
 
-/// Characters of a wrong confirmation that are recorded.
+/// Maximum number of characters of a wrong confirmation that are recorded.
 const MAX_TYPED_CHARS: usize = 120;
 
 impl Turn<'_> {
-    /// Takes answers that the console found to break rules.
+    /// Handles answers that the console found to break rules.
     pub(super) fn rule_invalid(
         &mut self,
         ask: AskId,
@@ -34,7 +34,7 @@ impl Turn<'_> {
         }
         let judged = judge_gates(self, held, Unanswered::Skipped, |at, _| answers.get(at));
         if judged.block.is_empty() && judged.retry.is_empty() {
-            // The console saw other questions than these.
+            // The console showed other questions than these.
             self.reply(ask, Reply::Refused(Refused::RequestChanged));
             return;
         }

@@ -1,4 +1,4 @@
-//! A whole decision by the rules, without changing or recording anything.
+//! Judgement of a request by the rules, without changing or recording anything.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use super::session::Session;
 use super::suspend::Answers;
 use super::usage::Usage;
 
-/// What the rules make of a request.
+/// Judgement of a request.
 #[derive(Debug)]
 pub struct Judgement<'a> {
     tier: RiskTier,
@@ -27,11 +27,10 @@ pub struct Judgement<'a> {
 }
 
 impl Engine {
-    /// What the rules make of a request of a session: checkpoints, risk, capabilities, policies,
-    /// parameters and limits. `None` when there is no such session.
+    /// Judges a request of a session by checkpoints, risk, capabilities, policies, parameters and limits.
     ///
-    /// Nothing is counted, recorded or held, and what is held already is not looked at. A request
-    /// that nothing stands in the way of is judged without asking for memory.
+    /// `None` if the session does not exist. Nothing is counted, recorded or held, and held requests are
+    /// ignored. A request without obstacles is judged without a heap allocation.
     #[must_use]
     pub fn judge(
         &self,
@@ -50,7 +49,7 @@ impl Engine {
     }
 }
 
-/// What the rules of these Atlases make of a request, with nothing used of any limit.
+/// Judges a request under these Atlases, with unused limits.
 #[must_use]
 pub fn judge_under<'a>(
     atlases: &'a [Atlas],
@@ -98,47 +97,51 @@ fn judge<'a>(
 }
 
 impl Judgement<'_> {
-    /// How risky the request is.
+    /// Returns the risk tier of the request.
     #[must_use]
     pub fn tier(&self) -> RiskTier {
         self.tier
     }
 
-    /// Who says so.
+    /// Returns the source of the risk tier.
     #[must_use]
     pub fn tier_source(&self) -> TierSource {
         self.tier_source
     }
 
-    /// Whether it would run: nothing denies it and no gate holds it.
+    /// Returns whether the request would run: nothing denies it and no gate holds it.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        let blocking = |it: &evaluate::Fired<'_>| it.checkpoint.mode == CheckpointMode::Blocking;
+        let blocking =
+            |fired: &evaluate::Fired<'_>| fired.checkpoint.mode == CheckpointMode::Blocking;
         self.found.denial.is_none()
             && self.found.approvals.is_empty()
             && !self.found.fired.iter().any(blocking)
     }
 
-    /// What would happen to it.
+    /// Returns the decision about the request.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         verdict(&self.found, &[])
     }
 
-    /// The policy that decides, or the default that does where none does.
+    /// Returns the policy that decides, or the default rule if no policy does.
     #[must_use]
     pub fn policy_id(&self) -> &str {
         &self.found.policy.policy_id
     }
 
-    /// The pattern of that policy that matches.
+    /// Returns the matching pattern of that policy.
     #[must_use]
     pub fn rule(&self) -> Option<&str> {
         self.found.policy.rule
     }
 
-    /// The checkpoints that fire, highest priority first.
+    /// Returns the fired checkpoints, highest priority first.
     pub fn checkpoints(&self) -> impl Iterator<Item = &str> {
-        self.found.fired.iter().map(|it| it.checkpoint.id.as_str())
+        self.found
+            .fired
+            .iter()
+            .map(|fired| fired.checkpoint.id.as_str())
     }
 }

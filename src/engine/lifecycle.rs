@@ -1,4 +1,4 @@
-//! Sessions: their start and its gates, what waits behind those, and their end.
+//! Session lifecycle: start, start gates, parked requests, and end.
 
 use std::collections::BTreeSet;
 
@@ -26,14 +26,14 @@ use super::session::{Entry, Session};
 use super::tried::Shown;
 use super::turn::{Place, Turn};
 
-/// Why a gate is voided.
+/// Reason for which a gate is voided.
 pub(super) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it is judged anew";
 
 impl Turn<'_> {
     pub(super) fn start_session(&mut self, ask: AskId, start: &StartSession) {
         if let Some(known) = self.engine.state.sessions.get(&start.session) {
             let reply = if !known.belongs_to(start) {
-                let from = start.owner.as_ref().and_then(|it| it.from.as_ref());
+                let from = start.owner.as_ref().and_then(|owner| owner.from.as_ref());
                 self.refuse_stranger(&start.session, from, Shown::Wrong);
                 Reply::Denied(not_theirs(&start.session))
             } else if let Some(denied) = self.not_admitted(start) {
@@ -81,7 +81,7 @@ impl Turn<'_> {
         self.reply(ask, started);
     }
 
-    /// A session that started before: the agent, or this process, came back.
+    /// Resumes a started session: the agent, or this process, came back.
     fn resumed(&mut self, session: &SessionId) -> Reply {
         let before = self.live(session).cloned();
         self.renew(session);
@@ -90,14 +90,14 @@ impl Turn<'_> {
             self.record_loaded(&place);
         }
         let given = self.take_owed(session);
-        // Agents whose every question is a process of its own come back with each of them.
+        // Agents that start one process per question resume the session with each of them.
         if self.live(session) != before.as_ref() {
             self.touch(session);
         }
         self.started(session, given)
     }
 
-    /// What an agent is told whose session is open: what holds it, and what it is asked itself.
+    /// Builds the reply to a started session: its gate, and the questions for the agent.
     fn started(&self, session: &SessionId, given: Given) -> Reply {
         let gate = self.entry_gate(session);
         let waiting = gate
@@ -113,7 +113,7 @@ impl Turn<'_> {
         })
     }
 
-    /// Tells whether a gate stands at a session's start, by its checkpoints or by what their handlers say.
+    /// Returns whether a gate blocks a session's start, because of a checkpoint or of its handlers' answers.
     fn starts_gated(&self, session: &SessionId) -> bool {
         let fired = self.start_checkpoints(session, &BTreeSet::new());
         let checkpoints = fired.iter();
@@ -122,15 +122,14 @@ impl Turn<'_> {
         heard.closes() || fired.iter().any(OwnedFired::is_gate)
     }
 
-    /// Runs the checkpoints of a session's start. Where a gate stands there, everything else that they give is
-    /// withheld.
+    /// Runs the checkpoints of a session's start. If one of them is a gate, all injections are withheld.
     fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
         let closed = Entry::Lapsed {
             owed: BTreeSet::new(),
         };
         let gated = self.starts_gated(session);
         if let Some(known) = self.state().sessions.get_mut(session) {
-            // It is closed until its gate is held; below, the gate takes the place of this.
+            // The session is closed until its gate is held. The gate replaces this state below.
             known.entry = if gated { closed } else { Entry::Open };
         }
         let mut given = self.give_on(place, Cause::Start);
@@ -153,16 +152,15 @@ impl Turn<'_> {
         given
     }
 
-    /// Takes a session up under the Atlases that are in force now.
+    /// Moves a session to the loaded Atlases. Returns whether the Atlases had changed.
     ///
-    /// What was decided under others does not count: it starts anew, and loses what gates gave it.
-    /// What gates took from it, and a refusal, stay.
-    /// Gives whether that was so.
+    /// Decisions under other Atlases do not count: the session starts anew, and loses what gates granted it.
+    /// Restrictions by gates, and a refusal, stay.
     pub(super) fn renew(&mut self, session: &SessionId) -> bool {
         if let Some(gate) = self.entry_gate(session)
             && !self.engine.state.held.contains(&gate)
         {
-            // Nobody could ever answer there.
+            // No operator can answer a gate that is not in the queue.
             self.lapse(session);
         }
         let atlas_hash = self.engine.atlas_hash;
@@ -199,7 +197,7 @@ impl Turn<'_> {
         self.touch(session);
     }
 
-    /// Keeps what a session was given until there is an answer that it can go with.
+    /// Stores injections of a session until a reply can carry them.
     pub(super) fn owe(&mut self, session: &SessionId, given: Given) {
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.owed.extend(given);
@@ -208,7 +206,7 @@ impl Turn<'_> {
     }
 
     fn lapse(&mut self, session: &SessionId) {
-        // Which of them had fired is not known any more: so all of them are owed.
+        // It is not known any more which of them had fired, so all of them are required.
         let checkpoints = self
             .engine
             .atlases
@@ -223,8 +221,8 @@ impl Turn<'_> {
         self.touch(session);
     }
 
-    /// Asks again at the start gate of a session whose first asking nobody answered.
-    /// Gives what the agent itself is asked there.
+    /// Raises the start gate of a session again if the first one was not answered. Returns the questions for
+    /// the agent.
     pub(super) fn reenter(&mut self, session: &SessionId) -> Option<Asked> {
         let known = self.engine.state.sessions.get(session)?;
         let Entry::Lapsed { owed } = known.entry.clone() else {
@@ -242,7 +240,7 @@ impl Turn<'_> {
         self.asked(&self.engine.state.held.get(&gate)?.held)
     }
 
-    /// The checkpoints of a session's start that fire now, and those that are owed.
+    /// Returns the start checkpoints that fire now, and those that are still required.
     fn start_checkpoints(&self, session: &SessionId, owed: &BTreeSet<String>) -> Vec<OwnedFired> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
@@ -250,7 +248,7 @@ impl Turn<'_> {
         let fired = evaluate::session_start(&self.engine.atlases, known, owed, self.now);
         let mut fired: Vec<OwnedFired> = fired.into_iter().map(Into::into).collect();
         for fired in &mut fired {
-            // What was a gate when it fired stays one.
+            // A gate that was not passed stays a gate.
             if owed.contains(&fired.checkpoint.id) {
                 self.keep_gate(&mut fired.checkpoint);
             }
@@ -258,8 +256,8 @@ impl Turn<'_> {
         fired
     }
 
-    /// What was a gate when it fired stays one. Where a handler has a say it is an operator's: what the
-    /// handler said then is not known any more.
+    /// Makes an unpassed checkpoint a gate again. If it has handlers, only an operator may answer, because
+    /// the handlers' earlier answers are not known any more.
     pub(super) fn keep_gate(&self, checkpoint: &mut Checkpoint) {
         checkpoint.mode = CheckpointMode::Blocking;
         if !handlers_of(&self.engine.extensions, checkpoint).is_empty() {
@@ -289,7 +287,8 @@ impl Turn<'_> {
                 advice: Vec::new(),
                 modified_input: None,
             };
-            // Not held (too much is): then no operator can be asked, and nothing is open.
+            // If it cannot be held (the queue is full), no operator can be asked, and the session stays
+            // closed.
             let held = self.hold(None, request, raised);
             held.map_or(Entry::Lapsed { owed }, Entry::Held)
         };
@@ -324,7 +323,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Ended(given));
     }
 
-    /// Ends a session, and everything of it that waits. Gives what goes with the answer to that.
+    /// Ends a session and all its waiting requests. Returns the injections for the reply.
     pub(super) fn finish_session(&mut self, end: EndSession) -> Given {
         let held = self.engine.state.held.of_session(&end.session);
         let held: Vec<_> = held.cloned().collect();
@@ -337,7 +336,9 @@ impl Turn<'_> {
             self.persist::<()>(StateKind::Permit, gate.as_str(), None);
         }
         let ended = &end.session;
-        self.state().resolutions.retain(|it| it.session != *ended);
+        self.state()
+            .resolutions
+            .retain(|issued| issued.session != *ended);
         self.state().begun.retain(|_, begun| !begun.is_of(ended));
         for key in self.state().usage.forget(&end.session) {
             self.persist::<()>(StateKind::Usage, &key, None);
@@ -368,8 +369,8 @@ impl Turn<'_> {
         given
     }
 
-    /// Fires the checkpoints of a session's end, and hands over everything the session is still owed. Without an
-    /// agent to hear it, nothing is handed over.
+    /// Fires the checkpoints of a session's end, and delivers all pending injections. Without an agent to
+    /// receive them, delivers nothing.
     fn last_given(&mut self, session: &SessionId, root: &Place, delivery: GivenWhen) -> Given {
         if delivery == GivenWhen::Later {
             self.beside_gate = Some(Vec::new());
@@ -385,13 +386,13 @@ impl Turn<'_> {
         given
     }
 
-    /// The session, if it exists and has not ended.
+    /// Returns the session, if it exists and has not ended.
     pub(super) fn live(&self, session: &SessionId) -> Option<&Session> {
         self.engine.state.sessions.get(session)
     }
 }
 
-/// Makes a gate of the checkpoint whose handler stops the agent.
+/// Makes the checkpoint whose handler stops the agent a gate.
 pub(super) fn raise_stop(fired: &mut [OwnedFired], stop: Stop) {
     if let Some(fired) = fired.get_mut(stop.index) {
         for_operator(&mut fired.checkpoint);
@@ -400,7 +401,7 @@ pub(super) fn raise_stop(fired: &mut [OwnedFired], stop: Stop) {
     }
 }
 
-/// Makes gates of the checkpoints whose handlers want an approval.
+/// Makes the checkpoints whose handlers require an approval gates.
 pub(super) fn raise_approvals(fired: &mut [OwnedFired], approvals: &[(usize, OwnedApproval)]) {
     for (index, approval) in approvals {
         if let Some(fired) = fired.get_mut(*index) {
@@ -411,7 +412,7 @@ pub(super) fn raise_approvals(fired: &mut [OwnedFired], approvals: &[(usize, Own
     }
 }
 
-/// Makes a gate of a checkpoint that only an operator may pass.
+/// Makes a checkpoint a gate that only an operator may pass.
 fn for_operator(checkpoint: &mut Checkpoint) {
     checkpoint.mode = CheckpointMode::Blocking;
     checkpoint.respondent = Respondent::Operator;
@@ -437,7 +438,7 @@ fn start_fault(start: &StartSession) -> Option<String> {
         .then(|| format!("what a session is for is told in at most {MAX_TEXT_BYTES} bytes"))
 }
 
-/// The root of a session's span tree.
+/// Returns the root of a session's span tree.
 pub(super) fn session_place(session: &Session) -> Place {
     Place {
         session: session.id.clone(),
@@ -448,7 +449,7 @@ pub(super) fn session_place(session: &Session) -> Place {
 }
 
 impl Turn<'_> {
-    /// Record of a session's start. What the session is given at once is named in it afterwards.
+    /// Builds the record of a session's start. The initial contexts are added later.
     fn started_record(&self, start: &StartSession) -> StartedRecord {
         let atlases = self.engine.atlases.iter();
         let (intent, redacted) = self.told_option("intent", start.intent.as_deref());
@@ -469,7 +470,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whole milliseconds from `earlier` to `later`.
+/// Returns the whole milliseconds from `earlier` to `later`.
 pub(super) fn millis(later: Timestamp, earlier: Timestamp) -> u64 {
     u64::try_from(later.since(earlier).as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,8 @@
-//! What happens beside actions: input, results, errors, requests for context, the passing of time.
+//! Session events other than action requests: input, results, errors, context requests, intervals.
 //!
-//! A gate that fires at such a moment stands before the whole session: until it is passed, nothing the
-//! session asks for is judged. One that is not passed is owed, and put up again when the session wants
-//! to act. Only input that was refused is done with: it was not taken.
+//! A gate that fires at such an event blocks the whole session: until it is passed, no request of the session
+//! is judged. A gate that is not passed stays required, and is raised again when the session wants to act.
+//! Only the gate of refused input is dropped, because that input was not accepted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::recorded::listed;
 use super::session::{Entry, Reported, Session, Unpassed};
 use super::turn::{Place, Turn};
 
-/// Result of a run, as far as checkpoints care.
+/// Result of a run, as checkpoints see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunResult {
     /// The agent reported no error.
@@ -37,7 +37,7 @@ pub(super) enum RunResult {
 }
 
 impl Turn<'_> {
-    /// An agent was given input.
+    /// Handles input that an agent received.
     pub(super) fn input(&mut self, ask: AskId, input: &Input) {
         if self.live(&input.session).is_none() {
             self.deny_session(ask, &input.session);
@@ -48,7 +48,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes input in. Gives why it is refused, if it is at once.
+    /// Processes input. Returns the reason if the input is refused at once.
     pub(super) fn hear_input(
         &mut self,
         ask: Option<AskId>,
@@ -64,7 +64,7 @@ impl Turn<'_> {
         };
         let fired = self.fired_on(&input.session, occasion);
         let (mut fired, dropped) = self.within_budget(fired, |fired| &fired.checkpoint);
-        // An interval that is due belongs to no input: the budget of inputs does not count it.
+        // A due interval belongs to no input, so the budget of inputs does not count it.
         let due = self.due_along(&input.session, Due::OnInput);
         let record = InputReceived {
             input_hash: hash.to_string(),
@@ -91,7 +91,7 @@ impl Turn<'_> {
         let subject = Subject::Moment(moment.clone());
         let handled = self.handle_fired(&place, &subject, &mut fired, Handling::Input);
         if let Some(stop) = handled.stop {
-            // Nothing is handed over for input that is not taken.
+            // Refused input injects nothing.
             return Some((DenyCode::Extension, stop.reason));
         }
         if fired.iter().any(OwnedFired::is_gate)
@@ -110,9 +110,10 @@ impl Turn<'_> {
         None
     }
 
-    /// Runs the checkpoints of something that did happen, with their handlers. What a handler would
-    /// stop is held for an operator.
-    /// `call` is what they were told of an action, if they were.
+    /// Runs the checkpoints and handlers of an event that has already happened. If a handler stops it, it is
+    /// held for an operator.
+    ///
+    /// `call` is the action that the handlers received, if any.
     pub(super) fn occur(
         &mut self,
         ask: Option<AskId>,
@@ -127,7 +128,7 @@ impl Turn<'_> {
         self.happen(ask, place, moment, &fired, None);
     }
 
-    /// An agent reports an error.
+    /// Handles an error that an agent reports.
     pub(super) fn report_error(&mut self, ask: AskId, report: &ErrorReport) {
         let Some(place) = self.moment_place(ask, &report.session) else {
             return;
@@ -157,7 +158,7 @@ impl Turn<'_> {
         self.occur(Some(ask), &place, moment, None, fired);
     }
 
-    /// An action has run. A failed one fires the checkpoints of errors as well.
+    /// Handles the end of an action. A failed action also fires the error checkpoints.
     pub(super) fn after_action(&mut self, place: &Place, action: &str, run: RunResult) {
         let (occasion, over): (_, &[&str]) = match run {
             RunResult::Succeeded => (Occasion::Done(action), &["action_post"]),
@@ -179,7 +180,7 @@ impl Turn<'_> {
         self.occur(None, place, moment, None, fired);
     }
 
-    /// A session is about to end. Nothing can hold it any more. Gives what it is handed at last.
+    /// Fires the checkpoints of a session's end. They cannot hold it any more. Returns the last injections.
     pub(super) fn before_end(&mut self, session: &SessionId, place: &Place) -> Given {
         let subject = Subject::Moment(Moment {
             kind: "session_end".to_owned(),
@@ -191,7 +192,7 @@ impl Turn<'_> {
         });
         let mut fired = self.fired_on(session, Occasion::SessionEnd);
         let handled = self.handle_fired(place, &subject, &mut fired, Handling::End);
-        // A handler that says no to an end stops nothing; what the handlers give then stays with them.
+        // A handler cannot stop the end of a session. If it tries to, its injections are dropped.
         let mut given = handled.given;
         for fired in fired {
             given.extend(self.apply_passing(place, &fired, &subject, Beside::Nothing));
@@ -199,8 +200,9 @@ impl Turn<'_> {
         given
     }
 
-    /// Runs the checkpoints of a moment: those that do not stop the agent take effect, the others
-    /// are held. Whoever asked is told at once, or when it is decided.
+    /// Runs the checkpoints of an event: applies the non-blocking ones and holds the others.
+    ///
+    /// The caller gets its reply at once, or when the gates are decided.
     pub(super) fn happen(
         &mut self,
         ask: Option<AskId>,
@@ -212,7 +214,9 @@ impl Turn<'_> {
         let subject = Subject::Moment(moment.clone());
         let beside = self.beside_gates(fired);
         let (mut given, raised) = self.fire_in_order(place, &subject, fired, beside);
-        let advice = fired.iter().filter(|it| it.certain && it.is_advice());
+        let advice = fired
+            .iter()
+            .filter(|fired| fired.certain && fired.is_advice());
         let advice = advice.map(OwnedFired::advice).collect();
         let withheld = self.beside_gate.take().unwrap_or_default();
         if raised.is_empty() {
@@ -247,7 +251,8 @@ impl Turn<'_> {
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             match gate {
                 Some(gate) => drop(session.pending.insert(gate)),
-                // Too much is held: it is owed, so nothing is open. Owed once is owed enough.
+                // Too many requests are held: the gate stays required, so the session stays closed. One entry
+                // is enough.
                 None if session.owes(&checkpoints) => {}
                 None => session.unpassed.push(Unpassed {
                     moment: moment.without_text(),
@@ -258,7 +263,7 @@ impl Turn<'_> {
         self.touch(&place.session);
     }
 
-    /// Tells whether a gate is among fired checkpoints, and withholds what is given beside it.
+    /// Returns whether a gate is among fired checkpoints. If so, injections are withheld from now on.
     fn beside_gates(&mut self, fired: &[OwnedFired]) -> Beside {
         if !fired.iter().any(OwnedFired::is_gate) {
             return Beside::Nothing;
@@ -267,12 +272,12 @@ impl Turn<'_> {
         Beside::Gate
     }
 
-    /// Tells whoever asked that it was taken in, with what the session is owed.
+    /// Replies that the event was accepted, with the session's pending injections.
     pub(super) fn accept(&mut self, ask: Option<AskId>, session: &SessionId, given: Given) {
         self.accept_modified(ask, session, given, None, None);
     }
 
-    /// The same, with the input as it should read, or the event of the error.
+    /// Replies that the event was accepted, with the rewritten input or the event of the error.
     pub(super) fn accept_modified(
         &mut self,
         ask: Option<AskId>,
@@ -297,7 +302,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Accepted(accepted));
     }
 
-    /// Goes on with what waited, when nothing stands before the session any more.
+    /// Continues with parked requests when no gate blocks the session any more.
     pub(super) fn go_on(&mut self, session: &SessionId) {
         let known = self.engine.state.sessions.get(session);
         if known.is_some_and(|known| known.entry == Entry::Open && known.pending.is_empty()) {
@@ -316,7 +321,7 @@ impl Turn<'_> {
         fired.into_iter().map(Into::into).collect()
     }
 
-    /// What keywords are found in an input: those that were found in the same one just now.
+    /// Returns the keywords found in an input, from the cache if possible.
     pub(super) fn sightings(&mut self, input: Digest, text: &str) -> Arc<Sightings> {
         let now = self.now;
         if let Some(seen) = self.engine.state.caches.keywords(input, now) {
@@ -329,7 +334,8 @@ impl Turn<'_> {
         seen
     }
 
-    /// Where the records of a moment hang; `None` when there is no such session, and that is told.
+    /// Returns the span position for the records of an event. `None`, after a denial, if the session does not
+    /// exist.
     pub(super) fn moment_place(&mut self, ask: AskId, session: &SessionId) -> Option<Place> {
         if self.live(session).is_none() {
             self.deny_session(ask, session);
@@ -343,7 +349,7 @@ impl Turn<'_> {
         self.new_place(session)
     }
 
-    /// Where input hangs. What its session does from then on belongs to the same operation.
+    /// Returns the span position for input. Later actions of the session belong to the same trace.
     fn begin_operation(&mut self, session: &SessionId) -> Option<Place> {
         self.live(session)?;
         self.renew(session);
@@ -374,11 +380,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Remembers an error, so that the agent can say that it recovered from it.
+    /// Stores an error, so that the agent can report its recovery.
     fn remember_error(&mut self, place: &Place, event: &EventId) {
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             while session.errors.len() >= MAX_ERRORS_PER_SESSION {
-                // Identifiers are in the order of time.
+                // Event identifiers are ordered by time.
                 session.errors.pop_first();
             }
             let reported = Reported {

@@ -1,6 +1,6 @@
-//! What stewards asked to be told of. Here it is only said, as data: others send it.
+//! Notices that stewards asked for. The engine only creates them as data; the runtime sends them.
 //!
-//! Contract: a notice has no parameters, no answers and no reasons. They may hold secrets, and the record
+//! Contract: a notice contains no parameters, answers or reasons. They may contain secrets, and the record
 //! has them.
 
 use std::collections::BTreeSet;
@@ -16,47 +16,47 @@ use super::command::Effect;
 use super::held::{ActionCall, Gate, Held, Origin};
 use super::turn::{Place, Turn};
 
-/// Something that the steward of an Atlas asked to be told of.
+/// A notice that the steward of an Atlas asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// What is told.
+    /// Cause of the notice.
     pub trigger: NoticeTrigger,
-    /// Where it goes.
+    /// Destination address.
     pub address: String,
     /// The Atlas whose steward asked for it.
     pub atlas_id: String,
-    /// Its version.
+    /// Version of the Atlas.
     pub atlas_version: String,
     /// The session.
     pub session: SessionId,
-    /// Its agent.
+    /// Agent of the session.
     pub agent: String,
-    /// What was asked for.
+    /// The requested action.
     pub action: String,
-    /// How risky that is.
+    /// Risk tier of the action.
     pub risk: RiskTier,
-    /// Checkpoints and policies of the Atlas that were passed for it.
+    /// Checkpoints and policies of the Atlas that were passed.
     pub passed: Vec<String>,
-    /// The operator who let it pass, where one did.
+    /// The operator who let it pass, if one did.
     pub approver: Option<String>,
-    /// The held request that was decided about, where one was.
+    /// The held request that was decided, if any.
     pub gate: Option<GateId>,
-    /// The record that says so. It comes before this, among the same effects.
+    /// The event that recorded it. Its record comes before the notice, among the same effects.
     pub event: EventId,
 }
 
-/// How an action came to be let run.
+/// Details of how an action was allowed to run.
 pub(super) struct Release<'r> {
-    /// The held request that was decided about.
+    /// The held request that was decided.
     pub(super) gate: &'r GateId,
     /// The operator who let it pass.
     pub(super) approver: Option<&'r str>,
-    /// The gates that were passed, by name.
+    /// Keys of the passed gates.
     pub(super) passed: &'r BTreeSet<String>,
 }
 
 impl Turn<'_> {
-    /// Tells the steward whose policy an operator let something pass over.
+    /// Notifies the steward whose policy an operator overruled or approved.
     pub(super) fn notify_override(
         &mut self,
         held: &Held,
@@ -102,7 +102,7 @@ impl Turn<'_> {
         self.push(Effect::Notify(notice));
     }
 
-    /// Tells the stewards concerned that an action of high risk is let run.
+    /// Notifies the stewards concerned that a high-risk action is allowed to run.
     pub(super) fn notify_release(
         &mut self,
         place: &Place,
@@ -124,7 +124,7 @@ impl Turn<'_> {
             .iter()
             .filter_map(|atlas| {
                 let address = address(atlas, trigger)?;
-                let passed = release.map(|it| own_gates(it.passed, &atlas.id));
+                let passed = release.map(|release| own_gates(release.passed, &atlas.id));
                 let passed = passed.unwrap_or_default();
                 let concerned = !passed.is_empty() || concerns(atlas, &matches, call.tier);
                 concerned.then(|| Notice {
@@ -137,8 +137,8 @@ impl Turn<'_> {
                     action: call.action.clone(),
                     risk: call.tier,
                     passed,
-                    approver: release.and_then(|it| it.approver.map(str::to_owned)),
-                    gate: release.map(|it| it.gate.clone()),
+                    approver: release.and_then(|release| release.approver.map(str::to_owned)),
+                    gate: release.map(|release| release.gate.clone()),
                     event: event.clone(),
                 })
             })
@@ -148,7 +148,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The newest record of this command that lets something of the same operation go on.
+    /// Returns the newest record of this command that allows something in the same trace.
     fn letting(&self, place: &Place) -> Option<EventId> {
         self.effects().iter().rev().find_map(|effect| match effect {
             Effect::Record(draft) if draft.trace_id == place.trace_id => {
@@ -177,13 +177,16 @@ fn address(atlas: &Atlas, trigger: NoticeTrigger) -> Option<&str> {
     steward.notifications.as_ref()?.address_for(trigger)
 }
 
-/// Whether an action is an Atlas' business: it declares or lists it, a policy or checkpoint of it names it
-/// or asks about so much risk. What no Atlas knows is the business of all.
+/// Returns whether an action concerns an Atlas.
+///
+/// An action concerns an Atlas if the Atlas declares or lists the action, if one of its policies or
+/// checkpoints names it, or if one of its checkpoints fires at this risk tier. An action that no Atlas knows
+/// concerns all of them.
 fn concerns(atlas: &Atlas, matches: &Matches<'_>, tier: RiskTier) -> bool {
     let own = |of: &Atlas| std::ptr::eq(of, atlas);
     !matches.known()
         || matches.known_by(atlas)
-        || matches.policies().any(|it| own(it.atlas))
-        || matches.before().any(|it| own(it.atlas))
+        || matches.policies().any(|matched| own(matched.atlas))
+        || matches.before().any(|matched| own(matched.atlas))
         || atlas.checkpoints_at(tier).next().is_some()
 }

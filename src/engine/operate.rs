@@ -1,6 +1,6 @@
-//! What operators do beside deciding: claims, what they acknowledge, who sits at the console.
+//! Operator actions other than decisions: claims, acknowledgements, the current operator.
 //!
-//! Contract: nothing passes by any of it, and all of it is recorded.
+//! Contract: nothing passes by any of them, and all of them are recorded.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::decide::overridden_by;
 use super::held::{Claim, Held};
 use super::turn::Turn;
 
-/// The key under which the one fault is kept that somebody knows of.
+/// Key of the acknowledged fault in the store.
 const RECORD: &str = "record";
 
 impl Turn<'_> {
@@ -32,7 +32,7 @@ impl Turn<'_> {
         self.reply(ask, reply);
     }
 
-    /// Changes who looks after a held request, where that is still as the operator saw it.
+    /// Changes the claim on a held request, if the claim is still as the operator saw it.
     fn claim(&mut self, claiming: &Claiming) -> Result<(), Refused> {
         self.deadline_reached(&claiming.gate);
         let Some(waiting) = self.engine.state.held.get(&claiming.gate) else {
@@ -50,7 +50,7 @@ impl Turn<'_> {
             (ClaimWish::Take, None) => ClaimWord::Taken,
             (ClaimWish::Take, Some(_)) if !own => ClaimWord::TakenOver,
             (ClaimWish::Release, Some(_)) if own => ClaimWord::Released,
-            // Somebody has it who wants it, or it is another's: that one is asked, or taken over from.
+            // The operator already has the claim, or wants to release a claim of another operator.
             (ClaimWish::Take | ClaimWish::Release, _) => return Err(Refused::ClaimChanged(before)),
         };
         let record = RequestClaimed {
@@ -131,7 +131,8 @@ impl Turn<'_> {
         self.state().fault = fault;
     }
 
-    /// Every chain holds: what breaks next is another fault, even if it reads the same.
+    /// Forgets the acknowledged fault, because every chain is intact. The next fault is a new one, even with
+    /// the same text.
     pub(super) fn record_sound(&mut self) {
         if self.state().fault.is_some() {
             self.know_fault(None);
@@ -153,7 +154,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Notes that a denial was overruled, until somebody says that they know.
+    /// Stores an overruled denial until an operator acknowledges it.
     pub(super) fn note_overruled(&mut self, held: &Held, by: &str) {
         if overridden_by(held).is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Requests that wait for a gate before their whole session.
+//! Requests that wait for a gate of their whole session.
 
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
@@ -8,7 +8,7 @@ use super::gate::SESSION_START;
 use super::turn::Turn;
 
 impl Turn<'_> {
-    /// Lets a request wait for its session's start gate: nobody is asked about it before.
+    /// Parks a request until its session's gate is passed. No operator is asked about it before that.
     pub(super) fn park(&mut self, ask: AskId, request: ActionRequest) {
         let session = request.session.clone();
         if let Some(asked) = self.asked_first(&session) {
@@ -34,14 +34,14 @@ impl Turn<'_> {
         }
     }
 
-    /// What an agent is asked itself before anything else it asks for. Of the gate at its start it was
-    /// told when it started.
+    /// Returns the questions that the agent has to answer before any request. The reply to the session's
+    /// start already had those of the start gate.
     fn asked_first(&self, session: &SessionId) -> Option<Asked> {
         let mut pending = self.live(session)?.pending.iter();
         pending.find_map(|gate| self.asked(&self.engine.state.held.get(gate)?.held))
     }
 
-    /// Asks the agents whose requests wait, once a gate before their session is theirs to answer.
+    /// Sends questions to the agents whose requests are parked, once they may answer a gate of their session.
     pub(super) fn ask_parked(&mut self, session: &SessionId) {
         let Some(asked) = self.asked_first(session) else {
             return;
@@ -51,14 +51,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes up what waited for a start gate that was passed.
+    /// Handles the parked requests after the session's gate was passed.
     pub(super) fn release_parked(&mut self, session: &SessionId) {
         for (ask, request) in self.state().parked.take(session) {
             self.take_up(Command::RequestAction(ask, request));
         }
     }
 
-    /// Refuses what waited for a start gate that was not passed.
+    /// Refuses the parked requests after the session's gate was not passed.
     pub(super) fn refuse_parked(&mut self, session: &SessionId, code: DenyCode, reason: &str) {
         for (ask, request) in self.state().parked.take(session) {
             self.refuse_action(ask, &request, code, SESSION_START, reason.to_owned());

@@ -1,4 +1,4 @@
-//! Gates that are passed: their effects, the contexts they give, and the records of who let them pass.
+//! Passed gates: their effects, injections, and records of the approver.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::turn::{Place, Turn};
 use super::validate::JudgedAnswers;
 
 impl Turn<'_> {
-    /// Passes every gate of a request, each with the reason given for it.
+    /// Passes every gate of a request, each with its justification.
     pub(super) fn pass_gates(
         &mut self,
         held: &Held,
@@ -29,7 +29,7 @@ impl Turn<'_> {
         for (at, (gate, judged)) in held.gates.iter().zip(&judged.gates).enumerate() {
             let by = match judged {
                 Some(_) => by,
-                // The agent answered this one before.
+                // The agent answered this gate before.
                 None => By {
                     name: &agent,
                     method: "agent",
@@ -91,7 +91,7 @@ impl Turn<'_> {
             .map(|c| c.context_id.clone())
             .collect();
         let passed = approval::passed(held, gate, contexts.clone(), justification, by.approver());
-        // The agent goes on because of this record: it is on disk before the agent is told.
+        // This record lets the agent go on, so it is on disk before the reply is sent.
         let span = self.new_span();
         self.record_as(&here.below(span), passed, Durability::Sync);
         self.record_below(
@@ -110,7 +110,7 @@ impl Turn<'_> {
         given
     }
 
-    /// Records what only some gates call for: that a risk was verified, or a policy overruled.
+    /// Writes the record that only some gates need: a verified risk, or an overruled policy.
     fn record_approval(
         &mut self,
         held: &Held,

@@ -1,4 +1,5 @@
-//! What policies make of an action: denials, approvals, limits and defaults. Reads state, changes none.
+//! Verdict of the policies on an action: denials, approvals, limits and defaults. Reads state and changes
+//! none.
 
 use std::borrow::Cow;
 
@@ -16,33 +17,33 @@ use super::fired::OwnedApproval;
 use super::recorded::atlas_ref;
 use super::usage::{AppliedLimit, key};
 
-/// What the policies say.
+/// Verdict of the policies.
 #[derive(Debug)]
 pub(super) struct PolicyVerdict<'a> {
-    /// The policy that decided, or what else did; `default_decision` when nothing matched.
+    /// The deciding policy or other rule; `default_decision` if nothing matched.
     pub(super) policy_id: Cow<'a, str>,
-    /// The Atlas of that policy, where it is one Atlas that decides.
+    /// The Atlas of the deciding policy, if a single Atlas decides.
     pub(super) atlas: Option<&'a Atlas>,
-    /// The pattern that matched.
+    /// The matching pattern.
     pub(super) rule: Option<&'a str>,
-    /// What they say.
+    /// The decision.
     pub(super) decision: Verdict,
-    /// How many policies were looked at.
+    /// Number of evaluated policies.
     pub(super) looked_at: u64,
 }
 
-/// An approval that a policy wants.
+/// An approval that a policy requires.
 #[derive(Debug)]
 pub(super) struct Approval<'a> {
     /// The Atlas.
     pub(super) atlas: &'a Atlas,
     /// The policy.
     pub(super) policy_id: &'a str,
-    /// The pattern that matched.
+    /// The matching pattern.
     pub(super) rule: Option<&'a str>,
-    /// Why it wants it.
+    /// Reason of the policy.
     pub(super) reason: &'a str,
-    /// Why it applies, for people.
+    /// Reason why the policy applies, for people.
     pub(super) why: String,
 }
 
@@ -62,7 +63,7 @@ pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Ap
             });
         }
     }
-    // Asked once is asked enough: a policy that wants approval has said more.
+    // One approval is enough: a policy that requires approval is more specific.
     if approvals.is_empty()
         && !matches.known()
         && let Some(atlas) = atlases
@@ -80,14 +81,14 @@ pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Ap
     approvals
 }
 
-/// A policy that denies an action, or limits it and is used up.
+/// A policy that denies an action, or whose limit is used up.
 pub(super) struct DenyingPolicy<'a> {
     pub(super) atlas: &'a Atlas,
     pub(super) rule: &'a str,
     pub(super) denial: Denial,
 }
 
-/// The policy that denies an action: one that is final, rather than one an operator may overrule.
+/// Returns the policy that denies an action. A final denial comes before an overridable one.
 pub(super) fn denying_policy<'a>(
     case: Case<'a, '_>,
     matches: &Matches<'a>,
@@ -128,7 +129,7 @@ pub(super) fn denying_policy<'a>(
     })
 }
 
-/// The first denying policy that an operator overruled for exactly this request.
+/// Returns the first denying policy that an operator overruled for exactly this request.
 fn overruled_policy<'a>(
     case: Case<'a, '_>,
     matches: &Matches<'a>,
@@ -151,15 +152,16 @@ fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
             .contains(&override_key(&atlas.id, &policy.id))
 }
 
-/// A denial as the record of the policies tells it.
+/// A denial, with the data for the policy record.
 #[derive(Clone, Copy)]
 pub(super) struct Denying<'a, 'd> {
     pub(super) denial: &'d Denial,
-    /// The Atlas and the pattern of the policy that denies, where a policy does.
+    /// Atlas and pattern of the denying policy, if a policy denies.
     pub(super) by: Option<(&'a Atlas, &'a str)>,
 }
 
-/// The policies' verdict, in agreement with what happens: whatever denies an action is what the verdict names.
+/// Returns the policies' verdict. It agrees with the decision: a denial is always attributed to the rule that
+/// denies.
 pub(super) fn policy_verdict<'a>(
     case: Case<'a, '_>,
     matches: &Matches<'a>,
@@ -201,7 +203,7 @@ pub(super) fn policy_verdict<'a>(
     }
 }
 
-/// The rule that lets an action run where no policy decides.
+/// The rule that allows an action if no policy decides.
 #[derive(Clone, Copy)]
 pub(super) struct ByDefault(&'static str);
 
@@ -213,7 +215,7 @@ pub(super) fn by_default(case: Case<'_, '_>) -> ByDefault {
     }
 }
 
-/// The limits that a run draws on.
+/// Returns the limits that a run counts against.
 pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
     let mut limits = Vec::new();
     for matched in Matches::of(case.atlases, case.call.action).policies() {
@@ -230,7 +232,7 @@ pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
     limits
 }
 
-/// A limit that is used up.
+/// Returns the policy whose limit is used up, if any.
 pub(super) fn spent_limit<'a>(
     case: Case<'a, '_>,
     matches: &Matches<'a>,
@@ -260,8 +262,10 @@ pub(super) fn spent_limit<'a>(
     None
 }
 
-/// An Atlas that denies by default what it knows is not overruled by what another one allows; where
-/// it does not know the action, an allowing policy of any Atlas will do.
+/// Returns the denial by an Atlas whose default decision is to deny.
+///
+/// If the Atlas knows the action, policies of other Atlases cannot allow it. If it does not, an allowing
+/// policy of any Atlas is enough.
 pub(super) fn not_allowed(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
     let action = case.call.action;
     let mut denying = case

@@ -1,7 +1,8 @@
-//! Held requests, parked requests and permits, with indexes by session, request and asker.
+//! Held requests, parked requests and permits, with indexes by session, request and caller.
 //!
 //! Contract: every change goes through the methods here, so that the indexes and the byte counts agree with
-//! the entries. A lookup costs what one session or one request has, never what all of them have.
+//! the entries. The cost of a lookup depends on the entries of one session or one request, never on all
+//! entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,12 +37,12 @@ impl Queue {
         self.held.len()
     }
 
-    /// Bytes of what all held requests ask for.
+    /// Returns the total size of all held requests, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Pretends that so many bytes more are held.
+    /// Adds to the byte count, to simulate a full queue.
     #[cfg(test)]
     pub(super) fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
@@ -55,7 +56,7 @@ impl Queue {
         self.held.keys()
     }
 
-    /// Identifiers of a session's held requests.
+    /// Returns the identifiers of a session's held requests.
     pub(super) fn of_session(&self, session: &SessionId) -> impl Iterator<Item = &GateId> {
         self.by_session.get(session).into_iter().flatten()
     }
@@ -64,7 +65,7 @@ impl Queue {
         self.by_session.get(session).map_or(0, BTreeSet::len)
     }
 
-    /// Held requests with this request hash.
+    /// Returns the held requests with this request hash.
     pub(super) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &Waiting> {
         let gates = self.by_request.get(hash).into_iter().flatten();
         gates.filter_map(move |gate| self.held.get(gate))
@@ -95,14 +96,14 @@ impl Queue {
         Some(waiting)
     }
 
-    /// Replaces the description of a held request. Its session and its hash stay as they are.
+    /// Replaces the description of a held request. Its session and its hash must not change.
     pub(super) fn replace(&mut self, held: Arc<Held>) -> Option<&Waiting> {
         let waiting = self.held.get_mut(&held.id)?;
         waiting.held = held;
         Some(waiting)
     }
 
-    /// Adds an asker to a held request.
+    /// Adds a waiting caller to a held request.
     pub(super) fn add_asker(&mut self, gate: &GateId, ask: AskId) {
         if let Some(waiting) = self.held.get_mut(gate) {
             waiting.askers.push(ask);
@@ -110,7 +111,7 @@ impl Queue {
         }
     }
 
-    /// Removes the asker that came first, if at least `most` wait.
+    /// Removes the first waiting caller, if at least `most` wait.
     pub(super) fn remove_earliest(&mut self, gate: &GateId, most: usize) -> Option<AskId> {
         let waiting = self.held.get_mut(gate)?;
         let earliest = (waiting.askers.len() >= most).then(|| waiting.askers.remove(0))?;
@@ -118,7 +119,7 @@ impl Queue {
         Some(earliest)
     }
 
-    /// Removes an asker that has left.
+    /// Removes a caller that has left.
     pub(super) fn remove_asker(&mut self, ask: AskId) {
         let Some(gate) = self.by_asker.remove(&ask) else {
             return;
@@ -129,8 +130,8 @@ impl Queue {
     }
 }
 
-/// Requests that wait for a gate before their whole session, in the order asked. Their askers end with the
-/// process, so these are not persisted.
+/// Requests that wait for a gate of their whole session, in the order asked. Their callers end with the
+/// process, so they are not persisted.
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     by_session: BTreeMap<SessionId, Vec<ParkedRequest>>,
@@ -150,12 +151,12 @@ impl Parked {
         self.by_session.get(session).map_or(0, Vec::len)
     }
 
-    /// Bytes of what all parked requests ask for.
+    /// Returns the total size of all parked requests, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Sessions with parked requests.
+    /// Returns the sessions with parked requests.
     pub(super) fn sessions(&self) -> impl Iterator<Item = &SessionId> {
         self.by_session.keys()
     }
@@ -177,7 +178,7 @@ impl Parked {
         });
     }
 
-    /// Removes all parked requests of a session.
+    /// Removes and returns all parked requests of a session.
     pub(super) fn take(&mut self, session: &SessionId) -> Vec<(AskId, ActionRequest)> {
         let taken = self.by_session.remove(session).unwrap_or_default();
         for parked in &taken {
@@ -188,7 +189,7 @@ impl Parked {
         pairs.collect()
     }
 
-    /// Removes the requests of an asker that has left.
+    /// Removes the requests of a caller that has left.
     pub(super) fn remove_asker(&mut self, ask: AskId) {
         let Some(session) = self.by_asker.remove(&ask) else {
             return;
@@ -212,13 +213,13 @@ pub(super) struct Permits {
 }
 
 impl Permits {
-    /// Permits for this request hash.
+    /// Returns the permits for this request hash.
     pub(super) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &Permit> {
         let gates = self.by_request.get(hash).into_iter().flatten();
         gates.filter_map(move |gate| self.by_gate.get(gate))
     }
 
-    /// The permit that was given for a held request.
+    /// Returns the permit that was given for a held request.
     pub(super) fn of_gate(&self, gate: &GateId) -> Option<&Permit> {
         self.by_gate.get(gate)
     }
@@ -243,7 +244,7 @@ impl Permits {
         Some(permit)
     }
 
-    /// Removes the permits that `gone` names, and gives the held requests they were given for.
+    /// Removes the permits that `gone` selects. Returns the held requests they were given for.
     pub(super) fn remove_where(&mut self, gone: impl Fn(&Permit) -> bool) -> Vec<GateId> {
         let permits = self.by_gate.values().filter(|permit| gone(permit));
         let gates: Vec<_> = permits.map(|permit| permit.gate.clone()).collect();

@@ -1,5 +1,7 @@
-//! What goes into records of what agents and extensions said: all of it but what a steward wants left
-//! out. Decisions, operators and request hashes go by the real thing.
+//! Redaction of recorded texts and parameters. Texts of agents and extensions are recorded without the parts
+//! that a steward wants redacted.
+//!
+//! Decisions, operators and request hashes use the original data.
 
 use serde_json::{Map, Value};
 
@@ -14,14 +16,14 @@ use super::command::DenyCode;
 use super::held::{ActionCall, Held, Subject, TierSource};
 use super::turn::{Place, Turn};
 
-/// A text as it is recorded, with what was left out of it.
+/// A text as it is recorded, with the list of redactions.
 pub(super) struct Told {
     pub(super) text: String,
     pub(super) redacted: Vec<Redaction>,
 }
 
 impl Told {
-    /// A text that quotes nobody.
+    /// Wraps a text that contains no quoted data.
     pub(super) fn plain(text: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -31,7 +33,7 @@ impl Told {
 }
 
 impl Turn<'_> {
-    /// What leaves secrets out of everything that is recorded of a request.
+    /// Creates the redactor for everything that is recorded about a request.
     pub(super) fn redactor(&self, call: Option<&ActionCall>) -> Redactor<'_> {
         let action = call.map(|call| call.action.as_str());
         let mut redactor = Redactor::new(&self.engine.atlases, action);
@@ -41,7 +43,7 @@ impl Turn<'_> {
         redactor
     }
 
-    /// A text of an agent's own, as it is recorded under `field`. `action` is what it is about.
+    /// Redacts a text of an agent, as recorded under `field`. `action` is the action it concerns.
     pub(super) fn told(&self, action: Option<&str>, field: &str, text: &str) -> Told {
         let mut redactor = Redactor::new(&self.engine.atlases, action);
         let text = redactor.text(field, text);
@@ -51,7 +53,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The same for a text that need not be there.
+    /// Redacts an optional text of an agent, as recorded under `field`.
     pub(super) fn told_option(
         &self,
         field: &str,
@@ -61,7 +63,7 @@ impl Turn<'_> {
         told.map_or((None, Vec::new()), |told| (Some(told.text), told.redacted))
     }
 
-    /// A reason that may quote the parameters of a request, as it is recorded under `field`.
+    /// Redacts a reason that may quote the parameters of a request, as recorded under `field`.
     pub(super) fn told_of(&self, call: Option<&ActionCall>, field: &str, text: &str) -> Told {
         let mut redactor = self.redactor(call);
         let text = redactor.text(field, text);
@@ -71,7 +73,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What is wrong with answers, as it is recorded: what a validator says may quote the request.
+    /// Redacts the problems of answers: the text of a validator may quote the request.
     pub(super) fn told_problems(
         &self,
         held: &Held,
@@ -83,11 +85,13 @@ impl Turn<'_> {
         };
         let mut redactor = self.redactor(call);
         let problems = problems.iter();
-        let problems = problems.map(|it| redactor.text("problems", it)).collect();
+        let problems = problems
+            .map(|problem| redactor.text("problems", problem))
+            .collect();
         (problems, listed(redactor.left_out()))
     }
 
-    /// Records that an action is risky, where it is, and what that calls for.
+    /// Records that an action is risky, if it is, with the recommended reaction.
     pub(super) fn record_risk(
         &mut self,
         place: &Place,
@@ -110,14 +114,14 @@ impl Turn<'_> {
         self.record_below(place, record);
     }
 
-    /// The Atlas of this name as records name it; all that are in force where there is none.
+    /// Returns the Atlas of this name, as records name it. An empty list stands for all loaded Atlases.
     pub(super) fn under(&self, atlas_id: Option<&str>) -> Vec<AtlasRef> {
         let atlases = self.engine.atlases.iter();
         let own = atlases.filter(|atlas| atlas_id.is_some_and(|id| id == atlas.id));
         own.map(atlas_ref).collect()
     }
 
-    /// That an action was asked for.
+    /// Builds the record of an attempted action.
     pub(super) fn attempted(&self, call: &ActionCall, checked: Checked) -> ActionAttempted {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
         let action_params = redactor.params("action_params", &call.params);
@@ -135,12 +139,12 @@ impl Turn<'_> {
         }
     }
 
-    /// That an action may not run.
+    /// Builds the record of a blocked action.
     pub(super) fn blocked(&self, call: &ActionCall, by: &str, why: Why<'_>) -> ActionBlocked {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
         let action_params = redactor.params("action_params", &call.params);
-        // What a steward or an operator wrote quotes nothing, and an agent that names a secret after it
-        // must not make it disappear.
+        // The text of a steward or an operator quotes nothing. An agent that names a secret after it must not
+        // make it disappear.
         let reason = if quotes(why.code) {
             redactor.text("reason", why.reason)
         } else {
@@ -159,16 +163,16 @@ impl Turn<'_> {
     }
 }
 
-/// Tells whether policies are consulted about an attempt.
+/// State of the policy check of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
-    /// They are; the record of that follows.
+    /// Policies are consulted; the record of the verdict follows.
     Yes,
-    /// The attempt ends before that.
+    /// The attempt ends before policies are consulted.
     No,
 }
 
-/// An Atlas as records name it.
+/// Returns an Atlas as records name it.
 pub(super) fn atlas_ref(atlas: &Atlas) -> AtlasRef {
     AtlasRef {
         atlas_id: atlas.id.clone(),
@@ -176,18 +180,18 @@ pub(super) fn atlas_ref(atlas: &Atlas) -> AtlasRef {
     }
 }
 
-/// Why an action may not run.
+/// Reason why an action may not run.
 #[derive(Clone, Copy)]
 pub(super) struct Why<'w> {
     pub(super) code: DenyCode,
     pub(super) reason: &'w str,
     pub(super) override_available: bool,
-    /// Atlases whose rules say so; all that are in force where none is named.
+    /// Atlases whose rules block the action; empty for all loaded ones.
     pub(super) under: &'w [AtlasRef],
 }
 
 impl<'w> Why<'w> {
-    /// One that nobody may overrule.
+    /// Creates a reason that no operator may overrule.
     pub(super) fn final_one(code: DenyCode, reason: &'w str) -> Self {
         Self {
             code,
@@ -198,7 +202,7 @@ impl<'w> Why<'w> {
     }
 }
 
-/// Whether a reason of this kind can quote the request.
+/// Returns whether a reason with this code can quote the request.
 pub(super) fn quotes(code: DenyCode) -> bool {
     match code {
         DenyCode::Parameters | DenyCode::Limit | DenyCode::Extension | DenyCode::InvalidAnswer => {
@@ -223,7 +227,7 @@ pub(super) fn quotes(code: DenyCode) -> bool {
     }
 }
 
-/// What was left out, as records list it.
+/// Converts redactions into their recorded form.
 pub(super) fn listed(left_out: Redactions) -> Vec<Redaction> {
     let left_out = left_out.into_iter();
     left_out
@@ -235,7 +239,7 @@ pub(super) fn listed(left_out: Redactions) -> Vec<Redaction> {
         .collect()
 }
 
-/// An object as it is recorded, with what was left out of it.
+/// Redacts an object. Returns it with the list of redactions.
 pub(super) fn scrubbed(
     mut redactor: Redactor<'_>,
     field: &str,
@@ -250,7 +254,7 @@ pub(super) fn scrubbed(
     (kept, listed(redactor.left_out()))
 }
 
-/// A tier as records write it.
+/// Converts a tier into its recorded form.
 pub(super) fn tier(tier: RiskTier) -> Tier {
     match tier {
         RiskTier::Low => Tier::Low,

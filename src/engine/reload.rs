@@ -1,8 +1,8 @@
-//! Other Atlases while agents are at work.
+//! Reloading of Atlases while agents are at work.
 //!
-//! Nothing is opened by it. What is held stays held under the Atlases it was judged under: it can be
-//! refused, and not passed unless those come back. Permits and resolutions given under others do not
-//! count. A session starts anew under the new ones with the next thing it does.
+//! A reload opens nothing. Held requests stay held under the Atlases they were judged under: they can be
+//! refused, and passed only if those Atlases come back. Permits and resolutions from other Atlases do not
+//! count. A session starts anew under the new Atlases with its next command.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use crate::base::digest::Digest;
 use super::{Engine, combined_hash};
 
 impl Engine {
-    /// Decides by these Atlases from now on.
+    /// Replaces the loaded Atlases.
     pub fn reload(&mut self, atlases: Arc<[Atlas]>) {
         self.atlas_hash = combined_hash(&atlases);
         self.level = recording::level(&atlases);
         self.atlases = atlases;
         self.accept_budgets();
-        // What was worked out under the others says nothing about these.
+        // Cached results of the old Atlases are not valid for the new ones.
         self.state.caches.clear();
         self.state.suspension.ask_again();
     }
 
-    /// One digest for all Atlases in force.
+    /// Returns one digest for all loaded Atlases.
     #[must_use]
     pub fn atlas_hash(&self) -> Digest {
         self.atlas_hash
     }
 }
 
-/// One digest for a set of Atlases: what a decision under them is bound to.
+/// Returns one digest for a set of Atlases. Decisions under them are bound to it.
 #[must_use]
 pub fn hash_of(atlases: &[Atlas]) -> Digest {
     combined_hash(atlases)

@@ -1,5 +1,4 @@
-//! What agents tell that is only noted: how they are wrapped, what helped, what they produced, what they
-//! recovered from.
+//! Reports of agents that are only recorded: wrappers, feedback, output, recoveries.
 
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -18,7 +17,7 @@ use super::session::Session;
 use super::tried::Trick;
 use super::turn::{Place, Turn};
 
-/// The ways for an agent to be reached.
+/// Transports by which an agent can be reached.
 const TRANSPORTS: [&str; 3] = ["mcp", "rest", "direct"];
 
 impl Turn<'_> {
@@ -40,7 +39,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Records a finding about a session.
+    /// Records a finding of the runtime about a session.
     pub(super) fn note(&mut self, ask: AskId, session: &SessionId, finding: Finding) {
         if self.live(session).is_none() {
             self.deny_session(ask, session);
@@ -70,14 +69,16 @@ impl Turn<'_> {
         }
     }
 
-    /// Records a turn, and hands over the contexts that its message calls for, under the same rules as for input.
+    /// Records a conversation turn, and injects the contexts that its message selects, by the rules for
+    /// input.
     fn note_turn(&mut self, ask: AskId, session: &SessionId, event: Payload, message: &str) {
         let Some(place) = self.new_place(session) else {
             return;
         };
         self.record(&place, event);
         let seen = self.sightings(Digest::of(message), message);
-        // A hook tells the same text as input just before: what that gave is not called for again.
+        // A hook reports the same text as input just before, so contexts that it selected are not selected
+        // again.
         if self.calls_for_more(session, &seen) {
             self.record_calling(&place, &seen.calling());
             let given = self.give_on(&place, Cause::Input(&seen));
@@ -94,7 +95,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Noted(noted));
     }
 
-    /// Records the result of a check of a wrapper. The agent is told when it is on disk.
+    /// Records the result of a wrapper check. The reply is sent when the record is on disk.
     fn wrapper_check(&mut self, ask: AskId, check: &WrapperCheck) {
         let Some(root) = self.live(&check.session).map(session_place) else {
             return;
@@ -109,7 +110,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Noted(Noted::default()));
     }
 
-    /// Records how an agent is wrapped, and whether that holds. The agent is told when both are on disk.
+    /// Records the construction of a wrapper, and its verification. The reply is sent when both are on disk.
     fn wrapper(&mut self, ask: AskId, wrapper: &Wrapper) {
         let Some(root) = self.live(&wrapper.session).map(session_place) else {
             return;
@@ -160,7 +161,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Noted(Noted::default()));
     }
 
-    /// Whether a session can have been handed a context: one of an Atlas, or a text of a handler's own.
+    /// Returns whether the session may have received a context: one of an Atlas, or a text of a handler.
     fn was_handed(&self, feedback: &Feedback) -> bool {
         let Some(session) = self.live(&feedback.session) else {
             return false;
@@ -186,7 +187,7 @@ impl Turn<'_> {
         self.reply(ask, Reply::Noted(Noted::default()));
     }
 
-    /// Records that an error was dealt with, below the error. One that did not work can be tried again.
+    /// Records a recovery below its error. A failed recovery can be reported again.
     fn recovery(&mut self, ask: AskId, recovery: &Recovery) {
         let sessions = &mut self.engine.state.sessions;
         let Some(session) = sessions.get_mut(&recovery.session) else {
@@ -222,7 +223,7 @@ impl Turn<'_> {
     }
 }
 
-/// Why a report cannot be taken.
+/// Returns the reason why a report is malformed.
 fn fault(report: &Report) -> Option<String> {
     let too_long = |text: &str| {
         (text.len() > MAX_TEXT_BYTES)
@@ -233,7 +234,7 @@ fn fault(report: &Report) -> Option<String> {
         Report::WrapperCheck(check) => check_fault(check),
         Report::Feedback(feedback) => too_long(feedback.reason.as_deref().unwrap_or_default())
             .or_else(|| too_long(&feedback.context_id)),
-        // Only its hash is kept.
+        // Only the hash of output is kept.
         Report::Output(_) => None,
         Report::Recovery(recovery) => too_long(&recovery.method),
     }
@@ -277,7 +278,7 @@ fn check_fault(check: &WrapperCheck) -> Option<String> {
         .then(|| format!("tests and failures of a check have at most {MAX_NAME_LEN} bytes each"))
 }
 
-/// What a wrapper is tested for, with what is wrong where something is.
+/// Runs the tests of a wrapper. Returns each test with its failure, if it failed.
 fn wrapper_tests(wrapper: &Wrapper) -> Vec<(&'static str, Option<String>)> {
     let proof = wrapper.proof().to_string();
     let wrong = |failed: bool, what: &str| failed.then(|| what.to_owned());

@@ -1,7 +1,8 @@
-//! The answer to "what may I do now": every action an agent could ask for, with what stands in its way.
+//! Resolutions: the answer to "which actions may I run now", with the constraints of each action.
 //!
-//! Asking draws on no limit and lets nothing run. What an agent does with the answer is judged when it
-//! does it; an answer that is too old, or another session's, is no reason to run anything.
+//! A resolution counts against no limit and allows nothing. A request that relies on it is judged when it is
+//! made. A resolution that has expired, or that belongs to another session, is never a reason to run
+//! anything.
 
 use std::collections::BTreeSet;
 
@@ -24,32 +25,32 @@ use super::gate::SESSION_START;
 use super::held::ActionCall;
 use super::turn::Turn;
 
-/// What an agent may do now.
+/// The actions that an agent may run now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resolution {
-    /// Its identifier: a request that relies on it names it.
+    /// Identifier. A request that relies on the resolution names it.
     pub id: String,
     /// The session it is for.
     pub session: SessionId,
-    /// The Atlases it was made under.
+    /// Identifiers of the loaded Atlases.
     pub atlas_ids: Vec<String>,
     /// Actions that would run at once.
     pub allowed: Vec<String>,
-    /// Actions that would be denied, and why.
+    /// Actions that would be denied, with reasons.
     pub denied: Vec<DeniedAction>,
-    /// What stands between an agent and actions that are neither.
+    /// Constraints of actions that would be neither allowed at once nor denied.
     pub constraints: Vec<Constraint>,
-    /// Contexts that come with it.
+    /// Contexts that come with the resolution.
     pub contexts: Vec<GivenContext>,
-    /// Guidance that holds.
+    /// Guidance that is in force.
     pub guidance: Vec<GivenGuidance>,
     /// Gates that hold the whole session until an operator passes them.
     pub held: Vec<GateId>,
-    /// When it was made.
+    /// Creation time.
     pub issued_at: Timestamp,
-    /// When it can no longer be relied on.
+    /// Expiry time.
     pub expires_at: Timestamp,
-    /// The same in seconds from when it was made.
+    /// Lifetime in seconds.
     pub ttl_seconds: u64,
 }
 
@@ -58,28 +59,28 @@ pub struct Resolution {
 pub struct DeniedAction {
     /// The action.
     pub action: String,
-    /// What denies it.
+    /// Name of the rule that denies.
     pub policy_id: String,
-    /// Why.
+    /// Reason of the denial.
     pub reason: String,
-    /// Whether an operator may overrule.
+    /// True when an operator may overrule the denial.
     pub override_available: bool,
 }
 
-/// Something that stands between an agent and an action.
+/// A constraint on an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constraint {
     /// The action.
     pub action: String,
-    /// What kind of thing.
+    /// Kind of the constraint.
     pub kind: ConstraintKind,
     /// The checkpoint or policy.
     pub by: String,
-    /// What it wants, for people.
+    /// Requirement, for people.
     pub detail: String,
 }
 
-/// What can stand between an agent and an action.
+/// Kinds of constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConstraintKind {
@@ -89,15 +90,15 @@ pub enum ConstraintKind {
     Gate,
     /// An operator's approval.
     Approval,
-    /// So many runs in a while.
+    /// A maximum number of runs in a time window.
     RateLimit,
     /// A budget.
     Budget,
-    /// The shape of its parameters.
+    /// A schema of its parameters.
     Parameters,
 }
 
-/// What is remembered of a resolution.
+/// An issued resolution, as the engine remembers it.
 #[derive(Clone, Debug)]
 pub(super) struct Issued {
     id: String,
@@ -108,7 +109,7 @@ pub(super) struct Issued {
 }
 
 impl Issued {
-    /// Changes the moment at which it expires.
+    /// Applies `adjust` to the expiry time.
     pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         self.expires_at = adjust(self.expires_at);
     }
@@ -121,7 +122,7 @@ impl Turn<'_> {
             return;
         }
         let mut actions = resolve.actions.iter();
-        if let Some(fault) = actions.find_map(|it| call_fault(&it.action, &it.params)) {
+        if let Some(fault) = actions.find_map(|asked| call_fault(&asked.action, &asked.params)) {
             self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
@@ -145,8 +146,12 @@ impl Turn<'_> {
         let mut owed = self.take_owed(&resolve.session);
         self.deliver(&mut owed);
         resolution.contexts = owed.contexts;
-        let open = self.live(&resolve.session).filter(|it| !it.is_closed());
-        resolution.guidance = open.map(|it| it.guidance.clone()).unwrap_or_default();
+        let open = self
+            .live(&resolve.session)
+            .filter(|session| !session.is_closed());
+        resolution.guidance = open
+            .map(|session| session.guidance.clone())
+            .unwrap_or_default();
         self.touch(&resolve.session);
         self.remember(&resolution);
         self.reply(ask, Reply::Resolved(Box::new(resolution)));
@@ -159,7 +164,12 @@ impl Turn<'_> {
         let mut resolution = Resolution {
             id,
             session: resolve.session.clone(),
-            atlas_ids: self.engine.atlases.iter().map(|it| it.id.clone()).collect(),
+            atlas_ids: self
+                .engine
+                .atlases
+                .iter()
+                .map(|atlas| atlas.id.clone())
+                .collect(),
             allowed: Vec::new(),
             denied: Vec::new(),
             constraints: Vec::new(),
@@ -172,13 +182,13 @@ impl Turn<'_> {
         };
         let asked = resolve.actions.iter();
         let mut actions: Vec<_> = asked
-            .map(|it| (it.action.clone(), Some(&it.params)))
+            .map(|asked| (asked.action.clone(), Some(&asked.params)))
             .collect();
         if actions.is_empty() {
             actions = self
                 .known_actions()
                 .into_iter()
-                .map(|it| (it, None))
+                .map(|action| (action, None))
                 .collect();
         }
         for (action, params) in actions {
@@ -195,12 +205,15 @@ impl Turn<'_> {
         Some(resolution)
     }
 
-    /// Every action that the Atlases know by name.
+    /// Returns every action that the Atlases know by name.
     fn known_actions(&self) -> BTreeSet<String> {
         let mut known = BTreeSet::new();
         for atlas in self.engine.atlases.iter() {
             known.extend(atlas.actions.keys().cloned());
-            let listed = atlas.capabilities.iter().flat_map(|it| it.actions.iter());
+            let listed = atlas
+                .capabilities
+                .iter()
+                .flat_map(|capability| capability.actions.iter());
             let literal = listed.filter(|pattern| pattern.is_literal());
             known.extend(literal.map(|pattern| pattern.as_str().to_owned()));
         }
@@ -209,7 +222,10 @@ impl Turn<'_> {
 
     fn remember(&mut self, resolution: &Resolution) {
         let actions = resolution.allowed.iter().cloned();
-        let held = resolution.constraints.iter().map(|it| it.action.clone());
+        let held = resolution
+            .constraints
+            .iter()
+            .map(|constraint| constraint.action.clone());
         let issued = Issued {
             id: resolution.id.clone(),
             session: resolution.session.clone(),
@@ -220,21 +236,26 @@ impl Turn<'_> {
         let now = self.now;
         let all = &mut self.state().resolutions;
         all.retain(|earlier| earlier.expires_at > now);
-        let own = all.iter().filter(|it| it.session == issued.session).count();
+        let own = all
+            .iter()
+            .filter(|earlier| earlier.session == issued.session)
+            .count();
         if own >= MAX_RESOLUTIONS
-            && let Some(oldest) = all.iter().position(|it| it.session == issued.session)
+            && let Some(oldest) = all
+                .iter()
+                .position(|earlier| earlier.session == issued.session)
         {
             all.remove(oldest);
         }
         all.push(issued);
     }
 
-    /// Why a request may not rely on the resolution it names.
+    /// Returns the reason why a request may not rely on the resolution that it names.
     pub(super) fn resolution_fault(&self, request: &ActionRequest) -> Option<String> {
         let id = request.resolution.as_ref()?;
         let shown = crate::base::text::one_line(id);
         let mut all = self.engine.state.resolutions.iter();
-        let own = |it: &&Issued| it.id == *id && it.session == request.session;
+        let own = |issued: &&Issued| issued.id == *id && issued.session == request.session;
         let Some(issued) = all.find(own) else {
             return Some(format!("resolution `{shown}` is not one of this session"));
         };
@@ -248,7 +269,7 @@ impl Turn<'_> {
         (!listed).then(|| format!("resolution `{shown}` does not list `{}`", request.action))
     }
 
-    /// Refuses a request that relies on a resolution it may not rely on.
+    /// Refuses a request that relies on an invalid resolution. Returns whether it was refused.
     pub(super) fn refuse_resolution(&mut self, ask: AskId, request: &ActionRequest) -> bool {
         let Some(reason) = self.resolution_fault(request) else {
             return false;
@@ -310,7 +331,7 @@ impl Resolution {
         if self.constraints.len() == before {
             self.allowed.push(action);
         }
-        // A limit that is not spent keeps nothing from running now; it is told, and the action allowed.
+        // An unspent limit prevents nothing now: it is listed, and the action is allowed.
         self.add_limits(case);
     }
 

@@ -1,4 +1,4 @@
-//! What agents answer themselves, where their steward lets them. Approving is never among it.
+//! Answers of agents to gates that their steward lets them answer. An agent never approves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::tried::Trick;
 use super::turn::Turn;
 use super::validate::{Unanswered, judge_gates};
 
-/// How an agent's own answers are marked in the record.
+/// Method that marks an agent's answers in the record.
 const METHOD: &str = "agent";
 
 impl Turn<'_> {
-    /// An agent answers what is its to answer. Whatever else stands in the way stays there.
+    /// Handles an agent's answers to the gates that it may answer. All other gates stay.
     pub(super) fn answer(&mut self, ask: AskId, answer: &Answer) {
         self.deadline_reached(&answer.gate);
         let held = match self.answerable(answer) {
@@ -64,7 +64,7 @@ impl Turn<'_> {
                 ..Given::default()
             },
         );
-        // Whoever approved did so before the agent said this.
+        // An earlier approval was given before the agent answered, so it no longer counts.
         held.approval = None;
         for (index, gate) in judged.gates.iter().enumerate() {
             if let (Some(judged), Some(gate)) = (gate, held.gates.get(index).cloned()) {
@@ -75,7 +75,7 @@ impl Turn<'_> {
         self.take_answers(ask, held, by, answer.release);
     }
 
-    /// The held request that an agent wants to answer, if it may.
+    /// Returns the held request that an agent wants to answer, if it may.
     fn answerable(&self, answer: &Answer) -> Result<Arc<Held>, AnswerRefusal> {
         let waiting = self.engine.state.held.get(&answer.gate);
         let waiting = waiting.filter(|waiting| waiting.held.session == answer.session);
@@ -105,7 +105,7 @@ impl Turn<'_> {
         Ok(Arc::clone(held))
     }
 
-    /// Records that an agent answered gates that are not its to answer.
+    /// Records that an agent answered gates that it may not answer.
     fn record_refused_answers(&mut self, answer: &Answer, refusal: &AnswerRefusal) {
         let Some(waiting) = self.engine.state.held.get(&answer.gate) else {
             return;
@@ -142,8 +142,10 @@ impl Turn<'_> {
         }
     }
 
-    /// The first gate that has to be passed before a held request. The start gate comes before everything. Gates
-    /// of moments come before actions, and one before the other: those that need an operator first, then the oldest.
+    /// Returns the first gate that has to be passed before a held request.
+    ///
+    /// The start gate comes before everything. Gates of other events come before actions. Among them, gates
+    /// that need an operator come first, then the oldest.
     pub(super) fn stands_before(&self, held: &Held) -> Option<String> {
         let session = match held.subject {
             Subject::Action(_) | Subject::Moment(_) => self.live(&held.session)?,
@@ -166,8 +168,8 @@ impl Turn<'_> {
         entry.into_iter().chain(pending).chain(owed).next()
     }
 
-    /// Goes on with what an agent has answered: it passes when nothing else is open. Who has left
-    /// some of it open is asked for that.
+    /// Stores an agent's answers, and passes the request when no gate is open. If the agent left gates open,
+    /// it is asked for them.
     fn take_answers(&mut self, ask: AskId, held: Held, by: By<'_>, release: ReleaseTo) {
         let rest = self.asked(&held);
         let complete = held.answered.len() == held.gates.len();
@@ -210,8 +212,9 @@ impl Turn<'_> {
         }
     }
 
-    /// The questions and guidance that an agent gets of a held request, if some of it is the agent's to answer.
-    /// Behind another gate it gets none.
+    /// Returns the questions and guidance for the agent, if it may answer some gates of a held request.
+    ///
+    /// Behind another gate there are none.
     pub(super) fn asked(&self, held: &Held) -> Option<Asked> {
         let gates: Vec<_> = open_gates(held)
             .map(|(_, gate)| AskedGate {
@@ -232,7 +235,7 @@ impl Turn<'_> {
         })
     }
 
-    /// The denial for an agent that has to answer a held request, and is asked only behind another gate.
+    /// Returns the denial for an agent that has to answer a held request, but only after another gate.
     pub(super) fn asked_later(&self, held: &Held) -> Option<Denied> {
         open_gates(held).next()?;
         let before = self.stands_before(held)?;
@@ -249,7 +252,7 @@ impl Turn<'_> {
         })
     }
 
-    /// The extensions that have to judge an agent's answers.
+    /// Returns the extension calls that validate an agent's answers.
     pub(super) fn needed_for_answer(&self, answer: &Answer, answers: &Answers) -> Vec<Needed> {
         let Ok(held) = self.answerable(answer) else {
             return Vec::new();
@@ -259,13 +262,13 @@ impl Turn<'_> {
     }
 }
 
-/// The gates that an agent may answer and has not.
+/// Returns the gates that the agent may answer and has not answered.
 fn open_gates(held: &Held) -> impl Iterator<Item = (usize, &Gate)> {
     let gates = held.gates.iter().enumerate();
     gates.filter(|(index, gate)| is_agents(gate) && !held.answered.contains_key(index))
 }
 
-/// Tells whether some of a held request is, or was, the agent's to answer.
+/// Returns whether the agent may answer, or has answered, some gates of a held request.
 pub(super) fn is_for_agent(held: &Held) -> bool {
     held.gates.iter().any(is_agents)
 }
@@ -275,12 +278,13 @@ fn is_agents(gate: &Gate) -> bool {
         Respondent::Operator => false,
         Respondent::Agent | Respondent::Either => true,
     };
-    // Where two operators are wanted, no agent takes the place of one.
+    // Where two operators are required, an agent cannot replace one of them.
     agents && gate.approvers.is_one()
 }
 
-/// An agent's answers to the gates that are its to answer: one that is called the same and is an
-/// operator's, a policy's or another Atlas's, is not among them.
+/// Returns an agent's answers to the gates that it may answer.
+///
+/// A gate with the same name that belongs to the operator, a policy or another Atlas is not among them.
 fn own_answers<'a>(
     held: &Held,
     answer: &'a Answer,
@@ -290,13 +294,13 @@ fn own_answers<'a>(
     move |index, _| open.get(&index).copied().flatten()
 }
 
-/// The answers that an agent gives to a gate, under its full name or its own.
+/// Returns an agent's answers to a gate, under its full name or its short name.
 fn given_for<'a>(gate: &Gate, answer: &'a Answer) -> Option<&'a ByQuestion> {
     let full = answer.answers.get(&gate.origin.full_name());
     full.or_else(|| answer.answers.get(gate.origin.id()))
 }
 
-/// Checks that a name under which an agent answers means exactly one gate that is the agent's to answer: one answer
+/// Checks that a name in an agent's answers denotes exactly one gate that the agent may answer: one answer
 /// never passes two gates.
 fn check_name(held: &Held, name: &str) -> Result<(), AnswerRefusal> {
     let is_named = |gate: &Gate| gate.origin.id() == name || gate.origin.full_name() == name;
@@ -326,11 +330,11 @@ fn check_name(held: &Held, name: &str) -> Result<(), AnswerRefusal> {
     })
 }
 
-/// Why an agent's answers are not taken.
+/// Reason why an agent's answers are rejected.
 struct AnswerRefusal {
     code: DenyCode,
     reason: String,
-    /// The gates that it answered and that are not its to answer, by their places.
+    /// Indexes of the answered gates that the agent may not answer.
     gates: Vec<usize>,
 }
 
@@ -344,15 +348,15 @@ impl AnswerRefusal {
     }
 }
 
-/// Tells whether some of a held request is an operator's to answer.
+/// Returns whether an operator has to answer some gates of a held request.
 fn needs_operator(held: &Held) -> bool {
     open_gates(held).count() + held.answered.len() < held.gates.len()
 }
 
-/// The place of a held request among those that stand before its session.
+/// Returns the sort key of a held request among the gates of its session.
 fn place_in_line(held: &Held) -> (bool, usize, &str) {
     let id = held.id.as_str();
-    // Numbers without leading zeros: the longer one is the larger one.
+    // Numbers have no leading zeros: the longer one is the larger one.
     (!needs_operator(held), id.len(), id)
 }
 

@@ -1,4 +1,4 @@
-//! Going on after a restart: the engine's state, from what was kept.
+//! Restoring the engine's state after a restart.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::turn::state_change;
 use super::usage::{UNKNOWN, UnknownUsage};
 use super::{Engine, Permit, Waiting};
 
-/// Why kept state cannot be used.
+/// Error for persisted state that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the kept {kind} `{key}` cannot be read: {source}")]
 pub struct RestoreError {
@@ -28,12 +28,12 @@ pub struct RestoreError {
 }
 
 impl Engine {
-    /// An engine that goes on where another one was stopped. Requests that are still held come back
-    /// with their identifiers; the effects set their deadlines again, and expire what is overdue.
+    /// Restores an engine from persisted state. Held requests keep their identifiers.
+    ///
+    /// The effects set the deadlines again, and expire overdue requests.
     ///
     /// # Errors
-    /// When a piece of state cannot be read. Nothing is guessed: a gate that cannot be read is not
-    /// a gate that may be skipped.
+    /// If a piece of state cannot be read. Nothing is guessed: an unreadable gate must not be skipped.
     pub fn restore(
         atlases: Vec<Atlas>,
         ids: Box<dyn IdSource>,
@@ -65,7 +65,8 @@ impl Engine {
         Ok((engine, effects))
     }
 
-    /// Restores a piece of state. Gives what has to be written because an earlier version kept it elsewhere.
+    /// Restores one piece of state. Returns the writes that are needed because an earlier version stored it
+    /// elsewhere.
     fn restore_piece(
         &mut self,
         kind: StateKind,
@@ -77,7 +78,7 @@ impl Engine {
         match kind {
             StateKind::Session => {
                 let mut session: Session = read(kind, key, body)?;
-                // Earlier versions counted by name what they had called for.
+                // Earlier versions counted the selected contexts by name.
                 let owed = session.owed.contexts.len();
                 let named = session.contexts.len().saturating_sub(owed) as u64;
                 session.injected = session.injected.max(named);
@@ -115,10 +116,10 @@ impl Engine {
     }
 }
 
-/// The requests that are held, from what was kept: for whoever looks without an engine.
+/// Reads the held requests from persisted state, for callers without an engine.
 ///
 /// # Errors
-/// When one cannot be read.
+/// If one cannot be read.
 pub fn held_in(
     kept: impl IntoIterator<Item = StateChange>,
 ) -> Result<Vec<Arc<Held>>, RestoreError> {
@@ -144,7 +145,7 @@ pub fn held_in(
     Ok(held)
 }
 
-/// Gates that were opened: never so many that the next number would be one in use.
+/// Number of opened gates, limited so that the next number cannot overflow into one in use.
 #[derive(Deserialize)]
 #[serde(try_from = "u64")]
 struct GatesOpened(u64);

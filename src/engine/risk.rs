@@ -1,4 +1,4 @@
-//! How risky an action is, when no Atlas says so: by the words of its name and parameters.
+//! Risk tier of an action that no Atlas declares, by the words of its name and parameters.
 
 use std::fmt::{self, Write as _};
 
@@ -17,10 +17,10 @@ const WORDS: [(RiskTier, &[&str]); 4] = [
     ),
 ];
 
-/// Words that raise whatever they occur in to at least high.
+/// Words that raise any action to at least high risk.
 const PRODUCTION: [&str; 2] = ["production", "prod"];
 
-/// The tier that the words of `action` and of its parameters' values suggest; low without any.
+/// Returns the tier that the words of `action` and its parameters suggest; low without any.
 #[must_use]
 pub fn detect(action: &str, params: &Value) -> RiskTier {
     let (mut named, mut raised) = (RiskTier::Low, false);
@@ -36,7 +36,7 @@ pub fn detect(action: &str, params: &Value) -> RiskTier {
     }
 }
 
-/// Beginnings that name a tier, in the order they are tried.
+/// Prefixes that name a tier, in the order they are tried.
 const BEGINNINGS: [(RiskTier, &[&str]); 4] = [
     (RiskTier::Low, &["read", "get", "list", "search", "find"]),
     (RiskTier::Medium, &["write", "create", "update", "set"]),
@@ -44,13 +44,13 @@ const BEGINNINGS: [(RiskTier, &[&str]); 4] = [
     (RiskTier::Critical, &["deploy", "migrate", "truncate"]),
 ];
 
-/// The tier by the first of a fixed list that `action`, or the text of its parameters, begins with;
-/// then by the word for production anywhere in them.
+/// Returns the tier of the first known prefix of `action` or of its parameters' text; otherwise high if the
+/// text contains the word for production.
 ///
-/// Kept for Atlases that were written for it. It misses much: `ticket.delete` begins with neither.
+/// Kept for Atlases that were written for it. It misses much: `ticket.delete` has no known prefix.
 #[must_use]
 pub fn first_match(action: &str, params: &Value) -> RiskTier {
-    // The text of parameters begins with a brace, a quote or the like: with none of these words.
+    // The text of parameters begins with a brace, a quote or the like, and so with none of these words.
     let begins = |words: &[&str]| words.iter().any(|word| action.starts_with(word));
     let named = BEGINNINGS.iter().find(|(_, words)| begins(words));
     match named {
@@ -60,17 +60,17 @@ pub fn first_match(action: &str, params: &Value) -> RiskTier {
     }
 }
 
-/// The word for production, as it is looked for in parameters as text.
+/// The word for production, as searched for in the text of parameters.
 const PROD: &str = "prod";
 
-/// Whether the JSON text of `value` contains it. The text is not put together for that.
+/// Returns whether the JSON text of `value` contains [`PROD`], without building the text.
 fn text_contains_prod(value: &Value) -> bool {
     let mut search = Search { matched: 0 };
-    // It is written to the end, or until it is found.
+    // Writing stops with an error when the word is found.
     write!(search, "{value}").is_err()
 }
 
-/// A search in text that comes in pieces; an error when it is found.
+/// A search in text that arrives in pieces. Writing fails when the text is found.
 struct Search {
     matched: usize,
 }
@@ -78,7 +78,8 @@ struct Search {
 impl fmt::Write for Search {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         for byte in piece.bytes() {
-            // Its letters differ: after a mismatch only the first can begin anew.
+            // The letters of the word differ, so after a mismatch only its first letter can start a new
+            // match.
             self.matched = match PROD.as_bytes().get(self.matched) {
                 Some(wanted) if *wanted == byte => self.matched + 1,
                 Some(_) | None => usize::from(PROD.as_bytes().first() == Some(&byte)),
@@ -94,7 +95,7 @@ impl fmt::Write for Search {
 fn mentions_production(value: &Value) -> bool {
     match value {
         Value::String(text) => {
-            // Most texts do not have its letters at all, which is told far sooner.
+            // Most texts do not contain the letters at all, and that check is much faster.
             has_prod(text) && words(text).any(|word| word.is_in(&PRODUCTION))
         }
         Value::Array(items) => items.iter().any(mentions_production),
@@ -103,19 +104,19 @@ fn mentions_production(value: &Value) -> bool {
     }
 }
 
-/// Whether the four letters stand in `text`, whatever their case.
+/// Returns whether `text` contains the four letters, in any case.
 fn has_prod(text: &str) -> bool {
     let mut windows = text.as_bytes().windows(PROD.len());
     windows.any(|window| window.eq_ignore_ascii_case(PROD.as_bytes()))
 }
 
-/// Longest word that means anything here.
+/// Length of the longest known word.
 const LONGEST: usize = 10;
 
 /// A word in lower case.
 struct Word {
     letters: [u8; LONGEST],
-    /// How many; more than fit where it means nothing.
+    /// Number of letters; `usize::MAX` for a word that cannot be a known one.
     length: usize,
 }
 
@@ -127,7 +128,7 @@ impl Word {
                 *place = byte;
                 self.length + 1
             }
-            // No word that means anything goes on like this.
+            // No known word is longer or has other letters.
             (Ok(_) | Err(_), Some(_) | None) => usize::MAX,
         };
     }
@@ -138,11 +139,11 @@ impl Word {
     }
 }
 
-/// Splits on everything that is not a letter or digit, and where camelCase changes.
+/// Splits a text at everything that is not a letter or digit, and at camelCase boundaries.
 fn words(text: &str) -> impl Iterator<Item = Word> {
     let mut chars = text.chars().peekable();
     let (mut before_is_lower, mut before_is_upper) = (false, false);
-    // The letter that ended a word by beginning the next one.
+    // The letter that ended a word and begins the next one.
     let mut begun: Option<char> = None;
     std::iter::from_fn(move || {
         let mut word = Word {
@@ -163,7 +164,7 @@ fn words(text: &str) -> impl Iterator<Item = Word> {
         }
         while let Some(c) = chars.next() {
             let next_is_lower = chars.peek().is_some_and(|next| next.is_lowercase());
-            // `deleteTicket`, and `HTTPDelete`, where the last capital begins the next word.
+            // `deleteTicket`, and `HTTPDelete`, where the last capital letter begins the next word.
             let changes = before_is_lower || (before_is_upper && next_is_lower);
             before_is_lower = c.is_lowercase();
             before_is_upper = c.is_uppercase();
@@ -189,7 +190,7 @@ mod tests {
 
     // covers A27
     #[test]
-    fn known_answers() {
+    fn risk_tiers_of_known_actions() {
         use RiskTier::{Critical, High, Low, Medium};
         for (action, by_words, by_beginning) in [
             ("ticket.delete", High, Low),
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_words_in_any_case_style() {
+    fn risk_words_are_found_as_whole_words_in_any_case_style() {
         assert_eq!(detect("deleteTicket", &Value::Null), RiskTier::High);
         assert_eq!(detect("HTTPDelete", &Value::Null), RiskTier::High);
         assert_eq!(detect("DBDropTable", &Value::Null), RiskTier::Critical);
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn production_in_a_parameter_raises() {
+    fn production_in_a_parameter_raises_the_tier() {
         let params = json!({"target": {"hosts": ["eu-prod-7"]}});
         assert_eq!(detect("config.get", &params), RiskTier::High);
         assert_eq!(
@@ -228,7 +229,7 @@ mod tests {
         );
     }
 
-    /// The words, put together one by one.
+    /// Splits a text into words in the simplest way, as a reference.
     fn plain_words(text: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let chars: Vec<_> = text.chars().collect();
@@ -249,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_told_apart_without_putting_them_together(
+        fn words_are_split_like_the_reference_splitter(
             text in "([a-zA-Z.é_ İK]|prod|Prod|PROD|production|delete){0,12}",
         ) {
             for wanted in ["prod", "production", "delete", "a", "kproducti", "aprod"] {
@@ -262,7 +263,7 @@ mod tests {
         }
 
         #[test]
-        fn first_match_is_that_of_the_whole_text(
+        fn first_match_agrees_with_a_search_of_the_whole_text(
             action in "(read|prod|x|delete|deploy|p|pro){0,3}",
             text in "(prod|p|pr|ro|od|\"|x|é){0,6}",
         ) {

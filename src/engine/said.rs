@@ -1,4 +1,4 @@
-//! What extensions say, for the record: their word on checkpoints, and events of their own.
+//! Records of extensions: their answers at checkpoints, and their own events.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use super::recorded::scrubbed;
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
-    /// Records what a handler said, and the events it wants recorded.
+    /// Records a handler's answer, and the events it wants recorded.
     pub(super) fn record_said(
         &mut self,
         place: &Place,
@@ -39,8 +39,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Records an event that an extension wants recorded: under its own type where that is registered
-    /// and the event is what it says, and else as an event of the plugin. Nothing of it is lost.
+    /// Records an event of an extension. Nothing of it is lost.
+    ///
+    /// If its type is registered and the event matches the type, it is recorded under that type; otherwise as
+    /// a plugin event.
     fn record_note(
         &mut self,
         place: &Place,
@@ -90,7 +92,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Records the plugins that are in force for a session and were not before.
+    /// Records the plugins that are loaded for a session and were not before.
     pub(super) fn record_loaded(&mut self, place: &Place) {
         for plugin in self.engine.extensions.plugins.clone() {
             let Some(session) = self.state().sessions.get_mut(&place.session) else {
@@ -109,7 +111,7 @@ impl Turn<'_> {
     }
 }
 
-/// The fields of a registered event, with the list of what was left out where there is something.
+/// Adds the list of redactions to the fields of a registered event, if there are any.
 fn with_list(mut fields: Map<String, Value>, redacted: &[Redaction]) -> Map<String, Value> {
     if !redacted.is_empty() {
         let listed = serde_json::to_value(redacted).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Who may let a request pass, and what becomes of the first of two approvals.
+//! Double approval: permitted approvers, and the first of two approvals.
 //!
-//! Contract: an approval is one person's. Whoever asks never gives one, nobody gives two, and one that
-//! was given for another request or under other Atlases counts for nothing.
+//! Contract: one operator gives one approval. The requester never approves, no operator approves twice, and
+//! an approval for another request or under other Atlases does not count.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::turn::Turn;
 use super::validate::JudgedAnswers;
 
 impl Turn<'_> {
-    /// Lets a request pass whose answers keep their rules, or takes the first of two approvals.
+    /// Passes a request whose answers are valid, or stores the first of two approvals.
     pub(super) fn approve_or_pass(
         &mut self,
         held: &Held,
@@ -32,10 +32,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes the first of two approvals. The request stays held, with everything that holds for it.
+    /// Stores the first of two approvals. The request stays held under unchanged conditions.
     fn approve_first(&mut self, held: &Held, by: By<'_>, judged: &JudgedAnswers) -> Reply {
         if let Some((code, reason)) = self.lasting_denial(held) {
-            // Nobody else is asked about what is refused anyway.
+            // A second operator is not asked about a request that is refused anyway.
             return Reply::Decided(self.refuse(held, code, reason));
         }
         let place = self.held_place(held);
@@ -61,7 +61,7 @@ impl Turn<'_> {
         self.keep_held(held)
     }
 
-    /// Keeps a held request as it is by now.
+    /// Stores a changed held request.
     pub(super) fn keep_held(&mut self, held: Held) -> Reply {
         let held = Arc::new(held);
         if let Some(waiting) = self.state().held.replace(Arc::clone(&held)).cloned() {
@@ -70,7 +70,7 @@ impl Turn<'_> {
         Reply::Approved(Box::new((*held).clone()))
     }
 
-    /// Ends a request that something refuses whatever operators say.
+    /// Ends a request that a rule refuses regardless of the operators.
     pub(super) fn refuse(&mut self, held: &Held, code: DenyCode, reason: String) -> Decided {
         self.end(
             held,

@@ -1,4 +1,4 @@
-//! What the engine remembers about one agent session.
+//! State of one agent session.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -21,139 +21,139 @@ use super::withhold::Withheld;
 /// One agent session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its identifier.
+    /// The session's identifier.
     pub id: SessionId,
-    /// Its agent.
+    /// Name of the agent.
     pub agent: String,
-    /// What it says it is for.
+    /// Purpose of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// Whose it is: the digest of a secret that whoever takes it up again has to show.
+    /// Owner: digest of a secret that a caller must show to resume the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Digest>,
-    /// Whose requests count together with its own, where it comes in by a door.
+    /// Key under which its requests are counted, if it was started through a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asker: Option<Digest>,
-    /// The process that began it, as its sessions are counted. A restart forgets it.
+    /// Caller group that started it, for the session limit. A restart forgets it.
     #[serde(skip)]
     pub peer: Option<String>,
-    /// The process that began it, as its threads are counted. A restart keeps it.
+    /// Caller group that started it, for the thread limit. A restart keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_by: Option<String>,
-    /// When it started.
+    /// Start time.
     pub started_at: Timestamp,
-    /// Time of the last thing that happened to it.
+    /// Time of its last change.
     #[serde(default)]
     pub last_at: Option<Timestamp>,
-    /// The operation that its start and end belong to.
+    /// The trace of its start and end.
     pub trace_id: TraceId,
-    /// The root of its span tree.
+    /// Root of its span tree.
     pub span_id: SpanId,
-    /// Digest of the Atlases it was let in under: under others it is asked anew.
+    /// Digest of the Atlases it was admitted under. Under others it starts anew.
     pub atlas_hash: Digest,
-    /// Whether it may act at all.
+    /// State of its start gates.
     pub entry: Entry,
-    /// Capabilities that gates unlocked, each with its Atlas: one Atlas opens nothing of another's.
+    /// Capabilities that gates unlocked, with their Atlas: an Atlas unlocks only its own capabilities.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unlocked: BTreeSet<(String, String)>,
     /// Capabilities that checkpoints locked, in every Atlas that has one of that name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub locked: BTreeSet<String>,
-    /// Atlases whose checkpoints locked a capability. Only a gate of the same Atlas lifts a lock; one whose Atlas
-    /// is not known stays.
+    /// Atlases whose checkpoints locked a capability. Only a gate of the same Atlas lifts a lock; a lock of
+    /// an unknown Atlas stays.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub locked_by: BTreeMap<String, BTreeSet<String>>,
-    /// Gates that were passed, each with its Atlas: what they give can be asked for again.
+    /// Passed gates, with their Atlas. Their contexts can be requested again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub passed: BTreeSet<(String, String)>,
-    /// Actions that gates allowed, each with its Atlas: one Atlas lifts no denial of another's.
+    /// Actions that gates allowed, with their Atlas: an Atlas does not lift denials of another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<(String, Patterns)>,
     /// Actions that gates denied, with the gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<(String, Patterns)>,
-    /// Contexts it was handed, each with its Atlas, and when.
+    /// Contexts it received, by Atlas and identifier, with the time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contexts: BTreeMap<String, Timestamp>,
-    /// Guidance that holds, in the order given.
+    /// Guidance in force, in the order given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<GivenGuidance>,
-    /// What gates gave it and it was not told yet: it goes with the next answer.
+    /// Contexts and guidance that wait for the next reply.
     #[serde(default, skip_serializing_if = "Given::is_empty")]
     pub owed: Given,
-    /// Things that a gate before the whole session keeps from it until it is passed, in the order called for.
+    /// Injections and grants that wait until a gate of the whole session is passed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
-    /// Held gates that stand before everything it asks for.
+    /// Held gates that block all requests of the session.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub pending: BTreeSet<GateId>,
-    /// Gates that were put up and not passed: they are put up again.
+    /// Gates that were raised and not passed. They are raised again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unpassed: Vec<Unpassed>,
-    /// When interval checkpoints last fired.
+    /// Last firings of interval checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beats: Vec<Beat>,
-    /// The operation that the last input began: what the agent does from then on belongs to it.
+    /// The trace that the last input started. Later actions of the agent belong to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<TraceId>,
-    /// Errors that it reported and may recover from, in the order of time.
+    /// Reported errors that it may recover from, ordered by time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<EventId, Reported>,
-    /// Tells whether the record has how its agent is wrapped.
+    /// True when the record describes how its agent is wrapped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper_reported: bool,
-    /// Plugins that were in force for it, as the record names them.
+    /// Plugins that were loaded for it, as the record names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub loaded: BTreeSet<String>,
-    /// Runs that were allowed and are not yet completed.
+    /// Allowed runs that are not yet completed.
     pub running: BTreeMap<ExecutionId, Running>,
-    /// Runs that were allowed.
+    /// Number of allowed runs.
     pub actions: u64,
-    /// Events recorded.
+    /// Number of recorded events.
     pub events: u64,
-    /// Contexts that answers took along, each as often as one did.
+    /// Number of contexts that replies carried. A repeated context counts each time.
     #[serde(default)]
     pub injected: u64,
 }
 
-/// Whether a session may act at all: the state of its start gates.
+/// State of a session's start gates. It decides whether the session may act at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// It may.
+    /// The session may act.
     Open,
-    /// Its start is held.
+    /// The start is held.
     Held(GateId),
-    /// Nobody answered: it is asked again when the session wants to act.
+    /// The gate was not answered in time. It is raised again when the session wants to act.
     Lapsed {
-        /// The checkpoints that fired and were not passed. They are owed, whatever has become of
-        /// the conditions they fired under.
+        /// Checkpoints that fired and were not passed. They stay required even if their conditions no longer
+        /// hold.
         owed: BTreeSet<String>,
     },
-    /// An operator refused it.
+    /// An operator refused the session.
     Refused {
-        /// Why.
+        /// Reason of the refusal.
         reason: String,
     },
 }
 
-/// Gates of a moment that were not passed.
+/// Gates of a session event that were not passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unpassed {
-    /// What happened.
+    /// The event.
     pub moment: Moment,
     /// The checkpoints that fired.
     pub checkpoints: BTreeSet<String>,
 }
 
-/// When an interval checkpoint last fired.
+/// The last firing of an interval checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
     /// Atlas and checkpoint.
     pub key: (String, String),
-    /// When.
+    /// Time of the firing.
     pub at: Timestamp,
-    /// After how many runs.
+    /// Number of runs at the firing.
     pub actions: u64,
 }
 
@@ -162,25 +162,25 @@ pub struct Beat {
 pub struct Running {
     /// The action.
     pub action: String,
-    /// The operation.
+    /// The trace.
     pub trace_id: TraceId,
     /// The attempt's span.
     pub span_id: SpanId,
-    /// When it was allowed.
+    /// Time at which it was allowed.
     pub since: Timestamp,
 }
 
-/// An error that was reported.
+/// A reported error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
-    /// The operation.
+    /// The trace.
     pub trace_id: TraceId,
-    /// Its span.
+    /// The error's span.
     pub span_id: SpanId,
 }
 
 impl Session {
-    /// A session that nothing has happened to yet.
+    /// Creates a new session.
     #[must_use]
     pub fn new(
         id: SessionId,
@@ -228,7 +228,7 @@ impl Session {
         }
     }
 
-    /// A session that is only imagined.
+    /// Creates a hypothetical session.
     #[must_use]
     pub fn imagined(
         id: SessionId,
@@ -242,7 +242,7 @@ impl Session {
         Self::new(id, agent, intent, spans, atlas_hash, now)
     }
 
-    /// The contexts it was handed. Those that wait for the next answer are not among them.
+    /// Returns the contexts it received. Contexts that wait for the next reply are not included.
     #[must_use]
     pub fn context_ids(&self) -> BTreeSet<String> {
         let owed = |name: &&str| {
@@ -259,7 +259,7 @@ impl Session {
             .collect()
     }
 
-    /// Whether the session lacks `capability` of `atlas`. A lock beats an unlock.
+    /// Returns whether the session lacks `capability` of `atlas`. A lock beats an unlock.
     #[must_use]
     pub fn lacks(&self, atlas: &Atlas, capability: &Capability) -> bool {
         let key = (atlas.id.as_str(), capability.id.as_str());
@@ -267,7 +267,7 @@ impl Session {
             || (capability.starts_locked && !self.unlocked.contains(&key as &dyn Pair))
     }
 
-    /// The gate and pattern that deny `action`, if one does.
+    /// Returns the gate and the pattern that deny `action`, if any.
     #[must_use]
     pub fn denial_of(&self, action: &str) -> Option<(&str, &Pattern)> {
         self.denied
@@ -275,7 +275,7 @@ impl Session {
             .find_map(|(gate, patterns)| Some((gate.as_str(), patterns.first_match(action)?)))
     }
 
-    /// Whether a passed gate allows `action` by name.
+    /// Returns whether a passed gate allows `action` by name.
     #[must_use]
     pub fn allows(&self, action: &str) -> bool {
         self.allowed
@@ -283,28 +283,29 @@ impl Session {
             .any(|(_, patterns)| patterns.matches(action))
     }
 
-    /// Whether a passed gate of this Atlas does.
+    /// Returns whether a passed gate of this Atlas allows `action` by name.
     #[must_use]
     pub fn allows_under(&self, atlas_id: &str, action: &str) -> bool {
         let mut allowed = self.allowed.iter();
         allowed.any(|(of, patterns)| of == atlas_id && patterns.matches(action))
     }
 
-    /// Whether exactly these checkpoints are owed already.
+    /// Returns whether exactly these checkpoints are already required.
     #[must_use]
     pub fn owes(&self, checkpoints: &BTreeSet<String>) -> bool {
         let mut owed = self.unpassed.iter();
         owed.any(|unpassed| unpassed.checkpoints == *checkpoints)
     }
 
-    /// Tells whether a passed gate of this Atlas would lift the lock on a capability.
+    /// Returns whether a passed gate of this Atlas would lift the lock on a capability.
     #[must_use]
     pub fn can_lift(&self, atlas_id: &str, capability: &str) -> bool {
         let owners = self.locked_by.get(capability);
         owners.is_some_and(|owners| owners.len() == 1 && owners.contains(atlas_id))
     }
 
-    /// Takes over what passing `gate` of an Atlas does. A lock that it sets counts after what it lifts.
+    /// Applies the effects of passing `gate` of an Atlas. Lifts are applied first, so a lock that it sets
+    /// stays.
     pub fn apply(&mut self, atlas_id: &str, gate: &str, effects: &PassEffects) {
         for capability in &effects.lift {
             self.lift(atlas_id, capability);
@@ -329,7 +330,7 @@ impl Session {
 impl Session {
     fn lock(&mut self, atlas_id: &str, capability: &str) {
         let known = self.locked.insert(capability.to_owned());
-        // A lock from before, of an Atlas that is not known, stays one that no gate lifts.
+        // An earlier lock of an unknown Atlas can still not be lifted by any gate.
         if known || self.locked_by.contains_key(capability) {
             let owners = self.locked_by.entry(capability.to_owned()).or_default();
             owners.insert(atlas_id.to_owned());
@@ -351,7 +352,7 @@ impl Session {
     }
 }
 
-/// Two texts, owned or not: what is unlocked is looked up with every request, without owning it.
+/// A pair of strings, owned or borrowed, so that `unlocked` is searched without allocation on every request.
 trait Pair {
     fn pair(&self) -> (&str, &str);
 }
@@ -374,7 +375,7 @@ impl<'p> Borrow<dyn Pair + 'p> for (String, String) {
     }
 }
 
-// The order of the owned pairs: `Borrow` promises that it is the same.
+// `Borrow` requires the order of the owned pairs.
 impl Ord for dyn Pair + '_ {
     fn cmp(&self, other: &Self) -> Ordering {
         self.pair().cmp(&other.pair())

@@ -1,9 +1,9 @@
 //! Bounds on the number of live sessions.
 //!
-//! The processes of one terminal or service may have [`MAX_SESSIONS_PER_PEER`] of them. When there are [`MAX_SESSIONS`]
-//! in all, idle sessions of the callers with the most sessions are ended to make room, the longest idle first: a caller
-//! with few sessions loses none to a caller with many. An agent whose session was ended starts another one. A session
-//! with a held or running request is never ended for that.
+//! The processes of one terminal or service may have [`MAX_SESSIONS_PER_PEER`] sessions. When
+//! [`MAX_SESSIONS`] are live in all, idle sessions of the callers with the most sessions are ended to make
+//! room, the longest idle first: a caller with few sessions loses none to a caller with many. An agent whose
+//! session was ended starts another one. A session with a held or running request is never ended for this.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::command::{Denied, DenyCode, EndSession, StartSession};
 use super::session::Session;
 use super::turn::Turn;
 
-/// The group of callers whose sessions are counted together.
+/// Returns the group of callers whose sessions are counted together.
 pub(super) fn peer(start: &StartSession) -> Option<String> {
     let group = start.owner.as_ref()?.from.as_ref()?.limit_group();
     group.map(|group| group.to_string())
@@ -32,7 +32,7 @@ impl State {
         self.sessions.insert(session.id.clone(), session);
     }
 
-    /// Removes a session that is over.
+    /// Removes an ended session.
     pub(super) fn remove_session(&mut self, session: &SessionId) {
         let peer = self.sessions.remove(session).and_then(|over| over.peer);
         let Some(peer) = peer else { return };
@@ -46,7 +46,7 @@ impl State {
 }
 
 impl Turn<'_> {
-    /// Makes room for one more session, or tells why there is none.
+    /// Makes room for one more session. Fails if there is none.
     pub(super) fn make_room(&mut self, start: &StartSession) -> Result<(), Denied> {
         let own = peer(start).and_then(|peer| self.engine.state.peers.get(&peer));
         if own.is_some_and(|count| *count >= MAX_SESSIONS_PER_PEER) {
@@ -70,7 +70,8 @@ impl Turn<'_> {
     fn end_idle_sessions(&mut self) {
         let mut idle = self.idle_sessions();
         let mut ended = Vec::new();
-        // Sessions of unnamed callers count alone: they go last, as those of a caller with one session do.
+        // Sessions of unknown callers count as one each. They are ended last, like those of a caller with one
+        // session.
         let mut counts: BTreeMap<_, _> = idle.keys().map(|peer| (peer.clone(), 1)).collect();
         for (peer, count) in &self.engine.state.peers {
             counts.insert(Some(peer.clone()), *count);
@@ -98,7 +99,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Sessions that neither wait nor run anything, by caller, the longest idle last.
+    /// Returns the sessions without waiting or running requests, by caller, the longest idle last.
     fn idle_sessions(&self) -> BTreeMap<Option<String>, Vec<(Timestamp, SessionId)>> {
         let state = &self.engine.state;
         let held = state.held.values().map(|waiting| &waiting.held.session);

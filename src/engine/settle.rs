@@ -1,4 +1,4 @@
-//! How held requests leave the queue: released, or ended without having passed.
+//! Ends of held requests: released, or ended without passing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::session::{Entry, Unpassed};
 use super::turn::{Place, Turn};
 use super::{Permit, Waiting};
 
-/// How a request that does not pass ends.
+/// The end of a request that does not pass.
 pub(super) struct Ending {
     pub(super) outcome: Outcome,
     pub(super) by: Option<String>,
@@ -34,9 +34,10 @@ pub(super) struct Ending {
 }
 
 impl Turn<'_> {
-    /// Tells one asker that it may run, or leaves a permit when none is there.
+    /// Allows one waiting caller to run the action, or leaves a permit if no caller waits.
     ///
-    /// One approval is one run. Several askers wait only for the same call: the one who asked last gets it.
+    /// One approval is one run. Several callers wait only for the same call: the caller that asked last gets
+    /// the run.
     pub(super) fn release(
         &mut self,
         held: &Held,
@@ -54,7 +55,7 @@ impl Turn<'_> {
             self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
         }
         if self.stands_before(held).is_some() || self.meets_new_gate(held, call) {
-            // It runs when what stands in its way by now is passed as well.
+            // It runs when the gates that stand in its way by now are passed as well.
             self.leave_permit(held, given, approved_by);
             let request = ActionRequest {
                 session: held.session.clone(),
@@ -78,8 +79,9 @@ impl Turn<'_> {
         self.reply(last, Reply::Allowed(allowed));
     }
 
-    /// Tells whether a request whose gates are passed would be held if it came now: an interval has become due, or its
-    /// session has done something meanwhile that a gate looks at.
+    /// Returns whether a request whose gates are passed would be held if it were made now.
+    ///
+    /// That is the case if an interval became due, or if its session did something that a gate evaluates.
     fn meets_new_gate(&self, held: &Held, call: &ActionCall) -> bool {
         if self.has_due_gate(&held.session) {
             return true;
@@ -105,7 +107,7 @@ impl Turn<'_> {
     }
 
     fn leave_permit(&mut self, held: &Held, given: Given, approved_by: Option<String>) {
-        // It goes with the next answer, so that nothing else of the session runs without it.
+        // The injections go with the next reply, so that no other request of the session runs without them.
         self.owe(&held.session, given);
         let permit = Permit {
             request_hash: held.request_hash,
@@ -133,7 +135,7 @@ impl Turn<'_> {
         let Some(waiting) = self.engine.state.held.get(gate) else {
             return;
         };
-        // An early wake-up, or one that belongs to an earlier deadline, is not a deadline.
+        // An early wake-up, or one for an earlier deadline, is ignored.
         if waiting.held.deadline > self.now {
             return;
         }
@@ -150,7 +152,7 @@ impl Turn<'_> {
         );
     }
 
-    /// Ends a held request without anybody having decided about it.
+    /// Ends a held request without a decision.
     pub(super) fn withdraw(&mut self, gate: &GateId, outcome: Outcome, reason: &str) {
         let Some(waiting) = self.engine.state.held.get(gate) else {
             return;
@@ -167,7 +169,7 @@ impl Turn<'_> {
         );
     }
 
-    /// Ends a held request that does not pass: records, replies, and what its session loses.
+    /// Ends a held request that does not pass: writes records, sends replies, and restricts its session.
     pub(super) fn end(&mut self, held: &Held, ending: Ending) -> Decided {
         let place = self.held_place(held);
         let waiting = self.take(&held.id);
@@ -182,8 +184,8 @@ impl Turn<'_> {
             Subject::Moment(moment) => {
                 if let Some(session) = self.state().sessions.get_mut(&held.session) {
                     session.pending.remove(&held.id);
-                    // Input that was refused was not taken, unless the agent needed it to answer. Everything else did
-                    // happen.
+                    // Refused input was not accepted, unless the agent needed it to answer. All other events
+                    // did happen.
                     let taken = moment.reached_agent && is_for_agent(held);
                     if moment.kind != "keyword_match" || taken {
                         let gates = held.gates.iter();
@@ -216,7 +218,7 @@ impl Turn<'_> {
         for asker in askers {
             self.reply(asker, denied(held, ending.code, &ending.reason));
         }
-        // Who refused stands beside the reason; it need not be said twice.
+        // The outcome names the operator, so the reason need not repeat the name.
         let refused_by = ending.by.as_ref().map(|by| format!("refused by {by}: "));
         let detail =
             refused_by.and_then(|prefix| ending.reason.strip_prefix(&prefix).map(str::to_owned));
@@ -228,7 +230,8 @@ impl Turn<'_> {
         )
     }
 
-    /// Closes a session whose start gate was not passed: refused, or owed at its next step.
+    /// Closes a session whose start gate was not passed: it is refused, or the gate is raised again at its
+    /// next command.
     fn end_session_start(&mut self, held: &Held, ending: &Ending) {
         let Some(session) = self.state().sessions.get_mut(&held.session) else {
             return;
@@ -243,8 +246,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Forgets that contexts were handed over with a request that did not pass: the agent never saw
-    /// them, and gets them when they are called for again.
+    /// Forgets the contexts of a request that did not pass: the agent never saw them, and gets them when they
+    /// are selected again.
     fn take_back(&mut self, held: &Held, given: &Given) {
         if let Some(session) = self.state().sessions.get_mut(&held.session) {
             for context in &given.contexts {
@@ -283,7 +286,7 @@ impl Turn<'_> {
         );
     }
 
-    /// Why a request did not pass, as it is recorded.
+    /// Returns the recorded reason why a request did not pass.
     fn ending_words(&self, held: &Held, ending: &Ending) -> Told {
         match &held.subject {
             Subject::Action(call) if quotes(ending.code) => {
@@ -295,7 +298,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes a request out of the queue.
+    /// Removes a request from the queue.
     pub(super) fn take(&mut self, gate: &GateId) -> Option<Waiting> {
         let waiting = self.state().held.remove(gate);
         self.persist::<()>(StateKind::Held, gate.as_str(), None);

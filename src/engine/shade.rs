@@ -1,7 +1,7 @@
-//! Other Atlases in the shadow of those in force: looked at, and deciding nothing.
+//! Shadow evaluation of Atlases that are not loaded. They are evaluated and decide nothing.
 //!
-//! A shade is an engine of its own that is never told anything. It is lent a copy of the session that asks, and
-//! what it finds goes to people who look. So nothing of it can reach a decision.
+//! A shadow is a separate engine that never handles a command. It gets a copy of the session that makes a
+//! request, and its result is only shown to people. So it cannot influence a decision.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::Engine;
 use super::command::Command;
 use super::explain::Account;
 
-/// Atlases that are looked at and decide nothing.
+/// Atlases that are evaluated and decide nothing.
 pub struct Shade(Engine);
 
 impl std::fmt::Debug for Shade {
@@ -24,7 +24,7 @@ impl std::fmt::Debug for Shade {
 }
 
 impl Engine {
-    /// These Atlases, in the shadow of those in force.
+    /// Creates a shadow evaluation of these Atlases.
     #[must_use]
     pub fn shade(&self, atlases: Arc<[Atlas]>) -> Shade {
         let mut engine = Self::new(Vec::new(), Box::new(CountedIds::default()));
@@ -35,13 +35,13 @@ impl Engine {
 }
 
 impl Shade {
-    /// One digest for all of them.
+    /// Returns one digest for all of its Atlases.
     #[must_use]
     pub fn hash(&self) -> Digest {
         self.0.atlas_hash
     }
 
-    /// What they make of a command, as [`Engine::looked`] says it of those in force.
+    /// Evaluates a command under these Atlases, as [`Engine::looked`] does under the loaded ones.
     #[must_use]
     pub fn looked(
         &mut self,
@@ -54,7 +54,7 @@ impl Shade {
         state.sessions.clear();
         if let Some(session) = command.session().and_then(|id| live.state.sessions.get(id)) {
             let mut session = session.clone();
-            // It is asked what they say of it, and not that they are others.
+            // The question is the verdict of these Atlases, not that they differ.
             session.atlas_hash = hash;
             state.sessions.insert(session.id.clone(), session);
         }

@@ -1,10 +1,12 @@
 //! Commands that wait for extensions.
 //!
-//! Before a command is carried out, it is looked at: are there extensions that have a say in it? If so
-//! it waits until they have answered, and is then carried out as if it had come just then, with their
-//! answers at hand. Of an action the attempt is on record before they are asked; otherwise nothing is recorded and
-//! nothing changes before that, so nothing is half done when the process ends meanwhile. What a session sends later waits behind it: a fast request must not
-//! overtake the input whose gate would have held it.
+//! Before a command is executed, the engine checks whether extensions take part in it. If so, the command
+//! waits until they have answered, and is then executed as if it had just arrived, with their answers.
+//!
+//! The attempt of an action is on record before the extensions are called. Apart from that, nothing is
+//! recorded or changed before they answer, so nothing is half done if the process ends meanwhile. Later
+//! commands of the session wait behind it: a fast request must not overtake the input whose gate would have
+//! held it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,7 +19,7 @@ use super::command::{AskId, Command, DenyCode, Effect};
 use super::extension::{Call, CallId, CallQuestion, CheckpointContext, Returned};
 use super::turn::Turn;
 
-/// What extensions answered, by what they were asked.
+/// Answers of extensions, by call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answers(BTreeMap<CallKey, Returned>);
 
@@ -26,12 +28,12 @@ impl Answers {
         self.0.get(key)
     }
 
-    /// Whether nobody was asked.
+    /// Returns whether no extension was called.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The time that the trigger of a checkpoint took.
+    /// Returns the duration of a checkpoint's trigger call.
     pub(super) fn trigger_took(&self, atlas_id: &str, checkpoint_id: &str) -> Duration {
         let mut answers = self.0.iter();
         let own = answers.find(|(key, _)| {
@@ -42,14 +44,14 @@ impl Answers {
         own.map_or(Duration::ZERO, |(_, returned)| returned.took)
     }
 
-    /// The time that triggers took, all together.
+    /// Returns the total duration of all trigger calls.
     pub(super) fn triggers_took(&self) -> Duration {
         let triggers = self.0.iter().filter(|(key, _)| key.about == About::Trigger);
         triggers.map(|(_, returned)| returned.took).sum()
     }
 }
 
-/// What is asked: which extension, on behalf of which checkpoint, about what.
+/// Key of an extension call: the extension, the checkpoint, and the purpose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CallKey {
     pub(super) atlas_id: String,
@@ -58,30 +60,30 @@ pub(super) struct CallKey {
     pub(super) about: About,
 }
 
-/// What an extension is asked about.
+/// Purpose of an extension call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum About {
-    /// Whether a trigger fires.
+    /// Firing of a trigger.
     Trigger,
-    /// What to do at a checkpoint.
+    /// Action to take at a checkpoint.
     Handler,
-    /// Whether the answer to this question is good.
+    /// Validity of the answer to this question.
     Answer(String),
 }
 
-/// A question that has to be put.
+/// An extension call that has to be made.
 pub(super) struct Needed {
     pub(super) key: CallKey,
     pub(super) question: CallQuestion,
     pub(super) context: CheckpointContext,
 }
 
-/// Everything that waits for extensions.
+/// All commands that wait for extensions.
 #[derive(Debug, Default)]
 pub(super) struct Suspension {
     /// Commands that wait for answers.
     waiting: Vec<Suspended>,
-    /// Commands of sessions that wait behind one of those, in the order they came.
+    /// Later commands of the same sessions, in the order they arrived.
     behind: BTreeMap<SessionId, VecDeque<Command>>,
     calls_made: u64,
 }
@@ -89,31 +91,31 @@ pub(super) struct Suspension {
 #[derive(Debug)]
 struct Suspended {
     command: Command,
-    /// The session whose later commands wait behind it. A decision keeps nobody waiting.
+    /// The session whose later commands wait behind this one. A decision of an operator blocks no session.
     session: Option<SessionId>,
     answers: Answers,
     open: BTreeMap<CallId, CallKey>,
     asked_under: AskedUnder,
 }
 
-/// Which Atlases the questions that are open came from.
+/// The Atlases from which the open calls came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskedUnder {
-    /// Those in force.
+    /// The loaded ones.
     These,
-    /// Others: what is answered does not count, and is asked again.
+    /// Earlier ones: the answers do not count, and the calls are made again.
     Others,
 }
 
 impl Suspension {
-    /// Other Atlases are in force: what extensions say to the questions of the ones before does not count.
+    /// Marks all open calls as outdated, because other Atlases are loaded.
     pub(super) fn ask_again(&mut self) {
         for suspended in &mut self.waiting {
             suspended.asked_under = AskedUnder::Others;
         }
     }
 
-    /// Every command that waits.
+    /// Returns every waiting command.
     pub(super) fn commands_mut(&mut self) -> impl Iterator<Item = &mut Command> {
         let waiting = self
             .waiting
@@ -124,12 +126,12 @@ impl Suspension {
 
     fn holds(&self, session: &SessionId) -> bool {
         let mut waiting = self.waiting.iter();
-        waiting.any(|it| it.session.as_ref() == Some(session))
+        waiting.any(|suspended| suspended.session.as_ref() == Some(session))
     }
 }
 
 impl Turn<'_> {
-    /// Carries a command out, as soon as the extensions that have a say in it have answered.
+    /// Executes a command, as soon as the extensions that take part have answered.
     pub(super) fn take_up(&mut self, command: Command) {
         let session = command.session().cloned();
         if let Some(session) = session
@@ -141,10 +143,13 @@ impl Turn<'_> {
         self.attempt(command, Answers::default());
     }
 
-    /// An extension answered, or did not.
+    /// Handles the result of an extension call.
     pub(super) fn returned(&mut self, id: CallId, mut returned: Returned) {
         let waiting = &mut self.state().suspension.waiting;
-        let Some(index) = waiting.iter().position(|it| it.open.contains_key(&id)) else {
+        let Some(index) = waiting
+            .iter()
+            .position(|suspended| suspended.open.contains_key(&id))
+        else {
             return;
         };
         if let Some(fault) = answer_fault(&returned) {
@@ -170,12 +175,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Whoever asked is gone: what it asked for and is not yet under way is dropped.
+    /// Drops the commands of a caller that is gone, if they are not yet executed.
     pub(super) fn drop_suspended(&mut self, ask: AskId) {
         let suspension = &mut self.state().suspension;
-        // What would let an action run, with nobody there to run it. Whatever else it told did happen.
+        // Only commands that could let an action run are dropped, because the caller could not run it. All
+        // other commands report events that did happen.
         let asks = |command: &Command| match command {
-            Command::RequestAction(it, _) | Command::Answer(it, _) => *it == ask,
+            Command::RequestAction(asker, _) | Command::Answer(asker, _) => *asker == ask,
             Command::StartSession(..)
             | Command::EndSession(..)
             | Command::CompleteAction(..)
@@ -196,12 +202,15 @@ impl Turn<'_> {
         };
         let dropped: Vec<_> = suspension
             .waiting
-            .extract_if(.., |it| asks(&it.command))
+            .extract_if(.., |suspended| asks(&suspended.command))
             .collect();
         for behind in suspension.behind.values_mut() {
             behind.retain(|command| !asks(command));
         }
-        for session in dropped.into_iter().filter_map(|it| it.session) {
+        for session in dropped
+            .into_iter()
+            .filter_map(|suspended| suspended.session)
+        {
             self.go_on_behind(&session);
         }
     }
@@ -210,7 +219,7 @@ impl Turn<'_> {
         let needed = self.needed(&command, &answers);
         if needed.is_empty() {
             let answers = std::mem::replace(&mut self.answers, answers);
-            // One command's contexts do not use up another's budget.
+            // The contexts of one command do not use up the budget of another.
             let handed = std::mem::take(&mut self.handed_bytes);
             let beside = self.beside_gate.take();
             self.dispatch(command);
@@ -259,7 +268,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes up what waited behind a command that is no longer suspended.
+    /// Executes the commands that waited behind a command that is no longer suspended.
     fn go_on_behind(&mut self, session: &SessionId) {
         while !self.engine.state.suspension.holds(session) {
             let behind = self.state().suspension.behind.get_mut(session);
@@ -272,7 +281,7 @@ impl Turn<'_> {
     }
 }
 
-/// Why an answer cannot be used, whatever it says.
+/// Returns the reason why an answer cannot be used, regardless of its content.
 fn answer_fault(returned: &Returned) -> Option<String> {
     let answer = returned.outcome.as_ref().ok()?;
     if is_deeper(answer, MAX_PARAMS_DEPTH) {

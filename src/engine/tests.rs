@@ -1,4 +1,4 @@
-//! Commands in; replies, records and state out.
+//! Tests of the engine: commands in; replies, records and state out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -48,7 +48,7 @@ mod spans;
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
-/// An engine with a clock in hand, and everything it ever said.
+/// An engine with a manual clock, and all its effects and replies.
 struct Bench {
     engine: Engine,
     now: Timestamp,
@@ -129,7 +129,7 @@ impl Bench {
         self.ask(|ask| Command::RequestAction(ask, request))
     }
 
-    /// A request of `s-1` under the agent's own identifier of the call.
+    /// Requests an action of `s-1` with the agent's own identifier of the call.
     fn call(&mut self, call: &str, action: &str, params: Value) -> AskId {
         let request = ActionRequest {
             session: "s-1".parse().unwrap(),
@@ -142,7 +142,7 @@ impl Bench {
         self.ask(|ask| Command::RequestAction(ask, request))
     }
 
-    /// Answers every question of a held request as it wants to be answered.
+    /// Answers every question of a held request with a valid answer.
     fn pass(&mut self, gate: &str) -> AskId {
         let held = self.held(gate);
         let answers = held.gates.iter().map(|gate| {
@@ -206,7 +206,7 @@ impl Bench {
         self.now = self.now.plus(Duration::from_secs(seconds));
     }
 
-    /// Wakes the engine for whatever is held, as deadlines would.
+    /// Wakes the engine for every held request, as deadlines would.
     fn wake(&mut self) {
         for gate in self.held_ids() {
             self.tell(Command::DeadlineReached(gate.parse().unwrap()));
@@ -244,7 +244,7 @@ impl Bench {
         }
     }
 
-    /// Questions to extensions, in the order they were put.
+    /// Returns the extension calls, in the order they were made.
     fn calls(&self) -> Vec<extension::Call> {
         let calls = self.effects.iter().filter_map(|effect| match effect {
             Effect::CallOut(call) => Some(call.clone()),
@@ -253,7 +253,7 @@ impl Bench {
         calls.collect()
     }
 
-    /// Answers the question that was put last.
+    /// Answers the last extension call.
     fn returns(&mut self, answer: Value) {
         self.returned(Ok(answer), Duration::ZERO);
     }
@@ -264,14 +264,14 @@ impl Bench {
         self.tell(Command::Returned(call.id, returned));
     }
 
-    /// Names of the events recorded so far.
+    /// Returns the types of the events recorded so far.
     fn records(&self) -> Vec<&str> {
         self.drafts()
             .map(|draft| draft.payload.event_type())
             .collect()
     }
 
-    /// Payloads of the events of a type recorded so far, without the Atlases they were judged under.
+    /// Returns the payloads of the recorded events of a type, without `judged_under`.
     fn payloads(&self, event_type: &str) -> Vec<Value> {
         self.drafts()
             .filter(|draft| draft.payload.event_type() == event_type)
@@ -290,7 +290,7 @@ impl Bench {
         })
     }
 
-    /// Everything that was kept, as a store would have it.
+    /// Returns the persisted state, as a store would have it.
     fn kept(&self) -> Vec<StateChange> {
         let mut kept = BTreeMap::new();
         for effect in &self.effects {
@@ -305,7 +305,7 @@ impl Bench {
         kept.into_values().collect()
     }
 
-    /// An ACME session that was let in.
+    /// Creates a bench with an admitted ACME session.
     fn in_acme(session: &str) -> Self {
         let mut bench = Self::acme();
         bench.start(session);
@@ -331,7 +331,7 @@ fn good_answer(question: &crate::atlas::compiled::Question) -> Value {
     }
 }
 
-/// An Atlas with this body below its head.
+/// Builds an Atlas with this body below its header.
 fn atlas(body: &str) -> String {
     format!("atlas_version: \"1.0\"\natlas_id: test\nversion: \"1\"\nname: Test\n{body}")
 }

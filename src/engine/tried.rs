@@ -1,8 +1,8 @@
-//! What somebody tried with a session that is not theirs to speak for, or with a run that was never theirs: it is
-//! refused elsewhere, and on record here, in the session that it was tried on.
+//! Misuse of sessions: attempts to use a session or a run without the right to do so.
 //!
-//! Whoever tries again and again cannot fill the disk with it: the first time is recorded, and then one time a
-//! minute with the number of those between.
+//! Other modules refuse these attempts. This module records them, in the session concerned. Repeated attempts
+//! cannot fill the disk: the first one is recorded, then one per minute, with the number of attempts in
+//! between.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use super::command::{Caller, Command};
 use super::lifecycle::session_place;
 use super::turn::Turn;
 
-/// The time in which no more than one of a kind is recorded of a session.
+/// Minimum time between two records of one kind in a session.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What is tried.
+/// Kinds of misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Trick {
-    /// To speak for a session without its secret.
+    /// Use of a session without its secret.
     Takeover,
-    /// To tell of a run that was not allowed, or to tell of it twice.
+    /// Report of a run that was not allowed, or a second report.
     Execution,
-    /// To write into a thread of another session.
+    /// Writing to a thread of another session.
     Thread,
-    /// To begin more threads than a session may have.
+    /// More threads than a session may have.
     ThreadLimit,
-    /// To answer at a gate of another session.
+    /// An answer at a gate of another session.
     Gate,
 }
 
@@ -42,7 +42,7 @@ impl Trick {
         Self::Gate,
     ];
 
-    /// What the record calls it.
+    /// Returns the error type in the record.
     fn error_type(self) -> &'static str {
         match self {
             Self::Takeover => "session_takeover",
@@ -54,30 +54,30 @@ impl Trick {
     }
 }
 
-/// What was shown of a session's secret.
+/// Secret that a caller showed for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Nothing.
+    /// No secret.
     Nothing,
-    /// Another secret, or another agent's name beside it.
+    /// A wrong secret, or another agent's name with it.
     Wrong,
 }
 
-/// What was tried of late. It goes with the process.
+/// Recent misuse, by session and kind. It is not persisted.
 #[derive(Debug, Default)]
 pub(super) struct Tries(BTreeMap<(SessionId, Trick), Tally>);
 
-/// What was tried since something was recorded.
+/// Misuse since the last record.
 #[derive(Debug)]
 struct Tally {
     recorded_at: Timestamp,
     since: u64,
-    /// The last of them, in words.
+    /// Description of the last attempt.
     last: String,
 }
 
 impl Tries {
-    /// Changes every moment at which something was recorded.
+    /// Applies `adjust` to the time of every record.
     pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         for tally in self.0.values_mut() {
             tally.recorded_at = adjust(tally.recorded_at);
@@ -92,7 +92,7 @@ impl Tally {
 }
 
 impl Turn<'_> {
-    /// Somebody speaks for a session without its secret.
+    /// Records that a caller used a session without its secret.
     pub(super) fn refuse_stranger(
         &mut self,
         session: &SessionId,
@@ -108,7 +108,7 @@ impl Turn<'_> {
         self.tried(session, Trick::Takeover, what);
     }
 
-    /// Records what was tried, or counts it, where something like it was recorded a moment ago.
+    /// Records an attempt, or counts it if a similar one was recorded within the last minute.
     pub(super) fn tried(&mut self, session: &SessionId, trick: Trick, what: String) {
         if self.live(session).is_none() {
             return;
@@ -123,10 +123,10 @@ impl Turn<'_> {
             return;
         }
         let before = self.state().tries.0.remove(&key);
-        self.record_tried(session, trick, what, before.map_or(0, |it| it.since));
+        self.record_tried(session, trick, what, before.map_or(0, |tally| tally.since));
     }
 
-    /// Records what was counted, when its time has come.
+    /// Records the counted attempts of a session when a minute has passed, or when the session ends.
     pub(super) fn tell_tries(&mut self, command: &Command) {
         if self.engine.state.tries.0.is_empty() {
             return;
@@ -139,9 +139,11 @@ impl Turn<'_> {
             let key = (session.clone(), trick);
             let now = self.now;
             let tallies = &mut self.state().tries.0;
-            let due = tallies.get(&key).is_some_and(|it| ends || it.is_due(now));
+            let due = tallies
+                .get(&key)
+                .is_some_and(|tally| ends || tally.is_due(now));
             let told = due.then(|| tallies.remove(&key)).flatten();
-            if let Some(tally) = told.filter(|it| it.since > 0) {
+            if let Some(tally) = told.filter(|tally| tally.since > 0) {
                 self.record_tried(session, trick, tally.last, tally.since - 1);
             }
         }
@@ -165,7 +167,7 @@ impl Turn<'_> {
             redacted: Vec::new(),
         };
         let place = root.below(self.new_span());
-        // At every level of detail, and on disk before whoever tried hears the refusal.
+        // Stored at every level of detail, and on disk before the caller gets the refusal.
         self.record_as(&place, record, Durability::Sync);
         let tally = Tally {
             recorded_at: self.now,
@@ -176,7 +178,7 @@ impl Turn<'_> {
         self.state().tries.0.insert(key, tally);
     }
 
-    /// Forgets what was tried with a session that is over.
+    /// Forgets the attempts on an ended session.
     pub(super) fn forget_tries(&mut self, session: &SessionId) {
         self.state().tries.0.retain(|(of, _), _| of != session);
     }

@@ -1,4 +1,4 @@
-//! One command's work: the state it changes and the effects it gathers.
+//! Handling of one command: the state it changes and the effects it collects.
 
 use std::collections::BTreeSet;
 
@@ -25,15 +25,15 @@ pub(super) struct Turn<'a> {
     pub(super) now: Timestamp,
     effects: Vec<Effect>,
     touched: BTreeSet<SessionId>,
-    /// Bytes of context handed over by this command, for the budget.
+    /// Bytes of context that this command injected, for the budget.
     pub(super) handed_bytes: u64,
-    /// What extensions said about the command that is carried out.
+    /// Answers of extensions to the command that is executed.
     pub(super) answers: Answers,
-    /// What is given beside a gate of the same command, while there is one: it waits for that gate.
+    /// Injections that wait for a gate of the same command; `None` while there is no such gate.
     pub(super) beside_gate: Option<Vec<Withheld>>,
 }
 
-/// Where a record hangs in the span tree.
+/// Position of a record in the span tree.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) session: SessionId,
@@ -43,7 +43,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A place of its own below this one.
+    /// Returns a child position with its own span.
     pub(super) fn below(&self, span_id: SpanId) -> Self {
         Self {
             session: self.session.clone(),
@@ -67,7 +67,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Carries a command out.
+    /// Executes a command.
     pub(super) fn dispatch(&mut self, command: Command) {
         match command {
             Command::StartSession(ask, start) => self.start_session(ask, &start),
@@ -92,7 +92,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// What an action of a session is judged by.
+    /// Returns the inputs for evaluating an action of a session.
     pub(super) fn case<'s>(&'s self, session: &'s Session, call: &'s ActionCall) -> Case<'s, 's> {
         Case {
             atlases: &self.engine.atlases,
@@ -105,7 +105,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The effects, with every session that changed kept beside the records that changed it.
+    /// Returns the effects. Changed sessions are stored right after the records that changed them.
     pub(super) fn finish(mut self) -> Vec<Effect> {
         self.retract_undelivered();
         let touched = std::mem::take(&mut self.touched);
@@ -117,7 +117,7 @@ impl<'a> Turn<'a> {
         let sessions = &self.engine.state.sessions;
         let changes: Vec<_> = touched
             .iter()
-            // An ended session is in the record; the engine is done with it.
+            // An ended session is in the record; the engine drops it.
             .map(|id| state_change(StateKind::Session, id.as_str(), sessions.get(id)))
             .collect();
         let at = self
@@ -141,12 +141,12 @@ impl<'a> Turn<'a> {
         self.engine.ids.next().into()
     }
 
-    /// Records at `place` itself.
+    /// Records an event at `place` itself.
     pub(super) fn record(&mut self, place: &Place, payload: impl Into<Payload>) {
         self.record_as(place, payload, Durability::Async);
     }
 
-    /// Records at `place` itself, at least as durably as `durability` says.
+    /// Records an event at `place` itself, with at least the given durability.
     pub(super) fn record_as(
         &mut self,
         place: &Place,
@@ -185,7 +185,7 @@ impl<'a> Turn<'a> {
         event_id
     }
 
-    /// Names in the record of a session's start the contexts that the session was given with it.
+    /// Adds the initially injected contexts to the record of a session's start.
     pub(super) fn name_initial_contexts(&mut self, given: &Given) {
         let started = self.effects.iter_mut().find_map(|effect| match effect {
             Effect::Record(Draft {
@@ -200,7 +200,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// How durable a record has to be: what always is, and what stewards add.
+    /// Returns the required durability of a record: the mandatory one, raised by the stewards' rules.
     fn durability(&self, payload: &Payload) -> Durability {
         let (event_type, tier) = (payload.event_type(), payload.tier());
         let tier = tier.map(Tier::as_str);
@@ -212,14 +212,14 @@ impl<'a> Turn<'a> {
         payload.mandatory_durability()
     }
 
-    /// Records in a new span below `place`.
+    /// Records an event in a new span below `place`.
     pub(super) fn record_below(&mut self, place: &Place, payload: impl Into<Payload>) {
         let span = self.new_span();
         self.record(&place.below(span), payload);
     }
 
-    /// Where something new of a session hangs: in the operation that the last input began, or in one of
-    /// its own.
+    /// Returns the span position for a new operation of a session: in the trace of the last input, or in a
+    /// new trace.
     pub(super) fn new_place(&mut self, session: &SessionId) -> Option<Place> {
         let known = self.engine.state.sessions.get(session)?;
         let (root, operation) = (session_place(known), known.operation.clone());
@@ -229,14 +229,14 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Marks a session as changed, so that it is kept.
+    /// Marks a session as changed, so that it is stored.
     pub(super) fn touch(&mut self, session: &SessionId) {
         if !self.touched.contains(session) {
             self.touched.insert(session.clone());
         }
     }
 
-    /// Tells an asker something. Contexts that go with it are on record as handed over from now on.
+    /// Sends a reply to a caller. The contexts that it carries are recorded as injected.
     pub(super) fn reply(&mut self, ask: AskId, mut reply: Reply) {
         if let Some(given) = reply.given_mut() {
             self.deliver(given);
@@ -266,13 +266,13 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Tells whether a record is one of this command's.
+    /// Returns whether a record belongs to this command.
     pub(super) fn has_recorded(&self, event: &EventId) -> bool {
         let mut effects = self.effects.iter();
         effects.any(|effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event))
     }
 
-    /// Takes back a record of this command.
+    /// Retracts a record of this command.
     pub(super) fn unrecord(&mut self, event: &EventId) {
         let is_record =
             |effect: &Effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event);
@@ -286,12 +286,12 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Sessions that this command changed.
+    /// Returns the sessions that this command changed.
     pub(super) fn touched(&self) -> impl Iterator<Item = &SessionId> {
         self.touched.iter()
     }
 
-    /// What must happen because of this command, as far as it is known by now.
+    /// Returns the effects of this command so far.
     pub(super) fn effects(&self) -> &[Effect] {
         &self.effects
     }
@@ -310,7 +310,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// What passing a checkpoint does.
+/// Returns the effects of passing a checkpoint.
 pub(super) fn pass_effects(checkpoint: &Checkpoint) -> super::held::PassEffects {
     super::held::PassEffects {
         unlock: checkpoint.unlock_capabilities.clone(),
@@ -330,7 +330,7 @@ pub(super) fn state_change<T: serde::Serialize>(
     Effect::Persist(changed_state(kind, key, body))
 }
 
-/// A piece of state as it is kept.
+/// Serialises a piece of state for the store.
 pub(super) fn changed_state<T: serde::Serialize>(
     kind: StateKind,
     key: &str,

@@ -1,6 +1,6 @@
-//! How much of a limited right was used: rate limits and budgets.
+//! Usage of rate limits and budgets.
 //!
-//! Counted when an action is let run, never when somebody asks whether it may.
+//! Usage is counted when an action is allowed to run, never when a caller only asks whether it may.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,22 +24,22 @@ mod unknown;
 
 pub(super) use unknown::{UNKNOWN, UnknownUsage};
 
-/// What was used of every limit, by policy and, where it counts for each alone, by session.
+/// Usage of every limit, by policy and, depending on the scope, by session or agent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
     spent: BTreeMap<String, Spent>,
-    /// Limits whose use is not known, where the kept counts were not believed.
+    /// Limits whose usage is not known, because the stored counts were not trusted.
     unknown: Option<UnknownUsage>,
 }
 
-/// What was used of one limit.
+/// Usage of one limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Spent {
-    /// When it was drawn on, oldest first; no more than the limit has calls.
+    /// Times of the runs, oldest first; at most as many as the limit allows.
     runs: VecDeque<Timestamp>,
-    /// How much.
+    /// Sum of the costs.
     total: f64,
-    /// The part that rounding has cut off the sum: both together are what was used.
+    /// Rounding error of the sum: both together are the exact usage.
     #[serde(default, skip_serializing_if = "is_zero")]
     rest: f64,
 }
@@ -56,24 +56,24 @@ fn is_zero(rest: &f64) -> bool {
 /// little more.
 const TOLERANCE: f64 = 1e-9;
 
-/// What a session has used of a limit.
+/// Usage of a limit by a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitUse {
     /// Its Atlas.
     pub atlas_id: String,
     /// The policy.
     pub policy_id: String,
-    /// How much was used.
+    /// Amount used.
     pub used: f64,
-    /// How much there is.
+    /// Amount allowed.
     pub most: f64,
-    /// The time that counts, where it does not last forever.
+    /// Time window, if the limit has one.
     pub window: Option<Duration>,
-    /// Whose runs count together.
+    /// Sessions that share the limit.
     pub scope: Scope,
 }
 
-/// A limit that applies to a run, and what it is kept under.
+/// A limit that applies to a run, with its key.
 #[derive(Debug)]
 pub(super) struct AppliedLimit {
     pub(super) key: String,
@@ -81,7 +81,7 @@ pub(super) struct AppliedLimit {
 }
 
 impl Usage {
-    /// Why `policy` does not let `call` run now, if it does not.
+    /// Returns the reason why `policy` does not allow a run now, if it does not.
     pub(super) fn refusal(
         &self,
         atlas: &Atlas,
@@ -117,7 +117,7 @@ impl Usage {
         }
     }
 
-    /// What a session has used of a limit by now.
+    /// Returns a session's current usage of a limit.
     pub(super) fn used(
         &self,
         atlas: &Atlas,
@@ -150,12 +150,12 @@ impl Usage {
         })
     }
 
-    /// The reason why a limit counts as spent because its use is not known, if it does.
+    /// Returns the reason why a limit counts as spent because its usage is not known.
     fn unknown_refusal(&self, limit: &Limit, now: Timestamp) -> Option<String> {
         self.unknown.as_ref()?.refusal(limit, now)
     }
 
-    /// Counts a run against the limits that apply to it. Gives them as they are now.
+    /// Counts a run against the limits that apply to it. Returns their new usage.
     pub(super) fn count(
         &mut self,
         limits: &[AppliedLimit],
@@ -182,7 +182,7 @@ impl Usage {
         changed
     }
 
-    /// Forgets what counted for a session alone. Gives what was forgotten.
+    /// Forgets the usage that counted for one session only. Returns the forgotten keys.
     pub(super) fn forget(&mut self, session: &SessionId) -> Vec<String> {
         let ending = format!("/{session}");
         let own = |key: &String| key.ends_with(&ending) && !key.contains(AGENT);
@@ -190,7 +190,7 @@ impl Usage {
         gone.map(|(key, _)| key).collect()
     }
 
-    /// Changes every moment at which a limit was drawn on. Gives the limits that have such moments.
+    /// Applies `adjust` to the time of every run. Returns the changed limits.
     pub(super) fn adjust_moments(
         &mut self,
         adjust: impl Fn(Timestamp) -> Timestamp,
@@ -211,14 +211,14 @@ impl Usage {
         changed.collect()
     }
 
-    /// Takes up what was kept.
+    /// Restores the stored usage of a limit.
     pub(super) fn restore(&mut self, key: String, spent: Spent) {
         self.spent.insert(key, spent);
     }
 }
 
 impl Spent {
-    /// The sum with a cost, and what rounding cuts off it.
+    /// Returns the sum with a cost, and the rounding error.
     fn sum(&self, cost: f64) -> (f64, f64) {
         let sum = self.total + cost;
         // Exact for any two doubles (Knuth).
@@ -227,7 +227,7 @@ impl Spent {
         (sum, self.rest + cut)
     }
 
-    /// Tells whether a cost would be more than a limit has left.
+    /// Returns whether a cost exceeds the rest of a limit.
     fn exceeds(&self, cost: f64, limit: f64) -> bool {
         let (sum, rest) = self.sum(cost);
         (sum - limit) + rest > cost * TOLERANCE
@@ -245,16 +245,17 @@ impl Spent {
     }
 }
 
-/// A count beside amounts. Beyond four billion the exact number is of no use to anyone.
+/// Converts a count into a number for display. The exact value of a count above four billion does not matter.
 fn as_number(count: u64) -> f64 {
     u32::try_from(count).unwrap_or(u32::MAX).into()
 }
 
-/// Separator before the name of an agent in a key. No identifier of an Atlas, policy or session has `@` in it.
+/// Separator before the name of an agent in a key. Identifiers of Atlases, policies and sessions never
+/// contain `@`.
 const AGENT: &str = "/@";
 
-/// What a limit is kept under. The last part is a session, an agent, or `*` where all count together; no
-/// session is called that.
+/// Returns the key of a limit. Its last part is a session, an agent, or `*` for all sessions; no session has
+/// that name.
 pub(super) fn key(atlas: &Atlas, policy: &Policy, session: &Session) -> String {
     key_parts(atlas, policy, session).concat()
 }
@@ -269,7 +270,8 @@ fn key_parts<'k>(atlas: &'k Atlas, policy: &'k Policy, session: &'k Session) -> 
     [&atlas.id, "/", &policy.id, separator, who]
 }
 
-/// Looks a limit up without asking for memory: it happens with every request that it applies to.
+/// Finds the usage of a limit without a heap allocation. This happens with every request that the limit
+/// applies to.
 fn look_up<'u>(
     spent: &'u BTreeMap<String, Spent>,
     atlas: &Atlas,
@@ -283,10 +285,12 @@ fn look_up<'u>(
     spent.get(str::from_utf8(&key).ok()?)
 }
 
-/// Few keys are longer: a session's identifier has 36 bytes, and names are rarely longer.
+/// Key length that needs no heap allocation. Few keys are longer: a session's identifier has 36 bytes, and
+/// names are rarely longer.
 const USUAL_KEY: usize = 256;
 
-/// What a run costs: 1, or the number in a parameter. What cannot be told is too much.
+/// Returns the cost of a run: 1, or the number in a parameter. An unknown cost is an error, so that the run
+/// is refused.
 fn cost_of(parameter: Option<&str>, params: &Value) -> Result<f64, String> {
     let Some(name) = parameter else {
         return Ok(1.0);

@@ -1,4 +1,4 @@
-//! Answers to all the gates of a held request, judged: by their own rules, then by extensions.
+//! Validation of the answers to all gates of a held request: by the questions' rules, then by extensions.
 
 use serde_json::{Map, Value};
 
@@ -13,49 +13,49 @@ use super::respond::ByQuestion;
 use super::suspend::{About, Answers, CallKey, Needed};
 use super::turn::Turn;
 
-/// Answers to all gates, judged.
+/// Judged answers to all gates.
 pub(super) struct JudgedAnswers {
-    /// Per gate: answers by question, and what is wrong with them. `None` for a gate that is not
-    /// answered now.
+    /// Judged answers per gate. `None` for a gate that is not answered now.
     pub(super) gates: Vec<Option<JudgedGate>>,
-    /// What keeps the request held.
+    /// Problems that keep the request held.
     pub(super) retry: Vec<Problem>,
-    /// What refuses it at once.
+    /// Problems that refuse the request at once.
     pub(super) block: Vec<Problem>,
-    /// Answers that break a rule and are taken, of which the operator and the agent are warned.
+    /// Broken rules of accepted answers. The operator and the agent are warned of them.
     pub(super) warnings: Vec<String>,
 }
 
-/// Answers to one gate, judged.
+/// Judged answers to one gate.
 #[derive(Default)]
 pub(super) struct JudgedGate {
     pub(super) answers: Map<String, Value>,
     pub(super) problems: Vec<String>,
 }
 
-/// What an extension makes of an answer.
+/// Opinion of a validator extension about an answer.
 enum Opinion {
-    /// There is none to ask, or it is content.
+    /// No validator is named, or it accepts the answer.
     Good,
-    /// It says no.
+    /// The validator rejects the answer.
     Bad(String),
-    /// It cannot be heard: whatever the question says about invalid answers, this one is not taken.
+    /// The validator failed to answer: the answer is not accepted, regardless of the question's rule for
+    /// invalid answers.
     Unheard(String),
 }
 
-/// What becomes of a gate that is not answered.
+/// Treatment of a gate that is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// It is judged: what is required is missing.
+    /// The gate is judged: required answers are missing.
     Judged,
-    /// It stays open for somebody else.
+    /// The gate stays open for another respondent.
     LeftOpen,
-    /// Nothing is said about it, nor about questions without an answer at other gates.
+    /// The gate is skipped, and so are unanswered questions at other gates.
     Skipped,
 }
 
-/// Judges the answers to the gates of a held request. What an agent has answered before stands, unless
-/// it is answered again.
+/// Judges the answers to the gates of a held request. Earlier answers of an agent stay valid unless they are
+/// given again.
 pub(super) fn judge_gates<'a>(
     turn: &Turn<'_>,
     held: &Held,
@@ -139,15 +139,15 @@ fn judge_one(
             let told = format!("`{at}`: the answer to `{asked}` was taken although: {rules}");
             all.warnings.push(told);
         }
-        // Recorded with the response, and that is all.
+        // Recorded with the response, without any other effect.
         Consequence::Continue => {}
     }
 }
 
-/// What an answer that is not good leads to.
+/// Consequence of an invalid answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Consequence {
-    /// The gate is passed all the same.
+    /// The gate is passed anyway.
     Continue,
     /// The gate is passed, and the operator and the agent are warned.
     Warn,
@@ -157,7 +157,8 @@ pub(super) enum Consequence {
     Block,
 }
 
-/// Consequence of an answer that is not good. One that its validator could not judge is never taken.
+/// Returns the consequence of an invalid answer. An answer that its validator could not judge is never
+/// accepted.
 pub(super) fn consequence(question: &Question, unheard: bool) -> Consequence {
     match question.on_invalid() {
         OnInvalid::Block => Consequence::Block,
@@ -199,7 +200,7 @@ fn key(gate: &Gate, question: &Question, name: &str) -> CallKey {
 }
 
 impl Turn<'_> {
-    /// The extensions that have to judge an operator's answers.
+    /// Returns the extension calls that validate an operator's answers.
     pub(super) fn needed_for_decision(&self, decide: &Decide, answers: &Answers) -> Vec<Needed> {
         let Ruling::Pass { answers: given } = &decide.ruling else {
             return Vec::new();
@@ -210,7 +211,7 @@ impl Turn<'_> {
         self.validators(&waiting.held, answers, |index, _| given.get(index))
     }
 
-    /// The extensions that have to judge answers which keep every other rule.
+    /// Returns the extension calls that validate answers which keep every other rule.
     pub(super) fn validators<'a>(
         &self,
         held: &Held,

@@ -1,9 +1,9 @@
 //! Contexts, guidance and grants that wait until a gate is passed.
 //!
-//! Contract: while a gate stands before a whole session (at its start, or after an input, an error, an
-//! interval or a run), the session is handed nothing and nothing is unlocked for it. What is called for
-//! meanwhile is kept in order and handed over when the last of these gates is passed; only then is it on
-//! record as injected. Locks and denials count at once. A refused session loses what was kept.
+//! Contract: while a gate blocks a whole session (at its start, or after an input, an error, an interval or a
+//! run), the session gets no contexts and no grants. What is selected meanwhile is kept in order, and
+//! delivered when the last of these gates is passed; only then is it on record as injected. Locks and denials
+//! apply at once. A refused session loses what was kept.
 
 use std::collections::BTreeSet;
 
@@ -22,35 +22,35 @@ use super::lifecycle::session_place;
 use super::session::{Entry, Session};
 use super::turn::{Place, Turn};
 
-/// Something that is kept from a session until a gate is passed.
+/// An injection or grant that waits until a gate is passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Withheld {
     /// Contexts of an Atlas, and guidance.
     Contexts {
-        /// The Atlas whose contexts are meant; any of them when absent.
+        /// The Atlas of the contexts; any Atlas if absent.
         atlas: Option<String>,
-        /// The checkpoint that gives them, or the context itself.
+        /// The checkpoint that injects them, or the context.
         from: String,
-        /// Its type.
+        /// Type of the checkpoint.
         kind: String,
-        /// The reason on record.
+        /// The recorded reason.
         trigger: InjectTrigger,
-        /// Contexts, by identifier.
+        /// Identifiers of the contexts.
         contexts: Vec<String>,
         /// Guidance.
         guidance: Option<GuidanceBlock>,
     },
     /// Texts of an extension.
     Texts {
-        /// The checkpoint whose handler gives them.
+        /// The checkpoint whose handler returned them.
         from: String,
-        /// Its type.
+        /// Type of the checkpoint.
         kind: String,
         /// The texts.
         contexts: Vec<GivenContext>,
     },
-    /// Capabilities that are unlocked, and actions that are allowed.
+    /// Unlocked capabilities and allowed actions.
     Grant {
         /// The Atlas that grants them.
         atlas_id: String,
@@ -67,17 +67,19 @@ pub enum Withheld {
 }
 
 impl Withheld {
-    /// Bytes of texts that no Atlas has.
+    /// Returns the size of texts that are not part of an Atlas, in bytes.
     fn bytes(&self) -> usize {
         match self {
-            Self::Texts { contexts, .. } => contexts.iter().map(|it| it.content.len()).sum(),
+            Self::Texts { contexts, .. } => {
+                contexts.iter().map(|context| context.content.len()).sum()
+            }
             Self::Contexts { .. } | Self::Grant { .. } => 0,
         }
     }
 }
 
 impl Withheld {
-    /// Keeps a lock that was set after this was withheld.
+    /// Removes a capability from the lifts, because it was locked after the grant was withheld.
     pub(super) fn keep_locked(&mut self, capability: &str) {
         if let Self::Grant { lift, .. } = self {
             lift.remove(capability);
@@ -86,23 +88,23 @@ impl Withheld {
 }
 
 impl Session {
-    /// Tells whether a gate that is not passed stands before everything the session asks for.
+    /// Returns whether an unpassed gate blocks all requests of the session.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.entry != Entry::Open || !self.pending.is_empty() || !self.unpassed.is_empty()
     }
 
-    /// Refuses the session. It gets nothing of what was kept for it.
+    /// Refuses the session. It loses everything that was kept for it.
     pub(super) fn refuse(&mut self, reason: String) {
         self.entry = Entry::Refused { reason };
         self.withheld.clear();
-        // It was not handed over, and is given again should the session ever be let in.
+        // The contexts were not delivered, so they are injected again if the session is ever admitted.
         for context in std::mem::take(&mut self.owed).contexts {
             self.forget_context(Some(&context.context_id));
         }
     }
 
-    /// The held gates that stand before everything the session asks for.
+    /// Returns the held gates that block all requests of the session.
     #[must_use]
     pub fn closed_by(&self) -> Vec<GateId> {
         let entry = match &self.entry {
@@ -118,12 +120,12 @@ impl Turn<'_> {
         self.live(session).is_some_and(Session::is_closed)
     }
 
-    /// Tells whether what is given now has to wait for a gate.
+    /// Returns whether new injections have to wait for a gate.
     pub(super) fn withholds(&self, session: &SessionId) -> bool {
         self.beside_gate.is_some() || self.is_closed(session)
     }
 
-    /// Keeps something until the gate beside it, or the gates before the session, are passed.
+    /// Keeps an injection until the gate of the same command, or the gates of the session, are passed.
     pub(super) fn withhold(&mut self, place: &Place, withheld: Withheld) {
         match &mut self.beside_gate {
             Some(kept) => kept.push(withheld),
@@ -131,7 +133,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Keeps something until the gates before the session are passed.
+    /// Keeps an injection or grant until the gates of the session are passed.
     pub(super) fn withhold_from_session(&mut self, place: &Place, withheld: Withheld) {
         let Some(known) = self.engine.state.sessions.get_mut(&place.session) else {
             return;
@@ -158,10 +160,10 @@ impl Turn<'_> {
                 kind,
                 contexts,
             } => {
-                let ids = contexts.into_iter().map(|it| it.context_id);
+                let ids = contexts.into_iter().map(|context| context.context_id);
                 (from, kind, ids.collect())
             }
-            // Without it the session may do less, never more.
+            // Without the grant the session may do less, never more.
             Withheld::Grant { .. } => return,
         };
         let record = CheckpointSkipped {
@@ -174,7 +176,8 @@ impl Turn<'_> {
         self.record_below(place, record);
     }
 
-    /// Applies what a checkpoint does to a session: restrictions at once, grants when no gate stands before it.
+    /// Applies the effects of a checkpoint to a session: restrictions at once, grants when no gate blocks the
+    /// session.
     pub(super) fn apply_effects(
         &mut self,
         place: &Place,
@@ -203,7 +206,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Hands over what was withheld beside a gate that is passed.
+    /// Delivers what was withheld for a gate that is passed now.
     pub(super) fn give_withheld(&mut self, place: &Place, withheld: Vec<Withheld>) -> Given {
         let mut given = Given::default();
         for withheld in withheld {
@@ -253,7 +256,7 @@ impl Turn<'_> {
         given
     }
 
-    /// Hands over what was withheld from a session, once no gate stands before it: it goes with the next answer.
+    /// Delivers what was withheld from a session, once no gate blocks it. It goes with the next reply.
     pub(super) fn hand_over_withheld(&mut self, session: &SessionId) {
         if self.is_closed(session) {
             return;
@@ -273,7 +276,7 @@ impl Turn<'_> {
         self.owe(session, given);
     }
 
-    /// Takes what a session is owed, unless a gate stands before it.
+    /// Takes a session's pending injections, unless a gate blocks it.
     pub(super) fn take_owed(&mut self, session: &SessionId) -> Given {
         let known = self.state().sessions.get_mut(session);
         match known.filter(|known| !known.is_closed()) {
@@ -282,7 +285,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Hands over texts of an extension as far as they fit, and records it.
+    /// Injects texts of an extension as far as they fit, and records that.
     pub(super) fn give_texts(
         &mut self,
         place: &Place,
@@ -331,7 +334,7 @@ impl Turn<'_> {
         given
     }
 
-    /// Records contexts that were left out because they do not fit.
+    /// Records contexts that were dropped because they do not fit.
     pub(super) fn record_too_large(
         &mut self,
         place: &Place,
@@ -351,7 +354,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The denial for a session whose start was refused.
+    /// Returns the denial for a session whose start was refused.
     pub(super) fn refused_denial(&self, session: &SessionId) -> Option<Denied> {
         match &self.live(session)?.entry {
             Entry::Refused { reason } => Some(Denied {

@@ -14,7 +14,8 @@ use tokio::sync::Notify;
 
 use crate::engine::command::Caller;
 
-/// Part of all connections that one process cannot take: one in this many.
+/// Reciprocal of the share of connections that one process cannot use: one in this many stays free for
+/// others.
 const RESERVED: usize = 8;
 
 /// Reason why a process may not connect.
@@ -76,11 +77,11 @@ pub(super) struct ConnectionId(u64);
 /// The answer to a process that wants to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// There is room.
+    /// A connection is free.
     Admit,
-    /// There is room when this one, which is idle, was closed.
+    /// A connection becomes free when this idle one is closed.
     Replace(ConnectionId),
-    /// Every connection that could make room waits for an answer.
+    /// Every connection that could be closed waits for an answer.
     Refuse,
 }
 
@@ -101,13 +102,13 @@ struct Entry {
     pid: Option<i32>,
     /// Calls that wait for their answer.
     calls: usize,
-    /// When the last of them ended, or it was opened: a number of the table's events.
+    /// Event number at which its last call ended, or at which it was opened if it had no call.
     idle_since: u64,
     close: Arc<Notify>,
 }
 
 impl Connections {
-    /// No connections yet, and room for so many.
+    /// Creates an empty table for at most this many connections.
     pub(super) fn new(most: usize) -> Self {
         Self(Arc::new(Mutex::new(Table {
             most,
@@ -116,8 +117,8 @@ impl Connections {
         })))
     }
 
-    /// Decides about one more connection of a process. The one that makes room is told to close, and is counted no
-    /// longer.
+    /// Decides about one more connection of a process. If another connection has to make room, it is told
+    /// to close and is no longer counted.
     pub(super) fn admit(&self, pid: Option<i32>) -> Admission {
         let mut table = self.lock();
         let admission = table.admission(pid);
@@ -129,7 +130,7 @@ impl Connections {
         admission
     }
 
-    /// Enters a connection that was admitted.
+    /// Adds an admitted connection to the table.
     pub(super) fn enter(&self, pid: Option<i32>) -> OpenConnection {
         let mut table = self.lock();
         let id = ConnectionId(table.next_event());
@@ -150,7 +151,7 @@ impl Connections {
         }
     }
 
-    /// The process with the most connections, and how many it has.
+    /// Returns the process with the most connections, and their number.
     pub(super) fn largest(&self) -> Option<(Option<i32>, usize)> {
         let counts = self.lock().counts();
         counts.into_iter().max_by_key(|(_, count)| *count)
@@ -182,7 +183,8 @@ impl Table {
         }
         let counts = self.counts();
         let own = counts.get(&pid).copied().unwrap_or(0);
-        // Where the system names no process, all would be the same one.
+        // If the system does not name processes, all connections look like one process. The share cannot
+        // apply then.
         if pid.is_some() && own >= share {
             let idle = self.longest_idle(pid);
             return idle.map_or(Admission::Refuse, Admission::Replace);
@@ -228,7 +230,8 @@ impl OpenConnection {
         self.close.notified().await;
     }
 
-    /// Notes that a call waits for its answer; nothing, if the connection had to make room before.
+    /// Marks a call as waiting for its answer. Returns `None` if the connection was already told to make
+    /// room.
     pub(super) fn begin_call(&self) -> Option<WaitingCall> {
         let mut table = self.all.lock();
         table.open.get_mut(&self.id)?.calls += 1;
@@ -263,7 +266,10 @@ mod tests {
 
     const OWN: u32 = 1000;
 
-    #[expect(clippy::unnecessary_wraps, reason = "the argument of the check")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "matches the argument of `check_peer`"
+    )]
     fn process(uid: u32, pid: Option<i32>) -> io::Result<PeerProcess> {
         let leader = pid.map(|_| 5);
         Ok(PeerProcess { uid, pid, leader })
@@ -310,7 +316,7 @@ mod tests {
             check_peer(unknown, OWN),
             Err(PeerRefusal::Unknown(_))
         ));
-        // Also for the superuser, other users are others.
+        // For the superuser too, every other user is refused.
         assert!(check_peer(process(OWN, None), 0).is_err());
         assert!(check_peer(process(0, None), 0).is_ok());
     }
@@ -333,7 +339,7 @@ mod tests {
         let _second = all.enter(Some(2));
         assert_eq!(all.admit(Some(2)), Admission::Replace(open[2].id));
         let _third = all.enter(Some(2));
-        // By now the other process has more.
+        // Now process 2 has more connections than process 1.
         assert_ne!(all.admit(Some(3)), Admission::Replace(open[0].id));
     }
 
@@ -346,7 +352,7 @@ mod tests {
         assert_eq!(all.admit(Some(2)), Admission::Refuse);
         drop(second);
         assert_eq!(all.admit(Some(2)), Admission::Replace(open[1].id));
-        // Told to close, it takes no further call.
+        // A connection that was told to close accepts no further call.
         assert!(open[1].begin_call().is_none());
         assert!(open[0].begin_call().is_some());
         drop(first);
@@ -359,7 +365,7 @@ mod tests {
         let flood = enter(&all, 2, 14);
         let other = enter(&all, 3, 1);
         assert_eq!(all.largest(), Some((Some(2), 14)));
-        // The oldest of all is idle longest, and stays.
+        // The connection of process 1 has been idle longest, but its process has few connections.
         assert_eq!(all.admit(Some(4)), Admission::Replace(flood[0].id));
         let newcomer = all.enter(Some(4));
         assert!(newcomer.begin_call().is_some());
@@ -367,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_leaves_an_eighth_for_the_others_even_if_all_it_has_is_busy() {
+    fn one_process_cannot_use_the_reserved_eighth_even_if_all_its_connections_are_busy() {
         let all = Connections::new(16);
         let flood = enter(&all, 1, 14);
         let calls: Vec<_> = flood.iter().map(OpenConnection::begin_call).collect();

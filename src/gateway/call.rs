@@ -1,7 +1,7 @@
-//! What agents say, at every door alike.
+//! Calls of agents, common to all servers.
 //!
-//! There is no call that decides. An action that may run is the only thing that is answered with a result;
-//! whatever else comes of asking for one is an error, so that an agent that looks no closer does not run it.
+//! No call decides anything. Only an action that may run is answered with a result. Every other outcome of
+//! a request is an error, so that an agent that ignores details does not run the action.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -17,52 +17,52 @@ pub use key::Key;
 pub use params::*;
 pub use wrapper::{WrapperConstructed, WrapperVerified};
 
-/// One call.
+/// A call of an agent.
 #[derive(Clone, Debug)]
 pub enum Call {
-    /// Begins a session, or takes it up again.
+    /// Starts a session, or resumes it.
     Start(Start),
     /// Ends a session.
     End(End),
-    /// Says what input the agent was given.
+    /// Reports input that the agent received.
     Input(Heard),
-    /// Asks to run an action; answered when that is decided.
+    /// Asks to run an action. The answer comes when the request is decided.
     Request(Request),
-    /// Says what came of an action.
+    /// Reports the result of an action.
     Completed(Completed),
     /// Asks for context, or for a checkpoint by its name.
     Context(Wanted),
-    /// Says whether a context helped.
+    /// Reports whether a context helped.
     Feedback(Helped),
-    /// Takes a turn of a conversation.
+    /// Records a turn of a conversation.
     Turn(Box<Taken>),
-    /// Hands a thread over to another session.
+    /// Transfers a thread to another session.
     HandOver(HandsOver),
-    /// Answers what is the agent's to answer.
+    /// Answers checkpoint questions that an Atlas directs to the agent.
     Answer(Answers),
     /// Reports an error.
     Error(Erred),
-    /// Says that an error was dealt with.
+    /// Reports that an error was handled.
     Recovered(Recovered),
-    /// Says what the agent produced.
+    /// Reports output of the agent.
     Output(Produced),
-    /// Asks what the agent may do now.
+    /// Asks which actions the agent may run now.
     Resolve(Resolve),
-    /// Tells what the agent's wrapper is made of.
+    /// Reports the parts of the agent's wrapper.
     WrapperConstructed(WrapperConstructed),
-    /// Tells the result of a check of the agent's wrapper.
+    /// Reports the result of a check of the agent's wrapper.
     WrapperVerified(WrapperVerified),
-    /// Asks whether the console records. `cra doctor` does; it is about no session.
+    /// Asks whether the console records. `cra doctor` sends it; it belongs to no session.
     Status,
 }
 
-/// The name of the call that asks whether the console records.
+/// Name of the call that asks whether the console records.
 pub const STATUS: &str = "status";
 
-/// The name of a call, and how its parameters are read.
+/// Name of a call, and the function that reads its parameters.
 type Reader = (&'static str, fn(Value) -> Result<Call, Fault>);
 
-/// Every call.
+/// All calls with parameters.
 const CALLS: [Reader; 16] = [
     ("session.start", |params| read(params).map(Call::Start)),
     ("session.end", |params| read(params).map(Call::End)),
@@ -94,12 +94,12 @@ const CALLS: [Reader; 16] = [
     }),
 ];
 
-/// A call, with the secret of the session that it is about, where one is shown.
+/// A call together with the session secret that came with it, if any.
 #[derive(Clone, Debug)]
 pub struct Spoken {
     /// The call.
     pub call: Call,
-    /// The secret.
+    /// Secret of the session.
     pub key: Option<Key>,
 }
 
@@ -107,7 +107,7 @@ impl Spoken {
     /// Reads a call by its name.
     ///
     /// # Errors
-    /// When there is no such call, or its parameters are not its own.
+    /// Fails when the call is unknown, or its parameters do not fit.
     pub fn read(method: &str, params: Value) -> Result<Self, Fault> {
         if method == STATUS {
             let call = Call::Status;
@@ -126,7 +126,7 @@ impl Spoken {
     }
 }
 
-/// The names of all calls.
+/// Returns the names of all calls.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CALLS.iter().map(|(name, _)| *name)
 }
@@ -137,7 +137,7 @@ fn take_key(fields: &mut Map<String, Value>) -> Result<Option<Key>, Fault> {
         .transpose()
 }
 
-/// Reads parameters, and says where they are wrong.
+/// Reads parameters. An error names the path of the wrong value.
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_path_to_error::deserialize(params).map_err(|error| {
         let path = error.path().to_string();
@@ -147,7 +147,7 @@ fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
 }
 
 impl Call {
-    /// True for calls that only tell something: nothing waits for their answer to go on.
+    /// Returns true for calls that only report something. The agent does not wait for their answer.
     #[must_use]
     pub fn is_report(&self) -> bool {
         matches!(
@@ -163,24 +163,24 @@ impl Call {
         )
     }
 
-    /// The session it is about; `None` where it names none yet.
+    /// Returns the session of the call; `None` if the call names none.
     #[must_use]
     pub fn session(&self) -> Option<&crate::base::id::SessionId> {
         match self {
-            Self::Start(it) => it.session.as_ref(),
-            Self::End(it) => Some(&it.session),
-            Self::Input(it) => Some(&it.session),
-            Self::Request(it) => Some(&it.session),
-            Self::Completed(it) => Some(&it.session),
-            Self::Context(it) => Some(&it.session),
-            Self::Feedback(it) => Some(&it.session),
-            Self::Turn(it) => Some(&it.session),
+            Self::Start(call) => call.session.as_ref(),
+            Self::End(call) => Some(&call.session),
+            Self::Input(call) => Some(&call.session),
+            Self::Request(call) => Some(&call.session),
+            Self::Completed(call) => Some(&call.session),
+            Self::Context(call) => Some(&call.session),
+            Self::Feedback(call) => Some(&call.session),
+            Self::Turn(call) => Some(&call.session),
             Self::HandOver(call) => Some(&call.session),
-            Self::Answer(it) => Some(&it.session),
-            Self::Error(it) => Some(&it.session),
-            Self::Recovered(it) => Some(&it.session),
-            Self::Output(it) => Some(&it.session),
-            Self::Resolve(it) => Some(&it.session),
+            Self::Answer(call) => Some(&call.session),
+            Self::Error(call) => Some(&call.session),
+            Self::Recovered(call) => Some(&call.session),
+            Self::Output(call) => Some(&call.session),
+            Self::Resolve(call) => Some(&call.session),
             Self::WrapperConstructed(call) => Some(&call.session),
             Self::WrapperVerified(call) => Some(&call.session),
             Self::Status => None,

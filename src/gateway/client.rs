@@ -1,10 +1,10 @@
-//! The other side of the socket, for commands that ask the console.
+//! Clients of the socket, for commands that call the console.
 //!
-//! It waits without a runtime of its own: a command that runs before each step of an agent has to start in
-//! no time.
+//! [`Client`] blocks and needs no async runtime: a command that runs before each step of an agent has to
+//! start fast.
 //!
-//! A caller that relies on an answer has it verified against the console's key: see [`super::proof`]. Nothing of
-//! an answer that does not verify is used, not even its words.
+//! A caller that relies on an answer verifies it with the console's key: see [`super::proof`]. No part of
+//! an unverified answer is used, not even its text.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -22,22 +22,22 @@ use super::call::Fault;
 use super::proof::{AnswerVerifier, Challenge, Challenged, ProofError};
 use crate::base::json;
 
-/// Why there is no result.
+/// Reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// Nobody listens.
+    /// No process listens on the socket.
     #[error("no console listens at `{}`", .0.display())]
     Unreachable(PathBuf),
-    /// It was there, and is not any more.
+    /// The console closed the connection.
     #[error("the console went away")]
     Gone,
-    /// It did not answer in time.
+    /// The console did not answer in time.
     #[error("the console did not answer in time")]
     Late,
-    /// What it answered makes no sense.
+    /// The answer is malformed.
     #[error("the console gave an answer that cannot be read: {0}")]
     Unreadable(String),
-    /// It says no, or that something is wrong.
+    /// The console answered with a fault.
     #[error("{}", .0.message)]
     Fault(Fault),
     /// The answer was not given by the console with the expected key.
@@ -48,7 +48,7 @@ pub enum CallError {
         /// Fault of the proof.
         reason: ProofError,
     },
-    /// The connection was refused before the request was read, with this code. Nothing proves that.
+    /// The connection was refused before the request was read, with this code. The refusal is unverified.
     #[error("the console takes no request now (code {0})")]
     Refused(i64),
     /// No key was given, so no answer can be verified.
@@ -71,15 +71,16 @@ pub struct Client {
     until: Instant,
 }
 
-/// Way in which the answers of a connection are verified.
+/// Verification of a connection's answers.
 #[derive(Debug)]
 struct Proof {
     socket: PathBuf,
-    /// Expected key; nothing, where answers are taken as they come.
+    /// Expected key; if `None`, answers are not verified.
     key: Option<AnswerVerifier>,
 }
 
-/// Cuts a connection off that somebody else waits at. Before there is one, it is cut off as soon as there is.
+/// Cancels a connection on which another thread waits. If the connection does not exist yet, it is closed
+/// as soon as it does.
 #[derive(Clone, Debug, Default)]
 pub struct Leash(Arc<Mutex<Rope>>);
 
@@ -92,7 +93,7 @@ enum Rope {
 }
 
 impl Leash {
-    /// Cuts it off when this is dropped.
+    /// Returns a guard that closes the connection when it is dropped.
     #[must_use]
     pub fn cut_when_dropped(&self) -> Cutter {
         Cutter(self.clone())
@@ -118,11 +119,11 @@ impl Leash {
 }
 
 fn shut(stream: &UnixStream) {
-    // One that is closed already is as good.
+    // A connection that is already closed needs nothing more.
     let _ = stream.shutdown(Shutdown::Both);
 }
 
-/// Cuts a connection off when it is dropped.
+/// Closes a connection when dropped.
 #[derive(Debug)]
 pub struct Cutter(Leash);
 
@@ -150,7 +151,7 @@ struct Message<'a> {
     challenge: Option<String>,
 }
 
-/// A request as it was written.
+/// A request that was written to the connection.
 struct Sent {
     id: u64,
     line: String,
@@ -182,7 +183,7 @@ impl Proof {
         })
     }
 
-    /// What a line answers; nothing, if it answers something else.
+    /// Returns the answer in a line; `None` if the line answers another request.
     fn read(&self, line: &[u8], sent: &Sent) -> Option<Result<Value, CallError>> {
         let unproven = |reason| CallError::Unproven {
             socket: self.socket.clone(),
@@ -191,10 +192,10 @@ impl Proof {
         let answer = match (read_answer(line), &self.key) {
             (Ok(answer), _) => answer,
             (Err(error), None) => return Some(Err(error)),
-            // The console writes nothing but answers. What another process writes is not repeated to anyone.
+            // The console writes only answers. Text of another process is not shown to the caller.
             (Err(_), Some(_)) => return Some(Err(unproven(ProofError::Missing))),
         };
-        // An answer without a name is about the connection itself.
+        // An answer without an id is about the connection, not about a request.
         if answer.id.is_some_and(|found| found != sent.id) {
             return None;
         }
@@ -206,7 +207,7 @@ impl Proof {
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let proven = key.verify(challenged, line).map_err(unproven);
-        // Read again, so that nothing counts but the bytes that were signed.
+        // Read again, so that only the signed bytes count.
         Some(proven.and_then(|answer| taken(read_answer(&answer)?)))
     }
 }
@@ -227,10 +228,10 @@ fn taken(answer: Answer) -> Result<Value, CallError> {
 }
 
 impl Client {
-    /// Connects to the console with that key. Everything that is asked has to be answered before `until`.
+    /// Connects to the console with that key. Every call has to be answered before `until`.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// Fails when no process listens.
     pub fn connect(path: &Path, key: AnswerVerifier, until: Instant) -> Result<Self, CallError> {
         let unreachable = |_| CallError::Unreachable(path.to_owned());
         let stream = UnixStream::connect(path).map_err(unreachable)?;
@@ -245,20 +246,20 @@ impl Client {
         })
     }
 
-    /// Lets somebody else cut it off.
+    /// Lets another thread cancel this connection.
     ///
     /// # Errors
-    /// When the system has no further handle for it.
+    /// Fails when the system cannot duplicate the socket handle.
     pub(super) fn tie(&self, leash: &Leash) -> Result<(), CallError> {
         let stream = self.reader.get_ref().try_clone();
         leash.tie(stream.map_err(|error| failed(&error))?);
         Ok(())
     }
 
-    /// Asks, and waits for the answer of the console with the expected key.
+    /// Sends a request, and waits for the answer of the console with the expected key.
     ///
     /// # Errors
-    /// Whatever comes that is no result. Nothing but a result means yes.
+    /// Every outcome other than a result. Only a result means permission.
     pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, CallError> {
         self.asked += 1;
         let left = self.left()?;
@@ -289,7 +290,7 @@ impl Client {
             match self.reader.read_until(b'\n', &mut line) {
                 Ok(0) => return Err(CallError::Gone),
                 Ok(_) if line.last() == Some(&b'\n') => return Ok(line),
-                // Cut off: the next reading tells that it is over.
+                // The connection was cut off within a line: the next read returns 0 bytes.
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(&error)),
@@ -297,7 +298,7 @@ impl Client {
         }
     }
 
-    /// The time that is left: never none, which would mean for ever.
+    /// Returns the time that is left. Never zero: a zero timeout would mean no timeout.
     fn left(&self) -> Result<Duration, CallError> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -308,7 +309,7 @@ impl Client {
     }
 }
 
-/// A connection to a console, for those who have other things to wait for as well.
+/// An asynchronous connection to a console.
 #[derive(Debug)]
 pub struct Speaker {
     reader: tokio::io::BufReader<OwnedReadHalf>,
@@ -318,10 +319,10 @@ pub struct Speaker {
 }
 
 impl Speaker {
-    /// Connects. Answers are taken as they come: nothing may run because of them.
+    /// Connects. Answers are not verified: no action may run because of them.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// Fails when no process listens.
     pub async fn connect(path: &Path) -> Result<Self, CallError> {
         Self::connect_to(path, None).await
     }
@@ -329,7 +330,7 @@ impl Speaker {
     /// Connects to the console with that key. An answer of any other process is an error.
     ///
     /// # Errors
-    /// When no process listens.
+    /// Fails when no process listens.
     pub async fn connect_verified(path: &Path, key: AnswerVerifier) -> Result<Self, CallError> {
         Self::connect_to(path, Some(key)).await
     }
@@ -349,11 +350,11 @@ impl Speaker {
         })
     }
 
-    /// Asks, and waits for the answer, for as long as it takes. Dropping this leaves the connection of no
-    /// further use: what comes next might be the answer to it.
+    /// Sends a request, and waits for the answer without a time limit. If this future is dropped, the
+    /// connection must not be used again: the next line might answer the dropped request.
     ///
     /// # Errors
-    /// Whatever comes that is no result.
+    /// Every outcome other than a result.
     pub async fn call(&mut self, method: &str, params: &Value) -> Result<Value, CallError> {
         self.asked += 1;
         let sent = self.proof.write(self.asked, method, params)?;

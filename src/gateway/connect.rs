@@ -1,10 +1,10 @@
-//! Hook entries in the settings of agents: put in, taken out, and looked after.
+//! Hook entries in the settings of agents: added, removed and inspected.
 //!
-//! Only entries that run `cra hook AGENT` are ever changed. Everything else in a settings file stays as somebody
-//! wrote it: other hooks, the order of names, indentation. A text that is no strict JSON is refused, because
-//! what is beside JSON in it (comments, trailing commas) could not be kept.
+//! Only entries that run `cra hook AGENT` are ever changed. Everything else in a settings file stays as it
+//! was written: other hooks, the order of names, indentation. A text that is not strict JSON is refused,
+//! because its comments and trailing commas could not be kept.
 //!
-//! Nothing here reads or writes files but [`mod@file`] and [`registry`].
+//! Only [`mod@file`] and [`registry`] read or write files.
 
 use std::path::PathBuf;
 
@@ -30,25 +30,25 @@ pub(super) use table::intercepts;
 pub use table::{Folders, Scope, event_names, settings_file};
 pub(super) use words::quote;
 
-/// How an agent's hooks are to be run.
+/// Command line of an agent's hooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wiring {
-    /// The program: an absolute path.
+    /// Absolute path of the program.
     pub program: PathBuf,
-    /// How long the agent waits where something may be held, in seconds.
+    /// Time in seconds that the agent waits at an event where a request may be held.
     pub timeout: u64,
-    /// What is done when no console is there.
+    /// Behaviour when no console runs.
     pub offline: Offline,
-    /// What else the program is told: where the console is, if that was named.
+    /// Further arguments: where to find the console, if the user said so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub place: Vec<String>,
-    /// Text of the public key that the console's answers are verified with. Entries of earlier versions have none.
+    /// Text of the public key that verifies the console's answers. Entries of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
 impl Wiring {
-    /// Describes what is wrong with the pinned key, given the console's own key.
+    /// Describes the problem with the pinned key, given the console's own key.
     #[must_use]
     pub fn key_trouble(&self, host: Host, current: Option<&AnswerVerifier>) -> Option<String> {
         let way = format!("so every step is denied; run cra connect {}", host.as_str());
@@ -62,30 +62,31 @@ impl Wiring {
     }
 }
 
-/// A text with our entries, or without them.
+/// A settings text after our entries were added or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The text.
     pub text: String,
-    /// What was made on the way, and goes again when it is empty: `hooks`, `hooks/PreToolUse`.
+    /// Members that were created for our entries, and are removed again when empty: `hooks`,
+    /// `hooks/PreToolUse`.
     pub made: Vec<String>,
 }
 
-/// What a settings file says about us.
+/// State of our entries in a settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
+    /// No entry of ours.
     Absent,
-    /// Exactly what it should.
+    /// Exactly the expected entries.
     Intact,
-    /// Something else, and what.
+    /// Other entries than expected, with a description of each difference.
     Changed(Vec<String>),
 }
 
-/// Puts our entries into a text, and takes out those of ours that do not belong there any more.
+/// Adds our entries to a text, and removes outdated entries of ours.
 ///
 /// # Errors
-/// When the text is not such that everything else in it can be kept.
+/// Fails when other parts of the text could not be preserved.
 pub fn connect(text: &str, host: Host, wiring: &Wiring) -> Result<Changed, JsonError> {
     let mut text = Text::read(text)?;
     let mut made = Vec::new();
@@ -114,15 +115,15 @@ pub fn connect(text: &str, host: Host, wiring: &Wiring) -> Result<Changed, JsonE
     })
 }
 
-/// Takes our entries out of a text, and what was only there for them. `made` is what was made for them;
-/// where nobody knows, everything that is empty without them.
+/// Removes our entries from a text, and members that were created for them. `made` lists those members; if
+/// `None`, every member that is empty without our entries is removed.
 ///
 /// # Errors
-/// When the text is not such that everything else in it can be kept.
+/// Fails when other parts of the text could not be preserved.
 pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<String, JsonError> {
     let given = text;
     let mut text = Text::read(text)?;
-    let ours = |name: &str| made.is_none_or(|made| made.iter().any(|it| it == name));
+    let ours = |name: &str| made.is_none_or(|made| made.iter().any(|created| created == name));
     let mut found = false;
     for event in event_members(&text)? {
         if !take_out(&mut text, host, &event)? {
@@ -148,8 +149,8 @@ pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<Str
         text.remove(&root, at);
     }
     let root = text.root()?;
-    let version = root.member("version").map(|it| text.value(it)) == Some(1.into());
-    // Hooks that came later need the version; those that were there before had none.
+    let version = root.member("version").map(|version| text.value(version)) == Some(1.into());
+    // Hooks that were added later need the version. Hooks that were there before had none.
     let needed = root.member("hooks").is_some() && ours("hooks");
     if let (true, true, false, Some(at)) = (
         made.is_some() && ours("version"),
@@ -162,18 +163,18 @@ pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<Str
     Ok(text.as_str().to_owned())
 }
 
-/// Whether a text has nothing in it.
+/// Returns true if a text is an empty object.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
     Text::read(text)
-        .and_then(|it| it.root())
-        .is_ok_and(|it| it.is_empty())
+        .and_then(|text| text.root())
+        .is_ok_and(|root| root.is_empty())
 }
 
-/// What a text says about us.
+/// Compares the entries in a text with the expected ones.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails when the text cannot be read.
 pub fn inspect(text: &str, host: Host, wiring: &Wiring) -> Result<State, JsonError> {
     let text = Text::read(text)?;
     let wanted = entry::all(host, wiring);
@@ -206,11 +207,12 @@ pub fn inspect(text: &str, host: Host, wiring: &Wiring) -> Result<State, JsonErr
     })
 }
 
-/// What switches our hooks off in a text, in words. One that cannot be read switches nothing off.
+/// Describes the settings in a text that disable our hooks. An unreadable text disables nothing.
 #[must_use]
 pub fn switched_off(text: &str, host: Host) -> Vec<String> {
     let text = Text::read(text);
-    text.and_then(|it| off_in(&it, host)).unwrap_or_default()
+    text.and_then(|text| off_in(&text, host))
+        .unwrap_or_default()
 }
 
 fn off_in(text: &Text, host: Host) -> Result<Vec<String>, JsonError> {
@@ -220,11 +222,11 @@ fn off_in(text: &Text, host: Host) -> Result<Vec<String>, JsonError> {
         node.map(|node| text.value(node))
     };
     let off = table::switches(host).iter();
-    let off = off.filter(|(path, off)| at(path).is_some_and(|it| it == *off));
+    let off = off.filter(|(path, off)| at(path).is_some_and(|value| value == *off));
     let named = table::lists_of_those_off(host).iter().filter(|path| {
         let listed = at(path);
         let listed = listed.as_ref().and_then(Value::as_array);
-        listed.is_some_and(|it| it.iter().any(|name| name == entry::NAME))
+        listed.is_some_and(|names| names.iter().any(|name| name == entry::NAME))
     });
     let paths = off.map(|(path, _)| path).chain(named);
     Ok(paths
@@ -232,7 +234,7 @@ fn off_in(text: &Text, host: Host) -> Result<Vec<String>, JsonError> {
         .collect())
 }
 
-/// How our entries in a text are wired, as the one before tools says it.
+/// Returns the settings of our hooks in a text, as the entry for the event before tools states them.
 #[must_use]
 pub fn wiring_in(text: &str, host: Host) -> Option<Wiring> {
     let text = Text::read(text).ok()?;
@@ -241,10 +243,10 @@ pub fn wiring_in(text: &str, host: Host) -> Option<Wiring> {
     entry::wiring_of(&words)
 }
 
-/// How the two timers of an entry differ, if they do: the agent's own, and the one that the hook goes by.
+/// Describes the difference between the agent's timeout and the hook's own, or returns an empty text.
 fn differs(host: Host, one: &Ours) -> String {
     let pinned = table::pinned(host, &one.handler);
-    let told = entry::wiring_of(&command_words(&one.handler)).map(|it| it.timeout);
+    let told = entry::wiring_of(&command_words(&one.handler)).map(|wiring| wiring.timeout);
     match (pinned, told) {
         (None, _) => ": no timeout is pinned".to_owned(),
         (Some(pinned), Some(told)) if pinned != told => {
@@ -256,11 +258,11 @@ fn differs(host: Host, one: &Ours) -> String {
 
 /// One of our entries.
 struct Ours {
-    /// Which item of the list it is in.
+    /// Index of the item in the event's list.
     item: usize,
-    /// Which handler of that item, where items have several.
+    /// Index of the handler in the item, if items hold several handlers.
     inner: usize,
-    /// Whether nothing else is in that item.
+    /// Tells whether this handler is alone in its item.
     alone: bool,
     /// The item.
     value: Value,
@@ -280,12 +282,15 @@ fn hooks(text: &Text) -> Result<Node, JsonError> {
     Ok(hooks)
 }
 
-/// The names of the events that a text has hooks for.
+/// Returns the names of the events that a text has hooks for.
 fn event_members(text: &Text) -> Result<Vec<String>, JsonError> {
     let hooks = hooks(text)?;
-    // Beside events some agents keep switches there.
-    let lists = hooks.members().iter().filter(|it| is_list(&it.value));
-    Ok(lists.map(|it| it.name.clone()).collect())
+    // Some agents keep switches next to the events.
+    let lists = hooks
+        .members()
+        .iter()
+        .filter(|member| is_list(&member.value));
+    Ok(lists.map(|member| member.name.clone()).collect())
 }
 
 fn is_list(node: &Node) -> bool {
@@ -322,17 +327,20 @@ fn ours_in(text: &Text, host: Host, event: &str) -> Result<Vec<Ours>, JsonError>
     Ok(found)
 }
 
-/// Takes our entries out of one event. Tells whether there were any.
+/// Removes our entries from one event. Returns true if there were any.
 fn take_out(text: &mut Text, host: Host, event: &str) -> Result<bool, JsonError> {
     let mut found = false;
-    // Places move with every change.
+    // Positions change with every removal.
     while let Some(one) = ours_in(text, host, event)?.pop() {
         found = true;
         let hooks = hooks(text)?;
         let Some(list) = hooks.member(event) else {
             break;
         };
-        let handlers = list.items().get(one.item).and_then(|it| it.member("hooks"));
+        let handlers = list
+            .items()
+            .get(one.item)
+            .and_then(|item| item.member("hooks"));
         match handlers.filter(|_| !one.alone) {
             Some(handlers) => text.remove(handlers, one.inner),
             None => text.remove(list, one.item),
@@ -353,8 +361,10 @@ fn put_in(
         && one.alone
     {
         let hooks = hooks(text)?;
-        let there = hooks.member(event).and_then(|it| it.items().get(one.item));
-        let same = serde_json::to_value(entry).is_ok_and(|it| it == one.value);
+        let there = hooks
+            .member(event)
+            .and_then(|list| list.items().get(one.item));
+        let same = serde_json::to_value(entry).is_ok_and(|value| value == one.value);
         if let (Some(there), false) = (there, same) {
             text.replace(there, entry);
         }

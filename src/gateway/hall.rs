@@ -1,4 +1,4 @@
-//! What all doors share: the way to the runtime, and what agents call the runs they were allowed.
+//! State shared by all gateway servers: the runtime handle and the agents' names for running actions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::base::id::{ExecutionId, SessionId};
 use crate::base::limits::MAX_RUNNING_PER_SESSION;
 use crate::runtime::Agents;
 
-/// What all doors share.
+/// State shared by all gateway servers.
 #[derive(Clone, Debug)]
 pub struct Hall {
     pub(super) agents: Agents,
@@ -24,9 +24,9 @@ pub struct Hall {
     pub(super) signer: AnswerSigner,
     runs: Arc<Mutex<BTreeMap<SessionId, Runs>>>,
     asked: Arc<Mutex<BTreeMap<Use, watch::Receiver<Option<Outcome>>>>>,
-    /// Sessions whose asker left without having heard an answer, and that nobody has asked for since.
+    /// Sessions whose caller disconnected before it got an answer, and that have made no request since.
     left: Arc<Mutex<BTreeSet<SessionId>>>,
-    /// The callers that are connected.
+    /// Connected callers.
     pub(super) peers: Peers,
     crowd: Arc<Mutex<Option<(Crowd, Instant)>>>,
 }
@@ -36,25 +36,25 @@ pub struct Hall {
 pub struct Crowd {
     /// Interface that agents connect to.
     pub interface: &'static str,
-    /// Connections that there can be.
+    /// Most connections of the interface.
     pub most: usize,
-    /// Process with the most of them, where the system names it.
+    /// Process with the most connections, if the system names it.
     pub largest: Option<i32>,
-    /// The end of the connection that was one too many.
+    /// Outcome for the connection that exceeded the limit.
     pub outcome: CrowdOutcome,
 }
 
-/// What became of the connection that was one too many.
+/// Outcome for a connection that exceeded the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrowdOutcome {
-    /// An idle connection was closed for it.
+    /// An idle connection was closed for the new one.
     IdleClosed,
-    /// Its agent was turned away, which is a denial.
+    /// The new connection was refused, which denies its agent's request.
     Refused,
 }
 
 impl Crowd {
-    /// Describes a connection that there was no room for.
+    /// Describes a connection that exceeded the limit.
     pub(super) fn new(
         interface: &'static str,
         open: &Connections,
@@ -73,7 +73,7 @@ impl Crowd {
         }
     }
 
-    /// The alarm for the operator.
+    /// Returns the alarm text for the operator.
     #[must_use]
     pub fn alarm(&self) -> String {
         let Self {
@@ -93,7 +93,7 @@ impl Crowd {
     }
 }
 
-/// Somebody who waits for an answer. Without one they have left.
+/// A caller that waits for an answer. If it is dropped with its session set, the caller has disconnected.
 struct Waiting<'h> {
     hall: &'h Hall,
     session: Option<SessionId>,
@@ -107,51 +107,52 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Runs of a session by the name that its agent gave them: whoever reports what came of one may be another process
-/// than the one that asked, and knows only that. A restart forgets them.
+/// Runs of a session by the name that its agent gave them. The process that reports a result may differ
+/// from the process that made the request, and knows only that name. A restart forgets them.
 #[derive(Debug, Default)]
 struct Runs {
-    /// The oldest first.
+    /// Open runs, the oldest first.
     named: VecDeque<NamedRun>,
-    /// Names of those that were reported, the oldest first: some report twice.
+    /// Names of reported runs, the oldest first: some agents report twice.
     done: VecDeque<String>,
 }
 
-/// A run, by the names that its agent gave.
+/// A run with the names that its agent gave.
 #[derive(Debug)]
 pub(super) struct NamedRun {
-    /// The name by which its result is reported. Identical uses of a tool may share it.
+    /// Name by which its result is reported. Identical tool calls may share it.
     pub(super) name: String,
-    /// The use of the tool that the run belongs to.
+    /// Identifier of the tool call that the run belongs to.
     pub(super) call: String,
     pub(super) execution: ExecutionId,
 }
 
-/// What is known of runs by a name.
+/// Result of a search for runs by name.
 pub(super) enum Named {
-    /// These are they.
+    /// The runs with that name.
     Runs(Vec<ExecutionId>),
-    /// They were reported already.
+    /// The runs were already reported.
     Done,
-    /// Nobody gave a run that name.
+    /// No run has that name.
     Unknown,
 }
 
-/// One use of a tool, however many ask about it: the session, what its agent calls the use, and what it would do.
+/// A tool call, whichever number of hooks ask about it: session, the agent's identifier of the call, and
+/// digest of the request.
 type Use = (SessionId, String, Digest);
 
-/// What came of a request.
+/// Outcome of a request.
 type Outcome = Result<Value, Fault>;
 
-/// How a request stands beside others about the same use.
+/// Position of a request among concurrent requests about one tool call.
 pub(super) enum Joined {
-    /// It is the first: whoever asks the same meanwhile hears what it hears.
+    /// The first request. Later ones share its outcome.
     First(Box<First>),
-    /// Another one waits already. Nothing, if that one leaves.
+    /// A later request. The channel closes without an outcome if the first caller disconnects.
     Later(watch::Receiver<Option<Outcome>>),
 }
 
-/// The first who asks about a use of a tool, for as long as it waits.
+/// The first request about a tool call, while it waits.
 pub(super) struct First {
     hall: Hall,
     of: Use,
@@ -173,7 +174,7 @@ impl Drop for First {
 }
 
 impl Hall {
-    /// The hall before a runtime, with the key that proves its answers.
+    /// Creates the state for a runtime, with the key that signs answers.
     #[must_use]
     pub fn new(agents: Agents, signer: AnswerSigner) -> Self {
         Self {
@@ -187,7 +188,7 @@ impl Hall {
         }
     }
 
-    /// Notes that connections of an interface ran short. That agents were turned away is not replaced by less.
+    /// Notes a shortage of connections. A noted refusal is not replaced by a closed idle connection.
     pub(super) fn note_crowd(&self, crowd: Crowd) {
         let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -202,7 +203,7 @@ impl Hall {
         };
     }
 
-    /// The last time that connections ran short, if that is no longer ago than `span`.
+    /// Returns the last shortage of connections, if it is no older than `span`.
     #[must_use]
     pub fn crowd_within(&self, span: Duration) -> Option<Crowd> {
         let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +219,8 @@ impl Hall {
         self.signer.verifier()
     }
 
-    /// Waits for what a session asked. Dropping this is leaving, and is remembered.
+    /// Waits for the answer to a session's request. If the future is dropped, the caller has disconnected,
+    /// and that is remembered.
     pub(super) async fn waiting<T>(&self, session: SessionId, asked: impl Future<Output = T>) -> T {
         self.lock_left().remove(&session);
         let mut waiting = Waiting {
@@ -230,7 +232,8 @@ impl Hall {
         answer
     }
 
-    /// Sessions whose asker left while it waited, of those that something is held of. The others are forgotten.
+    /// Returns the sessions with a held request whose caller disconnected while it waited. Forgets the
+    /// other sessions.
     pub fn silent(&self, is_held: impl Fn(&SessionId) -> bool) -> BTreeSet<SessionId> {
         let mut left = self.lock_left();
         left.retain(is_held);
@@ -241,8 +244,8 @@ impl Hall {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody asks about this use of a tool already. An agent may run several hooks for one use: one
-    /// answer is for all of them, because a no from any stops it.
+    /// Joins a request to an earlier one about one tool call. An agent may run several hooks for one tool
+    /// call: all get one answer, because a denial from any of them stops the call.
     pub(super) fn join(&self, of: Use) -> Joined {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = asked.get(&of) {
@@ -257,18 +260,20 @@ impl Hall {
         }))
     }
 
-    /// Remembers what an agent calls a run. A session that names too many loses its own oldest, and nobody else's.
+    /// Stores the agent's name for a run. A session that names too many runs loses its own oldest name,
+    /// never another session's.
     pub(super) fn name_run(&self, session: SessionId, named: NamedRun) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let own = runs.entry(session).or_default();
-        own.done.retain(|it| *it != named.name);
+        own.done.retain(|name| *name != named.name);
         own.named.push_back(named);
         if own.named.len() > MAX_RUNNING_PER_SESSION {
             own.named.pop_front();
         }
     }
 
-    /// Removes and gives the runs of that name; where several uses of a tool share it, those of the oldest use.
+    /// Removes and returns the runs of that name. If several tool calls share the name, only runs of the
+    /// oldest call are taken.
     pub(super) fn take_runs(&self, session: &SessionId, name: &str) -> Named {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(own) = runs.get_mut(session) else {
@@ -281,7 +286,7 @@ impl Hall {
             .partition::<Vec<_>, _>(|run| run.name == name && Some(&run.call) == call.as_ref());
         own.named = left.into();
         if taken.is_empty() {
-            let done = own.done.iter().any(|it| it == name);
+            let done = own.done.iter().any(|reported| reported == name);
             return if done { Named::Done } else { Named::Unknown };
         }
         own.done.push_back(name.to_owned());
@@ -291,7 +296,7 @@ impl Hall {
         Named::Runs(taken.into_iter().map(|run| run.execution).collect())
     }
 
-    /// Forgets what a session that has ended called its runs.
+    /// Removes the run names of a session that has ended.
     pub(super) fn forget_runs(&self, session: &SessionId) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.remove(session);

@@ -1,10 +1,10 @@
-//! Hooks: what agents run before and after each step, each in its own words.
+//! Hooks: commands that agents run before and after each step, each agent in its own format.
 //!
-//! Every one of these agents goes on when a hook says nothing in time, crashes, or answers what it cannot
-//! read. So this always answers, before the agent's own timer, in the agent's own format; whatever goes
-//! wrong is a denial with the way out. A step that no gate stood before is answered with nothing at all where
-//! the agent allows it: its own rules and questions stay in force. Only what an operator let pass is allowed
-//! outright.
+//! Each of these agents continues when a hook gives no answer in time, crashes, or gives an answer that the
+//! agent cannot read. So the hook always answers, before the agent's own timer, in the agent's own format.
+//! Every failure becomes a denial that says what to do. If no gate stood before a step, the answer is empty
+//! where the agent permits that: the agent's own rules and questions stay in force. Only a step that an
+//! operator let pass is explicitly allowed.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// Every one.
+    /// All agents.
     pub const ALL: [Self; 5] = [
         Self::ClaudeCode,
         Self::Codex,
@@ -60,7 +60,7 @@ impl Host {
         Self::Copilot,
     ];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Host {
         }
     }
 
-    /// How long it waits for a hook when nobody says otherwise.
+    /// Returns its default hook timeout.
     #[must_use]
     pub fn usual_timer(self) -> Duration {
         match self {
@@ -83,18 +83,18 @@ impl Host {
     }
 }
 
-/// What is done when no console is there.
+/// Behaviour when no console runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Offline {
-    /// Nothing goes on.
+    /// Denies everything.
     Deny,
-    /// The agent asks its own user, where it can.
+    /// Lets the agent ask its own user, if it can.
     Ask,
 }
 
 impl Offline {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -103,37 +103,38 @@ impl Offline {
         }
     }
 
-    /// The one of that name.
+    /// Finds a value by its name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let mut all = [Self::Deny, Self::Ask].into_iter();
-        all.find(|it| it.as_str() == name)
+        all.find(|offline| offline.as_str() == name)
     }
 }
 
-/// How a hook is run.
+/// Settings of one hook run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whose hook it is.
+    /// Agent that runs the hook.
     pub host: Host,
-    /// When the agent began to wait for it.
+    /// Time at which the agent began to wait.
     pub begun: Instant,
-    /// How long the agent waits for it, if that is known.
+    /// Time that the agent waits, if known.
     pub timer: Option<Duration>,
-    /// What is done when no console is there.
+    /// Behaviour when no console runs.
     pub offline: Offline,
-    /// Where the console listens.
+    /// Socket of the console.
     pub socket: PathBuf,
-    /// Key that the console's answers are verified with; without a usable one the reason, and nothing goes on.
+    /// Key that verifies the console's answers. Without a usable key, the reason; everything is denied
+    /// then.
     pub key: Result<AnswerVerifier, String>,
     /// Folder of the store, where a rejected answer is reported.
     pub folder: PathBuf,
-    /// What the keys of sessions are made from. Hooks are processes of their own: only by it they know that
-    /// a session is theirs.
+    /// Secret from which session keys are derived. Each hook is a separate process: it proves with this
+    /// secret that a session belongs to it.
     pub secret: Digest,
-    /// What is shown to be let in, where an Atlas wants to see something.
+    /// Key that the agent presents, if an Atlas requires one.
     pub api_key: Option<String>,
-    /// What whoever waits for the hook can cut it off by.
+    /// Handle by which the process that waits for the hook can cancel it.
     pub leash: Leash,
     /// Command by which the agent answers a checkpoint from its shell.
     pub answer_command: AnswerCommand,
@@ -144,14 +145,14 @@ pub struct Options {
 /// Way in which an agent reaches its hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// It runs the program.
+    /// The agent runs the program.
     Direct,
-    /// It posts to the console over HTTP.
+    /// The agent posts to the console over HTTP.
     Rest,
 }
 
 impl Transport {
-    /// Its name in the record.
+    /// Returns its name in the record.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -161,7 +162,7 @@ impl Transport {
     }
 }
 
-/// Runs a hook: what the agent said, answered.
+/// Runs a hook: reads the agent's payload and returns the answer.
 #[must_use]
 pub fn run(payload: &[u8], options: &Options) -> Printed {
     match Told::read(options.host, payload) {
@@ -170,14 +171,14 @@ pub fn run(payload: &[u8], options: &Options) -> Printed {
     }
 }
 
-/// The answer to what an agent told.
+/// Returns the answer to an event of an agent.
 #[must_use]
 pub fn answer(told: &Told, options: &Options) -> Printed {
     let verdict = ask::ask(told, options);
     answer::encode(told, &verdict)
 }
 
-/// What is said when no answer came in time, and until when there is time to wait for one.
+/// Returns the deadline for an answer, and the output if none came by then.
 #[must_use]
 pub fn too_late(told: &Told, options: &Options) -> (Instant, Printed) {
     let reason = denial(&CallError::Late, Remedy::Connect(options.host.as_str()));

@@ -1,17 +1,17 @@
-//! The door for programs that would rather speak HTTP: on this machine only, with a token.
+//! HTTP server for programs on this machine, protected by a token.
 //!
-//! `POST /v1/CALL` takes the parameters of a [`super::call::Call`] as a JSON object, with the `key` of the
-//! session in it, and answers with its result or with what is wrong. Dots in a call's name may be written as
-//! slashes. `POST /v1/hook/claude-code` is a hook; `GET /v1/events` tells what is recorded of a session, as it
-//! is; `GET /v1/openapi.json` describes all of it.
+//! `POST /v1/CALL` takes the parameters of a [`super::call::Call`] as a JSON object that includes the `key`
+//! of the session. It answers with a result or a fault. Dots in a call's name may be written as slashes.
+//! `POST /v1/hook/claude-code` is a hook; `GET /v1/events` streams a session's records as they are written;
+//! `GET /v1/openapi.json` describes the interface.
 //!
 //! Contracts:
-//! - Nobody who does not show the token is answered anything but that. Web pages are not served, whatever
-//!   they show: a browser sends what its user did not ask for.
-//! - A hook is always answered with 200 and words that stop the agent, or let it go on: it takes every other
-//!   status for leave to go on.
-//! - Who closes the connection leaves the gate.
-//! - A session's record is told to its agent as far as the agent may know it, and no further.
+//! - A request without the token gets only a refusal. Web pages are not served, even with the token: a
+//!   browser sends requests that its user did not make.
+//! - A hook is always answered with status 200 and a body that stops the agent or lets it continue: the
+//!   agent treats every other status as permission.
+//! - A caller that closes the connection withdraws its held request.
+//! - An agent sees only those parts of its session's record that it may know.
 
 use std::io;
 use std::net::SocketAddr;
@@ -40,40 +40,40 @@ mod serve;
 
 pub use openapi::document;
 
-/// The file of the token, beside the store.
+/// File name of the token, in the folder of the store.
 pub const TOKEN_FILE: &str = "http.token";
 
-/// The file that says where the door is, beside the store, for as long as it is open.
+/// File name of the server's address, in the folder of the store. The file exists while the server runs.
 pub const ADDRESS_FILE: &str = "http.address";
 
-/// Calls that wait for an answer at a time; further ones are told to come again.
+/// Most calls that wait for an answer at a time; further ones are refused as busy.
 const MAX_CALLS: usize = 16 * MAX_CALLS_AT_ONCE;
 
-/// Hooks that are answered at a time: each waits on a thread of its own.
+/// Most hooks that are answered at a time: each one blocks a thread.
 const MAX_HOOKS: usize = 128;
 
-/// Streams of events at a time.
+/// Most event streams at a time.
 const MAX_STREAMS: usize = 64;
 
-/// Why nobody can listen there.
+/// Reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Everybody could come.
+    /// Other machines could connect.
     #[error("`{0}` is not on this machine alone")]
     NotLoopback(SocketAddr),
-    /// The system says no.
+    /// The system refuses to listen.
     #[error("cannot listen at `{0}`: {1}")]
     Io(SocketAddr, io::Error),
-    /// Nobody could find it.
+    /// The address file cannot be written, so clients could not find the server.
     #[error("`{}` cannot be written: {}", .0.display(), .1)]
     Address(PathBuf, io::Error),
-    /// There is no token.
+    /// The token is missing or unusable.
     #[error("the token in `{}` cannot be used: {}", .0.display(), .1)]
     Token(PathBuf, io::Error),
 }
 
 impl HttpError {
-    /// What can be done about it.
+    /// Returns advice on the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -85,22 +85,22 @@ impl HttpError {
     }
 }
 
-/// What stands behind the door.
+/// Resources of the HTTP server.
 #[derive(Debug)]
 pub struct Behind {
-    /// The way to the runtime.
+    /// State shared with the other servers.
     pub hall: Hall,
     /// The record.
     pub records: Records,
-    /// The folder of the store, where the token is kept.
+    /// Folder of the store, where the token is kept.
     pub folder: PathBuf,
-    /// Where the console listens otherwise: hooks ask there.
+    /// Unix socket of the console: hooks connect there.
     pub socket: PathBuf,
-    /// Connections at a time; others are told to come again.
+    /// Most connections at a time; further ones are refused as busy.
     pub connections: usize,
 }
 
-/// The door, open until this is dropped.
+/// The HTTP server. It runs until this is dropped.
 #[derive(Debug)]
 pub struct Door {
     address: SocketAddr,
@@ -109,7 +109,7 @@ pub struct Door {
     _known: Known,
 }
 
-/// The file that says where the door is. It goes with it.
+/// File with the server's address. It is removed when the server stops.
 #[derive(Debug)]
 struct Known(PathBuf);
 
@@ -124,29 +124,29 @@ impl Known {
 
 impl Drop for Known {
     fn drop(&mut self) {
-        // What stays says where nobody is any more; the next console takes it away.
+        // A file that stays behind names a server that has stopped; the next console removes it.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Where a folder's console listens by HTTP, if one does that was not cut off.
+/// Returns the HTTP address of a folder's console, if its file is there.
 #[must_use]
 pub fn address_in(folder: &Path) -> Option<SocketAddr> {
     let text = std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok()?;
     text.trim().parse().ok()
 }
 
-/// Takes away what a console left behind that was cut off.
+/// Removes the address file of a console that was killed.
 pub fn forget_address(folder: &Path) {
-    // Where there is none, there is nothing to forget.
+    // A missing file needs no removal.
     let _ = std::fs::remove_file(folder.join(ADDRESS_FILE));
 }
 
 impl Door {
-    /// Listens at an address.
+    /// Starts a server at an address.
     ///
     /// # Errors
-    /// When it is not on this machine alone, is taken, or there is no token.
+    /// Fails when the address is not a loopback address or is in use, or when the token is unusable.
     pub async fn open(address: SocketAddr, behind: Behind) -> Result<Self, HttpError> {
         if !address.ip().is_loopback() {
             return Err(HttpError::NotLoopback(address));
@@ -174,7 +174,7 @@ impl Door {
                 Arc::clone(&shared),
                 guard::check,
             ))
-            // Before the guard, which would answer with another status.
+            // The hook route has no guard layer, which would answer with another status.
             .route("/v1/hook/{host}", post(hook::serve))
             .with_state(Arc::clone(&shared));
         let hall = shared.behind.hall.clone();
@@ -187,13 +187,13 @@ impl Door {
         })
     }
 
-    /// How many calls have no answer yet.
+    /// Returns the number of calls without an answer.
     #[must_use]
     pub fn under_way(&self) -> usize {
         MAX_CALLS.saturating_sub(self.shared.calls.available_permits())
     }
 
-    /// Where it is.
+    /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -206,7 +206,7 @@ impl Drop for Door {
     }
 }
 
-/// What all requests share.
+/// State shared by all requests.
 #[derive(Debug)]
 struct Shared {
     behind: Behind,
@@ -217,7 +217,8 @@ struct Shared {
     streams: Arc<Semaphore>,
 }
 
-/// The token of a folder: the one that is there, or a new one. One that others may read is none.
+/// Returns the token of a folder, and creates it if it is missing. A token that other users may read is
+/// refused.
 fn token(folder: &Path) -> Result<Digest, HttpError> {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join(TOKEN_FILE);

@@ -1,4 +1,4 @@
-//! The Model Context Protocol: in front of a server, and as a server.
+//! Model Context Protocol: a proxy in front of a server, and a server of tools.
 
 mod gate;
 mod message;

@@ -1,9 +1,8 @@
-//! Shares of one caller, so that it cannot keep others waiting.
+//! Limits per caller, so that one caller cannot keep others waiting.
 //!
-//! A caller is a [`LimitGroup`]: all processes of one terminal or service, however many connections they open;
-//! everything that comes by HTTP is one.
-//! Reports that come faster than [`REPORTS_PER_SECOND`] wait, and a caller has room for
-//! [`MAX_LARGE_MESSAGES_PER_PEER`] large messages at a time.
+//! A caller is a [`LimitGroup`]: all processes of one terminal or service, with any number of connections;
+//! all HTTP connections are one caller. Reports that come faster than [`REPORTS_PER_SECOND`] wait. A caller
+//! may have [`MAX_LARGE_MESSAGES_PER_PEER`] large messages at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,24 +14,24 @@ use tokio::time::{Instant, sleep_until};
 use crate::base::limits::{MAX_LARGE_MESSAGES_PER_PEER, REPORTS_PER_SECOND};
 use crate::engine::command::{Caller, LimitGroup};
 
-/// The callers that are connected now.
+/// Connected callers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Peers(Arc<Mutex<HashMap<LimitGroup, Weak<Peer>>>>);
 
-/// The shares of one caller.
+/// Limits of one caller.
 #[derive(Debug)]
 pub(super) struct Peer {
-    /// Room for messages that are larger than most.
+    /// Permits for large messages.
     pub(super) large: Arc<Semaphore>,
-    /// The time at which all reports so far would be due at their pace.
+    /// Time at which all reports so far are due at the allowed rate.
     due: Mutex<Instant>,
 }
 
 impl Peers {
-    /// The shares of a caller. All its connections have the same.
+    /// Returns the limits of a caller. All its connections share them.
     pub(super) fn of(&self, caller: &Caller) -> Arc<Peer> {
         let Some(key) = caller.limit_group() else {
-            // A process that the system does not name: each of its connections counts alone.
+            // The system does not name the process: each of its connections has its own limits.
             return Arc::new(Peer::new());
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +46,7 @@ impl Peers {
 }
 
 impl Peer {
-    /// The time that one report takes at the fastest pace.
+    /// Interval between reports at the highest rate.
     const STEP: Duration = Duration::from_nanos(1_000_000_000 / REPORTS_PER_SECOND);
 
     fn new() -> Self {
@@ -57,7 +56,7 @@ impl Peer {
         }
     }
 
-    /// Waits until a report may be taken. A second's worth of them may come at once.
+    /// Waits until a report may be accepted. Reports of one second may come at once.
     pub(super) async fn pace_report(&self) {
         let due = {
             let now = Instant::now();
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn reports_beyond_the_pace_wait_and_those_of_another_process_do_not() {
+    async fn reports_above_the_rate_wait_and_reports_of_another_process_do_not() {
         let peers = Peers::default();
         let (one, same, other) = (
             peers.of(&process(1)),
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_left_is_forgotten() {
+    fn the_limits_of_a_disconnected_caller_are_dropped() {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let _inside = runtime.as_ref().unwrap().enter();
         let peers = Peers::default();
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_process_leaves_room_for_large_messages_of_others() {
+    async fn one_process_leaves_permits_for_large_messages_of_others() {
         let peers = Peers::default();
         let (one, other) = (peers.of(&process(1)), peers.of(&process(2)));
         let mut rooms = Vec::new();

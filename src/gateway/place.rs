@@ -1,4 +1,4 @@
-//! Where the console listens.
+//! Socket path of the console, and the lock that keeps other consoles off it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -6,16 +6,16 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Longest path of a socket: the system has no room for more.
+/// Longest path of a socket in bytes: the system accepts no more.
 const MAX_PATH: usize = 107;
 
-/// Why nobody can listen there.
+/// Reason why the console cannot listen there.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The path is too long.
     #[error("`{}` is too long for a socket: {MAX_PATH} bytes at most", .0.display())]
     TooLong(PathBuf),
-    /// Somebody else could put another socket there.
+    /// Another user could put another socket there.
     #[error("`{}` is not only ours: its mode is {mode:o}, and has to be 700", folder.display())]
     Open {
         /// The folder.
@@ -26,21 +26,21 @@ pub enum PlaceError {
     /// Another console listens there.
     #[error("another console listens at `{}`", .0.display())]
     Taken(PathBuf),
-    /// Something that is no socket lies there.
+    /// The file there is not a socket.
     #[error("`{}` is not a socket", .0.display())]
     NoSocket(PathBuf),
-    /// The system says no.
+    /// The system refuses.
     #[error("cannot listen at `{}`: {error}", path.display())]
     Io {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
 impl PlaceError {
-    /// What can be done about it.
+    /// Returns advice on the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -53,20 +53,20 @@ impl PlaceError {
     }
 }
 
-/// A place where nobody listens but us, for as long as this lives.
+/// A socket path that is reserved for this console while this value lives.
 #[derive(Debug)]
 pub struct Place {
     path: PathBuf,
-    /// Held while the place is ours. It goes with the process, however that ends.
+    /// Locked while the path is reserved. The system unlocks it when the process ends, even after a crash.
     _lock: File,
     uid: u32,
 }
 
 impl Place {
-    /// Takes a place: makes its folder for us alone, and takes away what a console left that is gone.
+    /// Reserves a path: creates its folder for this user alone, and removes the socket of an ended console.
     ///
     /// # Errors
-    /// When it is somebody else's, or cannot be made safe.
+    /// Fails when another console uses the path, or when it cannot be made safe.
     pub fn take(path: &Path) -> Result<Self, PlaceError> {
         if path.as_os_str().len() > MAX_PATH {
             return Err(PlaceError::TooLong(path.to_owned()));
@@ -93,13 +93,13 @@ impl Place {
         })
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whose process this is.
+    /// Returns the user of this process.
     #[must_use]
     pub fn uid(&self) -> u32 {
         self.uid
@@ -108,7 +108,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What stays is taken away by the next console.
+        // If the removal fails, the next console removes the file.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -131,8 +131,8 @@ fn open_lock(path: &Path) -> io::Result<File> {
         .open(name)
 }
 
-/// Whether nobody else can put something into the folder. One that others may write to with the sticky bit
-/// set, as `/tmp` is, would let them listen there before us.
+/// Checks that only this user can create files in the folder. In a folder that others may write to with the
+/// sticky bit set, such as `/tmp`, another user could listen there first.
 fn check_folder(folder: &Path, uid: u32) -> io::Result<Result<(), PlaceError>> {
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -151,7 +151,7 @@ fn check_folder(folder: &Path, uid: u32) -> io::Result<Result<(), PlaceError>> {
     }))
 }
 
-/// Takes away a socket behind which nobody is.
+/// Removes a socket on which no process listens.
 fn clear(path: &Path) -> Result<(), PlaceError> {
     let failed = |error| PlaceError::Io {
         path: path.to_owned(),

@@ -7,12 +7,13 @@
 //! Contract:
 //! - A proof covers the challenge, the exact bytes of the request and the exact bytes of the answer. One that
 //!   was made for another challenge, request or answer does not verify.
-//! - The key is derived from the key that signs the log's heads, and is another key. What it signs begins with
-//!   a context and a zero byte, which no signed note has. So neither kind of signature is ever taken for the
-//!   other, and replacing the log's key replaces this one.
+//! - The key is derived from the key that signs the log's heads, and differs from it. Signed data begins
+//!   with a context and a zero byte, which no signed note has. So neither kind of signature is ever
+//!   accepted as the other, and replacing the log's key replaces this one.
 //! - An answer is signed only for a caller that sends a challenge.
 //!
-//! A proof says nothing about who else read the request or the answer: a process in between can read both.
+//! A proof does not show which other processes read the request or the answer: a process in between can
+//! read both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,10 +53,10 @@ const PROOF_CHARS: usize = 88;
 pub struct Challenge([u8; CHALLENGE_BYTES]);
 
 impl Challenge {
-    /// Makes a new one.
+    /// Creates a random challenge.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// Fails when the system provides no randomness.
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; CHALLENGE_BYTES];
         getrandom::fill(&mut bytes)?;
@@ -85,7 +86,7 @@ pub enum ProofError {
     /// The answer has no proof.
     #[error("it has no proof")]
     Missing,
-    /// The proof is not one for this challenge, request and answer by the expected key.
+    /// The proof does not fit this challenge, request, answer and key.
     #[error("its proof does not verify")]
     Wrong,
     /// The challenge has the wrong form.
@@ -152,7 +153,7 @@ impl AnswerSigner {
 
 impl fmt::Debug for AnswerSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the secret.
+        // Never show the secret.
         f.debug_tuple("AnswerSigner")
             .field(&self.verifier())
             .finish()
@@ -168,7 +169,7 @@ impl AnswerVerifier {
     /// Returns the answer without its proof, if the console gave it to this request. `line` has no line feed.
     ///
     /// # Errors
-    /// When there is no proof, or it is not one for this request and this answer.
+    /// Fails when the proof is missing, or does not fit this request and this answer.
     pub fn verify(&self, challenged: &Challenged, line: &[u8]) -> Result<Vec<u8>, ProofError> {
         let (answer, signature) = split(line).ok_or(ProofError::Missing)?;
         let bytes = challenged.signed_bytes(&answer);
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn no_changed_byte_of_a_line_verifies() {
+    fn a_line_with_any_changed_byte_does_not_verify() {
         let (signer, challenged) = (signer(), challenged(REQUEST));
         let line = signer.prove(&challenged, ANSWER).into_bytes();
         let key = signer.verifier();
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_no_signed_head_and_a_signed_head_is_no_proof() {
+    fn a_proof_never_verifies_as_a_signed_head_nor_a_signed_head_as_a_proof() {
         let log = log_signer(7);
         let answers = AnswerSigner::derive(&log);
         let undivided = AnswerSigner(SigningKey::from_bytes(&[7; 32]));
@@ -299,7 +300,7 @@ mod tests {
         );
         let challenged = challenged(REQUEST);
         let signed = challenged.signed_bytes(ANSWER.as_bytes());
-        // As a note with the answer's signature under the log's name.
+        // A note with the answer's signature under the log's name.
         let line = answers.prove(&challenged, ANSWER);
         let (_, signature) = split(line.as_bytes()).unwrap();
         let head = "cra/log-1\n3\nabc\n";
@@ -312,11 +313,11 @@ mod tests {
         let note = format!("{head}\n\u{2014} cra/log-1 {}\n", BASE64.encode(forged));
         let note: Note = note.parse().unwrap();
         assert!(!log.verifier().has_signed(&note));
-        // What is signed here cannot be the text of a note at all.
+        // The bytes signed here cannot be the text of a note.
         let text = String::from_utf8_lossy(&signed);
         let note = format!("{text}\n\n\u{2014} cra/log-1 {}\n", BASE64.encode(id));
         assert!(note.parse::<Note>().is_err());
-        // The signature of a head, in the place of a proof.
+        // The signature of a head in the position of a proof.
         let honest = log.signature(head);
         let bytes = BASE64
             .decode(honest.trim_end().rsplit(' ').next().unwrap())

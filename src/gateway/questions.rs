@@ -1,4 +1,4 @@
-//! Questions of a checkpoint in words, for agents whose protocol has room for nothing else.
+//! Checkpoint questions as text, for agents whose protocol carries only text.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::engine::command::{Asked, AskedGate};
 
-/// Questions that an agent has to answer, if that is why a call has no result.
+/// Returns the questions to the agent, if they are the reason why a call has no result.
 pub(super) fn asked(error: &CallError) -> Option<Asked> {
     match error {
         CallError::Fault(fault) => fault.asked(),
@@ -28,7 +28,7 @@ pub(super) fn asked(error: &CallError) -> Option<Asked> {
     }
 }
 
-/// Every question with its type, options, hint and rules; the steward's guidance comes first.
+/// Describes all questions with type, options, hint and rules, after the steward's guidance.
 pub(super) fn describe(asked: &Asked) -> String {
     let mut text = String::new();
     for gate in &asked.gates {
@@ -69,7 +69,11 @@ fn describe_question(question: &Question) -> String {
         one_line(question.text())
     );
     if !question.options().is_empty() {
-        let options: Vec<_> = question.options().iter().map(|it| one_line(it)).collect();
+        let options: Vec<_> = question
+            .options()
+            .iter()
+            .map(|option| one_line(option))
+            .collect();
         let _ = write!(line, " Options: {}.", options.join(" | "));
     }
     if let Some(hint) = question.hint() {
@@ -82,7 +86,7 @@ fn describe_question(question: &Question) -> String {
     line
 }
 
-/// Rules that an answer has to keep.
+/// Returns the rules for an answer.
 fn rules(question: &Question) -> Vec<String> {
     let validation = question.validation();
     let (min, max) = question.bounds();
@@ -129,7 +133,7 @@ fn rules(question: &Question) -> Vec<String> {
     rules
 }
 
-/// Answers to fill in, by checkpoint and question.
+/// Returns a template for answers, by checkpoint and question.
 pub(super) fn template(asked: &Asked) -> Value {
     let gates = asked.gates.iter().map(|gate| {
         let questions = gate.questions.iter();
@@ -153,7 +157,7 @@ fn placeholder(question: &Question) -> Value {
     }
 }
 
-/// Rules that answers broke, by question; nothing, if that is not why a call has no result.
+/// Describes the rules that answers broke, by question; `None` if the call failed for another reason.
 pub(super) fn broken_rules(error: &CallError) -> Option<String> {
     let CallError::Fault(fault) = error else {
         return None;
@@ -174,8 +178,8 @@ pub(super) fn broken_rules(error: &CallError) -> Option<String> {
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Outcome of answers that were taken, with what the agent does next and what it is handed. The call that they are about
-/// is repeated.
+/// Describes accepted answers to the agent: the next step, and injected texts. The agent has to repeat the
+/// held call.
 pub(super) fn taken(gate: &str, result: &Value) -> String {
     let until = result.get("permit_until").and_then(Value::as_str);
     let until = until.and_then(|text| text.parse::<Timestamp>().ok());

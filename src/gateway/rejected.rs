@@ -1,12 +1,12 @@
 //! Reports of answers that the console did not give.
 //!
-//! A hook or an MCP proxy that rejects an answer cannot tell the console by the socket: another process
-//! listens there. So it leaves a small file in a folder beside the store. The console looks there, raises an
-//! alarm, records the report in the log, and moves the file to the reports that are recorded. Those stay until
-//! an operator removes them.
+//! A hook or an MCP proxy that rejects an answer cannot report it over the socket: another process listens
+//! there. So it writes a small file in a folder next to the store. The console reads that folder, raises an
+//! alarm, records the report in the log, and moves the file to the recorded reports. Those stay until an
+//! operator removes them.
 //!
-//! Contract: a report is what its writer says, and any process of the same user can write one. It causes an
-//! alarm and a record, and nothing else. Files are bounded in number and in size.
+//! Contract: a report is only a claim of its writer, and any process of this user can write one. It causes
+//! an alarm and a record, and nothing else. The number and size of files are limited.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -20,16 +20,16 @@ use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::base::json;
 use crate::base::text::one_line;
 
-/// Name of the folder, beside the store.
+/// Name of the folder, in the folder of the store.
 pub const FOLDER_NAME: &str = "rejected-answers";
 
-/// Folder in it, with the reports that are recorded.
+/// Name of its subfolder with recorded reports.
 const RECORDED: &str = "recorded";
 
-/// Most reports in each of the two folders. The first one raises the alarm already.
+/// Most reports in each of the two folders. The first report already raises the alarm.
 const MAX_REPORTS: usize = 64;
 
-/// Largest report that is read. Ours have some 300 bytes.
+/// Largest report in bytes that is read. A regular report has about 300 bytes.
 const MAX_BYTES: u64 = 8 * 1024;
 
 /// Longest text of a report that is shown and recorded.
@@ -38,12 +38,12 @@ const MAX_CHARS: usize = 300;
 /// Report of an answer that the console did not give.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejected {
-    /// Program that rejected it, such as `cra hook claude-code`.
+    /// Program that rejected the answer, such as `cra hook claude-code`.
     pub by: String,
-    /// Session that asked, where it is known.
+    /// Session that sent the request, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Socket that it came from.
+    /// Socket that the answer came from.
     pub socket: PathBuf,
     /// Reason why it was rejected.
     pub reason: String,
@@ -52,7 +52,7 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// Builds a report of this moment.
+    /// Builds a report with the current time.
     #[must_use]
     pub fn now(by: &str, session: Option<String>, socket: &Path, reason: String) -> Self {
         Self {
@@ -64,10 +64,10 @@ impl Rejected {
         }
     }
 
-    /// Leaves the report beside the store in `folder`.
+    /// Writes the report next to the store in `folder`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails when it cannot be written.
     pub fn leave(&self, folder: &Path) -> io::Result<()> {
         let folder = folder.join(FOLDER_NAME);
         make_private(&folder)?;
@@ -82,11 +82,11 @@ impl Rejected {
             .mode(0o600)
             .open(&draft)?;
         file.write_all(serde_json::to_string(self)?.as_bytes())?;
-        // Under its own name it is there as a whole.
+        // After the rename, the file is complete.
         fs::rename(&draft, folder.join(name))
     }
 
-    /// Returns the report with texts that can be shown: any process may have written them.
+    /// Returns the report with texts that are safe to show: any process may have written them.
     fn tamed(self) -> Self {
         Self {
             by: tame(&self.by),
@@ -111,17 +111,17 @@ pub struct Found {
     pub report: Rejected,
 }
 
-/// Reports beside the store in `folder`.
+/// Reports next to the store in `folder`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reports {
-    /// Those that no console has recorded, the oldest first.
+    /// Reports that no console has recorded, the oldest first.
     pub new: Vec<Found>,
-    /// Those that are recorded, the oldest first.
+    /// Recorded reports, the oldest first.
     pub recorded: Vec<Found>,
 }
 
 impl Reports {
-    /// Reads all reports. A folder that cannot be read has none.
+    /// Reads all reports. An unreadable folder counts as empty.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
         let folder = folder.join(FOLDER_NAME);
@@ -131,20 +131,20 @@ impl Reports {
         }
     }
 
-    /// Returns all of them, the recorded ones first.
+    /// Returns all reports, the recorded ones first.
     pub fn all(&self) -> impl Iterator<Item = &Rejected> {
         let all = self.recorded.iter().chain(&self.new);
         all.map(|found| &found.report)
     }
 
-    /// Describes all of them in one line; nothing if there are none.
+    /// Describes all reports in one line; `None` if there are none.
     #[must_use]
     pub fn summary(&self) -> Option<String> {
         summary(self.all())
     }
 }
 
-/// Describes reports in one line; nothing if there are none.
+/// Describes reports in one line; `None` if there are none.
 pub fn summary<'r>(reports: impl Iterator<Item = &'r Rejected>) -> Option<String> {
     let reports: Vec<_> = reports.collect();
     let last = reports.iter().max_by_key(|report| report.at)?;
@@ -159,10 +159,11 @@ pub fn summary<'r>(reports: impl Iterator<Item = &'r Rejected>) -> Option<String
     ))
 }
 
-/// Moves a report to those that are recorded. The oldest of those go when there are too many: the log has them.
+/// Moves a report to the recorded ones. Removes the oldest of those when there are too many: the log has
+/// them.
 ///
 /// # Errors
-/// When it cannot be moved.
+/// Fails when it cannot be moved.
 pub fn mark_recorded(found: &Found) -> io::Result<()> {
     let (Some(folder), Some(name)) = (found.file.parent(), found.file.file_name()) else {
         return Ok(());
@@ -206,7 +207,7 @@ fn read_all(folder: &Path) -> Vec<Found> {
 }
 
 fn read_one(file: &Path) -> io::Result<Rejected> {
-    // Neither a link nor a pipe is a report.
+    // A report is a regular file, not a link or a pipe.
     if !fs::symlink_metadata(file)?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
@@ -218,7 +219,7 @@ fn read_one(file: &Path) -> io::Result<Rejected> {
     Ok(read.map_err(io::Error::other)?.tamed())
 }
 
-/// Stands for a report that cannot be read: it is an alarm all the same.
+/// Returns a substitute for an unreadable report: it raises an alarm, too.
 fn unreadable(file: &Path, error: &io::Error) -> Rejected {
     Rejected {
         by: "an unknown program".to_owned(),
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_reports_fills_the_disk_and_the_newest_are_kept() {
+    fn the_number_of_reports_is_limited_and_the_newest_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         for _ in 0..MAX_REPORTS + 5 {
             report("x").leave(folder.path()).unwrap();
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_cannot_be_read_is_an_alarm_too_and_no_text_of_one_reaches_the_screen_raw() {
+    fn an_unreadable_report_raises_an_alarm_and_report_texts_are_shown_escaped() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join(FOLDER_NAME);
         make_private(&place).unwrap();

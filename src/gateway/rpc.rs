@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, a message a line.
+//! JSON-RPC 2.0, with one message per line.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::call::{Fault, Spoken};
 use super::proof::{AnswerSigner, Challenge, Challenged};
 use crate::base::json::{self, JsonError};
 
-/// A request, as it is written.
+/// A request before validation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -31,7 +31,7 @@ enum Version {
     Two,
 }
 
-/// What tells the answers to several requests apart.
+/// Identifier that matches an answer to its request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Id {
@@ -41,19 +41,19 @@ pub enum Id {
     Text(String),
 }
 
-/// A request: what is said, and the name that its answer goes by, if it wants one.
+/// A parsed request.
 #[derive(Debug)]
 pub struct Asked {
-    /// The name of the answer.
+    /// Identifier of the answer, if the caller wants one.
     pub id: Option<Id>,
-    /// What is said, or why that cannot be made out.
+    /// The call, or the reason why it cannot be read.
     pub spoken: Result<Spoken, Fault>,
-    /// Set where the caller wants a proof of the answer.
+    /// Set if the caller wants a proof of the answer.
     pub challenged: Option<Challenged>,
 }
 
 impl Asked {
-    /// Reads a line. What is wrong with it is told under the name it gave, where it gave one.
+    /// Reads a line. A fault is reported under the id of the line, if it has one.
     #[must_use]
     pub fn read(line: &[u8]) -> Self {
         let written: Written = match json::read(line) {
@@ -83,8 +83,7 @@ impl Asked {
     }
 }
 
-/// The name that a line gives, which is no request otherwise. One that is refused itself is none: it
-/// would come back as another one.
+/// Returns the id of a malformed request. A refused id is ignored: it would come back as another one.
 fn named(line: &[u8], error: &JsonError) -> Option<Id> {
     #[derive(Deserialize)]
     struct Named {
@@ -111,7 +110,7 @@ fn unread(line: &[u8], error: &JsonError) -> Fault {
     Fault::new(Fault::REQUEST, why)
 }
 
-/// An answer, with the end of its line.
+/// Builds an answer, with the end of its line.
 #[must_use]
 pub fn answer(id: Option<&Id>, result: Result<Value, Fault>) -> String {
     let mut line = object(id, result);
@@ -119,7 +118,7 @@ pub fn answer(id: Option<&Id>, result: Result<Value, Fault>) -> String {
     line
 }
 
-/// Writes an answer with a proof of it, with the end of its line.
+/// Builds an answer with its proof, with the end of its line.
 #[must_use]
 pub fn proven_answer(
     id: Option<&Id>,
@@ -132,7 +131,7 @@ pub fn proven_answer(
     line
 }
 
-/// An answer as it is written, keys in alphabetical order.
+/// An answer, with keys in alphabetical order.
 #[derive(Serialize)]
 struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +153,7 @@ fn object(id: Option<&Id>, result: Result<Value, Fault>) -> String {
         jsonrpc: "2.0",
         result,
     };
-    // INVARIANT: plain data with string keys always becomes JSON. An empty line would answer nothing, which lets nothing
-    // run.
+    // INVARIANT: plain data with string keys always serialises. An empty line would answer nothing, which
+    // permits nothing.
     serde_json::to_string(&response).unwrap_or_default()
 }

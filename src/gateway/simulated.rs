@@ -1,5 +1,5 @@
-//! Simulated agents: they ask for what a script says, take the turns it says, again and again, and do
-//! nothing else.
+//! Simulated agents. They make the requests and take the turns of a script, repeatedly, and do nothing
+//! else.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::base::id::SessionId;
 use crate::base::json::{self, JsonError};
 use crate::memento::{MementoError, Turn};
 
-/// Who asks for what.
+/// A script of simulated agents.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -21,50 +21,50 @@ pub struct Script {
     pub agents: Vec<Agent>,
 }
 
-/// One simulated agent. It begins a session, takes its steps, ends the session, and begins anew.
+/// One simulated agent. It starts a session, takes its steps, ends the session, and repeats.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
-    /// What it calls itself.
+    /// Kind of agent that it reports.
     pub agent: String,
-    /// What it shows to be let in.
+    /// Key that it presents.
     #[serde(default)]
     pub api_key: Option<String>,
-    /// What it says its sessions are for.
+    /// Purpose that it reports for its sessions.
     #[serde(default)]
     pub intent: Option<String>,
-    /// How long it waits before each step.
+    /// Pause before each step.
     #[serde(default = "default_pause_ms")]
     pub pause_ms: u64,
-    /// How many sessions it has; without end when absent.
+    /// Number of sessions; unlimited if absent.
     #[serde(default)]
     pub sessions: Option<u64>,
-    /// What it asks for in a session.
+    /// Steps of a session.
     pub steps: Vec<Step>,
 }
 
-/// One thing that a simulated agent does.
+/// One step of a simulated agent.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]
 pub enum Step {
-    /// It asks to run an action.
+    /// Requests an action.
     Ask {
         /// The action.
         action: String,
         /// Its parameters. `{n}` in a text is the number of the session.
         params: Value,
     },
-    /// It takes a turn of a conversation.
+    /// Takes a turn of a conversation.
     Turn {
-        /// The conversation, with `{n}` as in parameters and `{run}` for a name of this run; without a name it
-        /// is the session's own.
+        /// Conversation, with `{n}` as in parameters and `{run}` for a name of this run; without a name,
+        /// the session's own thread.
         thread: Option<String>,
         /// The turn, with `{n}` as in parameters.
         turn: Value,
     },
 }
 
-/// A step as it is written.
+/// A step before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -85,7 +85,7 @@ impl TryFrom<Written> for Step {
                 params: written.params,
             }),
             (None, Some(turn)) if written.params.is_null() => {
-                // A turn that is none is found when the script is read, and not when it is due.
+                // An invalid turn is found when the script is read, not when its step is due.
                 read_turn(&turn, 1).map_err(|error| format!("a turn that is none: {error}"))?;
                 Ok(Self::Turn {
                     thread: written.thread,
@@ -108,15 +108,15 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// When it is not one, with line and column.
+    /// Fails when the text is not a script, with line and column.
     pub fn read(text: &str) -> Result<Self, JsonError> {
         json::read(text.as_bytes())
     }
 
-    /// Sets all agents to work, at the socket as any other. They work until their sessions are used up or the
-    /// console stops.
+    /// Starts all agents at the socket, where they connect like any agent. They run until their sessions
+    /// are used up or the console stops.
     pub fn start(self, socket: &Path) {
-        // What one run left frozen is not how the next one begins.
+        // A new name for each run, so that a thread that one run froze does not affect the next.
         let run = tail(4);
         for agent in self.agents {
             tokio::spawn(agent.work(socket.to_owned(), run.clone()));
@@ -137,7 +137,7 @@ impl Agent {
         }
     }
 
-    /// One session. An action that is denied is not an error: the agent goes on with the next.
+    /// Runs one session. A denied action is not an error: the agent continues with the next step.
     async fn session(&self, socket: &Path, run: &str, number: u64) -> Result<(), CallError> {
         let mut console = Speaker::connect(socket).await?;
         let session = session_id();
@@ -153,8 +153,8 @@ impl Agent {
                 }
                 Step::Turn { thread, turn } => {
                     let thread = thread.as_ref();
-                    let thread = thread.map(|it| it.replace("{n}", &number.to_string()));
-                    let thread = thread.map(|it| it.replace("{run}", run));
+                    let thread = thread.map(|name| name.replace("{n}", &number.to_string()));
+                    let thread = thread.map(|name| name.replace("{run}", run));
                     let turn = numbered(turn, number);
                     let turn = json!({"session": session, "thread": thread, "turn": turn});
                     self.tell(&mut console, "turn", &turn).await?;
@@ -165,7 +165,7 @@ impl Agent {
         console.call("session.end", &end).await.map(drop)
     }
 
-    /// Says something that is no action. That it is refused is not an error either.
+    /// Sends a call that is not an action. A refusal is not an error either.
     async fn tell(
         &self,
         console: &mut Speaker,
@@ -182,7 +182,7 @@ impl Agent {
     }
 }
 
-/// Asks for an action, and reports what came of it where it may run.
+/// Requests an action, and reports its result if it may run.
 async fn ask(
     console: &mut Speaker,
     session: &SessionId,
@@ -206,12 +206,12 @@ async fn ask(
     console.call("action.completed", &completed).await.map(drop)
 }
 
-/// A turn as it is in a session of this number.
+/// Reads a turn as it is in the session with this number.
 fn read_turn(turn: &Value, number: u64) -> Result<Turn, MementoError> {
     Turn::read(numbered(turn, number).to_string().as_bytes())
 }
 
-/// A short name that people can tell apart.
+/// Returns a short session name that people can distinguish.
 fn session_id() -> SessionId {
     // INVARIANT: hexadecimal digits and a dash make an identifier.
     format!("s-{}", tail(6))
@@ -219,14 +219,14 @@ fn session_id() -> SessionId {
         .unwrap_or_else(|_| Uuid::now_v7().into())
 }
 
-/// So many random letters.
+/// Returns this many random letters.
 fn tail(letters: usize) -> String {
     let random = Uuid::now_v7().simple().to_string();
     let skipped = random.len().saturating_sub(letters);
     random.chars().skip(skipped).collect()
 }
 
-/// `value` with `{n}` in every text replaced by `number`.
+/// Returns `value` with `{n}` in every text replaced by `number`.
 fn numbered(value: &Value, number: u64) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace("{n}", &number.to_string())),
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_script_reads() {
+    fn the_shipped_script_is_readable() {
         let script = Script::read(include_str!("../../assets/demo/agents.json")).unwrap();
         assert_eq!(script.agents.len(), 5);
     }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_filled_in_everywhere() {
+    fn session_numbers_are_filled_in_at_every_depth() {
         let params = json!({"a": ["T-{n}1", 5], "b": {"c": "{n}"}});
         assert_eq!(
             numbered(&params, 7),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typo_in_a_script_is_named() {
+    fn an_unknown_field_in_a_script_is_named() {
         let told = Script::read(r#"{"agents": [{"agnt": "x", "steps": []}]}"#).unwrap_err();
         assert!(told.to_string().contains("unknown field `agnt`"), "{told}");
     }

@@ -1,8 +1,8 @@
-//! The door for everybody on this machine who is us: a Unix socket.
+//! Unix socket server for processes of this user.
 //!
-//! Whoever is another user is turned away. A connection that breaks the protocol is told so and goes on where
-//! that is possible; one that sends too much, or never finishes, is closed. None of them can hold up another. When
-//! all connections are in use, an idle one makes room for the next.
+//! Processes of other users are refused. A connection that breaks the protocol gets an error and continues
+//! if possible; one that sends too much, or never finishes a message, is closed. No connection can delay
+//! another. When all connections are in use, an idle one makes room for the next.
 
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ use crate::base::limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
 mod connection;
 pub(super) mod lines;
 
-/// The socket, open until this is dropped.
+/// The socket server. It runs until this is dropped.
 #[derive(Debug)]
 pub struct Door {
     bound: Bound,
@@ -35,19 +35,19 @@ pub struct Door {
 }
 
 impl Door {
-    /// Listens at a place.
+    /// Starts to listen at a path.
     ///
     /// # Errors
-    /// When nobody can listen there.
+    /// Fails when the path cannot be used.
     pub fn open(place: Place, hall: Hall) -> Result<Self, PlaceError> {
         let most = MAX_CONNECTIONS.min(may_be_open() / 2);
         Self::open_for(most, place, hall)
     }
 
-    /// The same, for so many at a time.
+    /// Starts to listen at a path, with a limit of connections.
     ///
     /// # Errors
-    /// When nobody can listen there.
+    /// Fails when the path cannot be used.
     pub fn open_for(most: usize, place: Place, hall: Hall) -> Result<Self, PlaceError> {
         let failed = |error| PlaceError::Io {
             path: place.path().to_owned(),
@@ -72,26 +72,26 @@ impl Door {
         })
     }
 
-    /// How many are there.
+    /// Returns the number of connections, as a watch channel.
     #[must_use]
     pub fn visitors(&self) -> watch::Receiver<usize> {
         self.visitors.clone()
     }
 
-    /// Where it is.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.place.path()
     }
 
-    /// By what it can be told whether agents that go there still find us.
+    /// Returns the identity of the bound socket, to check whether agents still reach this console there.
     #[must_use]
     pub fn bound(&self) -> Bound {
         self.bound.clone()
     }
 }
 
-/// A socket as it was when it was bound.
+/// Identity of a socket file when it was bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     path: PathBuf,
@@ -109,7 +109,7 @@ impl Bound {
         })
     }
 
-    /// What is wrong with it now, in words; nothing if it is still the same.
+    /// Describes the current problem of the socket; `None` if it is unchanged.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let path = self.path.display();
@@ -127,21 +127,21 @@ impl Bound {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        // Everybody who waits hears nothing more; to them that is a denial.
+        // All waiting callers lose their connection, which is a denial for them.
         self.listening.abort();
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Clone, Debug)]
 struct Shared {
     hall: Hall,
-    /// Room for messages that are larger than most.
+    /// Permits for large messages.
     large: Arc<Semaphore>,
     visitors: watch::Sender<usize>,
 }
 
-/// Somebody is there, for as long as this lives.
+/// An open connection, counted while this value lives.
 struct Present(watch::Sender<usize>);
 
 impl Present {
@@ -158,7 +158,7 @@ impl Drop for Present {
 }
 
 async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
-    // Dropped with this future: no connection outlives the door.
+    // Dropped with this future, so that all connections end with the server.
     let mut connections = JoinSet::new();
     let open = Connections::new(most);
     loop {
@@ -166,7 +166,8 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                // Most likely there are too many open files: some have to close first, here or elsewhere.
+                // Probably too many files are open: some have to be closed first, by this process or
+                // another.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -200,7 +201,7 @@ async fn turn_away(mut stream: UnixStream, most: usize) {
     use tokio::io::AsyncWriteExt;
     let why = format!("no connection is free, of {most} in all; try again later");
     let line = rpc::answer(None, Err(Fault::new(Fault::BUSY, why)));
-    // Who does not read it sees that the connection is closed.
+    // A client that does not read the line sees that the connection is closed.
     let _ = stream.try_write(line.as_bytes());
     let _ = stream.shutdown().await;
 }

@@ -1,7 +1,7 @@
-//! Somebody at a door, and the sessions that they may speak for.
+//! One connection of an agent, and the sessions that it may act for.
 //!
-//! A session is theirs who began it, or who show its secret. The engine knows whose it is, also after a
-//! restart; a door only remembers whom it has asked for.
+//! A connection may act for a session that it started, or whose secret it presents. The engine knows the
+//! owner, also after a restart; a connection only remembers the sessions that it has checked.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,20 +15,20 @@ use super::peer::Peer;
 use crate::base::id::SessionId;
 use crate::engine::command::{Caller, Denied, DenyCode};
 
-/// Somebody at a door.
+/// One connection of an agent.
 #[derive(Debug)]
 pub struct Visitor {
     hall: Hall,
-    /// Who they are, as far as their door knows.
+    /// Identity of the caller, as far as the server knows it.
     from: Caller,
-    /// Their shares of what all callers use.
+    /// Limits of the caller.
     peer: Arc<Peer>,
-    /// Sessions that are known to be theirs.
+    /// Sessions that the connection may act for.
     theirs: Mutex<BTreeSet<SessionId>>,
 }
 
 impl Visitor {
-    /// Somebody who has not said anything yet.
+    /// Creates a connection that has sent no call yet.
     #[must_use]
     pub fn new(hall: Hall, from: Caller) -> Self {
         Self {
@@ -39,15 +39,15 @@ impl Visitor {
         }
     }
 
-    /// The caller's room for large messages.
+    /// Returns the caller's permits for large messages.
     pub(super) fn large_messages(&self) -> Arc<Semaphore> {
         Arc::clone(&self.peer.large)
     }
 
-    /// Does what they say, where it is theirs to say. Dropping this is their leaving.
+    /// Executes a call, if the connection may act for its session. Dropping the future withdraws the call.
     ///
     /// # Errors
-    /// Whatever else comes of it, as they are to be told.
+    /// Every outcome other than a result, as the caller is to be told.
     pub async fn say(&self, spoken: Spoken) -> Result<Value, Fault> {
         let Spoken { call, key } = spoken;
         if call.is_report() {
@@ -70,13 +70,13 @@ impl Visitor {
         if self.knows(session) {
             return Ok(());
         }
-        let shown = key.map(|it| it.digest());
+        let shown = key.map(|key| key.digest());
         let from = Some(self.from.clone());
         let owns = self.hall.agents.owns(session.clone(), shown, from);
         match (owns.await, shown) {
             (Ok(()), _) => {}
             (Err(denied), Some(_)) => return Err(denied.into()),
-            // Asked all the same: the session's record has it then.
+            // The engine is asked in any case, so that the attempt is on record.
             (Err(_), None) => return Err(no_key(session)),
         }
         self.remember(session.clone());

@@ -1,4 +1,4 @@
-//! What agents are told in words, at doors whose protocols have room for nothing else.
+//! Texts for agents whose protocol carries only text.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use super::questions;
 use crate::atlas::document::GuidanceFormat;
 use crate::engine::command::{Given, GivenGuidance};
 
-/// Step by which an asker gets the console's key.
+/// Step by which a caller gets the console's key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Remedy {
-    /// The agent of that name is connected again.
+    /// Connect the agent of that name again.
     Connect(&'static str),
-    /// The program is started with the key.
+    /// Start the program with the key.
     Key,
 }
 
@@ -28,7 +28,7 @@ impl Remedy {
     }
 }
 
-/// Why there is no yes, and what to do.
+/// Describes why a call was not permitted, and what to do.
 pub(super) fn denial(error: &CallError, remedy: Remedy) -> String {
     match error {
         CallError::Fault(fault) => {
@@ -58,35 +58,45 @@ pub(super) fn denial(error: &CallError, remedy: Remedy) -> String {
     }
 }
 
-/// A refusal, with the gate and the way out.
+/// Describes a refusal, with the gate and the advice.
 fn refusal(fault: &Fault) -> String {
-    let gate = fault.data.as_ref().and_then(|it| it.get("gate")?.as_str());
-    let gate = gate.map(|it| format!(" (held as {it})"));
-    let help = fault.help().map(|it| format!(". {it}"));
+    let gate = fault
+        .data
+        .as_ref()
+        .and_then(|data| data.get("gate")?.as_str());
+    let gate = gate.map(|gate| format!(" (held as {gate})"));
+    let help = fault.help().map(|help| format!(". {help}"));
     let (gate, help) = (gate.unwrap_or_default(), help.unwrap_or_default());
     format!("cra: {}{gate}{help}", fault.message)
 }
 
-/// What an answer hands to the agent.
+/// Returns the contexts and guidance that an answer injects.
 pub(super) fn given(answer: &Value) -> Given {
     let given = answer.get("given").cloned().unwrap_or_default();
     serde_json::from_value(given).unwrap_or_default()
 }
 
-/// Texts handed to an agent as one: instructions at system level first, then contexts, then other guidance.
+/// Joins injected texts: instructions at system level first, then contexts, then other guidance.
 pub(super) fn words_of(given: &Given) -> Option<String> {
-    let is_system = |it: &&GivenGuidance| it.block.format == GuidanceFormat::SystemInstruction;
-    let system = given.guidance.iter().filter(is_system).map(|it| {
-        let content = it.block.content.trim();
+    let is_system =
+        |guidance: &&GivenGuidance| guidance.block.format == GuidanceFormat::SystemInstruction;
+    let system = given.guidance.iter().filter(is_system).map(|guidance| {
+        let content = guidance.block.content.trim();
         format!("System instruction, ahead of everything below: {content}")
     });
-    let contexts = given.contexts.iter().map(|it| it.content.trim().to_owned());
-    let guidance = given.guidance.iter().filter(|it| !is_system(it));
-    let guidance = guidance.map(|it| it.block.content.trim().to_owned());
+    let contexts = given
+        .contexts
+        .iter()
+        .map(|context| context.content.trim().to_owned());
+    let guidance = given
+        .guidance
+        .iter()
+        .filter(|guidance| !is_system(guidance));
+    let guidance = guidance.map(|guidance| guidance.block.content.trim().to_owned());
     let withdrawn = given
         .withdrawn
         .iter()
-        .map(|it| format!("What {it} said no longer holds."));
+        .map(|context| format!("What {context} said no longer holds."));
     joined(
         system
             .chain(contexts)
@@ -96,8 +106,8 @@ pub(super) fn words_of(given: &Given) -> Option<String> {
     )
 }
 
-/// Several texts as one; nothing, if there is nothing in them.
+/// Joins texts; `None` if all are empty.
 pub(super) fn joined(texts: Vec<String>) -> Option<String> {
-    let texts: Vec<_> = texts.into_iter().filter(|it| !it.is_empty()).collect();
+    let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

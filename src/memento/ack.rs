@@ -1,18 +1,18 @@
-//! Whether a message says nothing but "understood".
+//! Detection of messages that only acknowledge.
 
-/// Words that acknowledge and carry nothing else.
+/// Words that acknowledge and have no other content.
 const ACKNOWLEDGING: [&str; 15] = [
     "ok", "okay", "kk", "thx", "thanks", "got", "it", "sounds", "good", "cool", "yep", "yup",
     "sure", "all", "right",
 ];
 
-/// Whether every word of a message acknowledges. One without any word does not.
+/// Returns true if every word of a message acknowledges. A message without words does not.
 #[must_use]
 pub fn is_ack_only(message: &str) -> bool {
     let lower = message.to_lowercase();
-    // A mark parts words: `ok,thanks` is two of them.
+    // Punctuation separates words: `ok,thanks` is two words.
     let mut words = lower
-        .split(|it: char| it.is_whitespace() || matches!(it, '.' | ',' | '!' | '?'))
+        .split(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | '!' | '?'))
         .filter(|word| !word.is_empty())
         .peekable();
     words.peek().is_some() && words.all(|word| ACKNOWLEDGING.contains(&word))

@@ -1,4 +1,4 @@
-//! How heated a conversation is: a few points, and what they come to.
+//! The emotional intensity of a conversation: a few points and their rollup.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,25 +6,25 @@ use super::text::{Datetime, Name, Text};
 use crate::base::clock::Timestamp;
 use crate::base::limits::{AFFECT_WINDOW, MAX_AFFECT_POINTS};
 
-/// Where a conversation is on its way up and down.
+/// The phase of a conversation's intensity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It heats up.
+    /// The intensity increases.
     Rising,
-    /// It is at its height.
+    /// The intensity is at its peak.
     Peak,
-    /// It cools down.
+    /// The intensity decreases.
     Downshift,
-    /// It is calm.
+    /// The conversation is calm.
     Settled,
 }
 
 impl Phase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 4] = [Self::Rising, Self::Peak, Self::Downshift, Self::Settled];
 
-    /// Its name.
+    /// Returns the phase's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Phase {
     }
 }
 
-/// How intense, in three steps.
+/// An intensity in three steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Intensity {
@@ -44,15 +44,15 @@ pub enum Intensity {
     Low,
     /// Below 0.7.
     Med,
-    /// From 0.7 on.
+    /// At least 0.7.
     High,
 }
 
 impl Intensity {
-    /// All of them.
+    /// All intensities.
     pub const ALL: [Self; 3] = [Self::Low, Self::Med, Self::High];
 
-    /// Its name.
+    /// Returns the intensity's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -64,41 +64,41 @@ impl Intensity {
 
     fn of(intensity: f64) -> Self {
         match intensity {
-            it if it >= HIGH => Self::High,
-            it if it >= MED => Self::Med,
+            value if value >= HIGH => Self::High,
+            value if value >= MED => Self::Med,
             _ => Self::Low,
         }
     }
 }
 
-/// From here on an intensity is high, and from here on it is in the middle.
+/// Lower bounds of a high and of a medium intensity.
 const HIGH: f64 = 0.7;
 const MED: f64 = 0.34;
 
-/// A last point this high that hardly moved is the peak.
+/// Lower bound of a peak, and the maximum change of its last point.
 const PEAK: f64 = 0.8;
 const STEADY: f64 = 0.05;
 
-/// A change of this much has a direction.
+/// Minimum change that counts as rising or falling.
 const MOVED: f64 = 0.1;
 
-/// Two decimal numbers whose difference is exactly a limit may miss it by a hair as binary ones.
+/// Tolerance for decimal differences that are exactly at a limit but not exact in binary.
 const HAIR: f64 = 1e-9;
 
-/// How sure somebody is.
+/// The confidence of a source in its statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// Not very.
+    /// Low confidence.
     Low,
-    /// Rather.
+    /// Medium confidence.
     Med,
-    /// Very.
+    /// High confidence.
     High,
 }
 
 impl Confidence {
-    /// Its name.
+    /// Returns the confidence's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -109,22 +109,22 @@ impl Confidence {
     }
 }
 
-/// Who says how intense it is.
+/// The source of an intensity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PointSource {
-    /// A watcher beside the conversation.
+    /// A process that observes the conversation.
     Sentinel,
-    /// The device of whoever writes.
+    /// The device of the author.
     DeviceHint,
     /// The server.
     Server,
-    /// The model itself.
+    /// The model.
     Model,
 }
 
 impl PointSource {
-    /// Its name.
+    /// Returns the source's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -136,20 +136,20 @@ impl PointSource {
     }
 }
 
-/// How intense it was at one message.
+/// The intensity at one message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Point {
-    /// The message.
+    /// Id of the message.
     pub end_message_id: Name,
-    /// What it felt like, in a word.
+    /// One-word label of the emotion.
     pub label: Text<64>,
     /// From 0 to 1.
     #[serde(deserialize_with = "from_zero_to_one")]
     pub intensity: f64,
-    /// How sure whoever says so is.
+    /// Confidence of the source.
     pub confidence: Confidence,
-    /// Who says so.
+    /// Source of the intensity.
     pub source: PointSource,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn from_zero_to_one<'de, D: serde::Deserializer<'de>>(from: D) -> Res
     )))
 }
 
-/// What the points come to.
+/// The rollup of the points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Rollup {
@@ -171,18 +171,18 @@ pub struct Rollup {
     pub phase: Phase,
     /// The intensity.
     pub intensity_bucket: Intensity,
-    /// Since when.
+    /// Time of the last update.
     pub updated_at: Datetime,
 }
 
-/// How heated a conversation is.
+/// The emotional intensity of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Affect {
-    /// The newest points, oldest first.
+    /// Newest points, oldest first.
     #[serde(deserialize_with = "few_points")]
     pub points: Vec<Point>,
-    /// What they come to.
+    /// Rollup of the points.
     pub rollup: Rollup,
 }
 
@@ -197,7 +197,7 @@ fn few_points<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Point>, D
     )))
 }
 
-/// What intensities come to, oldest first.
+/// Computes the phase and intensity of a series of intensities, oldest first.
 #[must_use]
 pub fn rollup(intensities: &[f64]) -> (Phase, Intensity) {
     let (last, before) = match intensities {
@@ -215,7 +215,7 @@ pub fn rollup(intensities: &[f64]) -> (Phase, Intensity) {
     (phase, Intensity::of(last))
 }
 
-/// Points that still count: the newest few, of the last half hour.
+/// Returns the points that still count: the newest few, within the affect window.
 #[must_use]
 pub fn within_window(points: &[(Point, Timestamp)], now: Timestamp) -> Vec<(Point, Timestamp)> {
     let recent = |at: Timestamp| now.since(at) <= AFFECT_WINDOW;

@@ -1,4 +1,4 @@
-//! The memento that a turn begins with.
+//! The memento that a turn starts with.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,22 +11,22 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 
-/// Where a baseline comes from.
+/// The origin of a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineSource {
-    /// The turn named one that is kept here.
+    /// The turn referred to a stored memento.
     RequestRef,
-    /// The turn brought it.
+    /// The turn included a memento.
     Request,
-    /// It is the newest one that is kept here.
+    /// The newest stored memento.
     StoredLatest,
-    /// There was none: an empty one.
+    /// An empty memento, because there was none.
     EmptySeed,
 }
 
 impl BaselineSource {
-    /// Its name, as it is recorded.
+    /// Returns the source's name in records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,30 +38,32 @@ impl BaselineSource {
     }
 }
 
-/// Memento that a turn begins with, and what the turn brought besides.
+/// The memento that a turn starts with, and the additional input of the turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
     /// The memento.
     pub memento: ThreadMemento,
-    /// Where it comes from.
+    /// Origin of the memento.
     pub source: BaselineSource,
-    /// Signals that count: those of a brought memento that is not ignored, then the turn's own.
+    /// Signals that count: those of an included memento that is not ignored, then the turn's own.
     pub signals: Vec<SignalItem>,
-    /// True if an operator has edited the summary, and the turn shows that the agent has not read the edit, or
-    /// proposes a summary without showing that the agent has.
+    /// True if the turn may come from an agent that has not read an operator's edit of the summary.
+    ///
+    /// The turn either shows an older memento, or proposes a summary without showing that the agent has read the
+    /// edit.
     pub is_before_edit: bool,
 }
 
-/// Standing of the memento that a turn brings.
+/// The status of the memento that a turn includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Brought {
-    /// The turn brings no memento.
+    /// The turn includes no memento.
     Nothing,
-    /// It is of another thread.
+    /// The memento belongs to another thread.
     Foreign,
-    /// Another one is stored as the newest.
+    /// Another memento is stored as the newest.
     Outdated,
-    /// It is the newest, or the thread has none yet.
+    /// The memento is the newest, or the thread has none yet.
     Newest,
 }
 
@@ -80,16 +82,16 @@ impl Brought {
     }
 }
 
-/// The note about a proposal that is held back because nothing shows that its agent has read an edit.
+/// The note about a proposal that is held back because the turn does not show that its agent has read an edit.
 const UNREAD_EDIT: &str = "an operator has edited the summary, and nothing shows that this session has read the \
                            edit: the proposal is held back; the answer has the edited memento";
 
 impl Baseline {
-    /// Chooses the baseline of a turn, and says in words what was ignored.
+    /// Chooses the baseline of a turn, and returns notes about ignored input.
     ///
-    /// Once a memento is stored, it is the baseline. A client can only name it; contents that it brings instead are
-    /// not taken, or an old copy would undo an operator's edit, end a freeze and remove points of affect. The
-    /// client's own memento counts for a thread that has none.
+    /// Once a memento is stored, it is the baseline. A client can only refer to it. The content that a client sends
+    /// is not used; otherwise an old copy would undo an operator's edit, end a freeze and remove affect points. A
+    /// client's own memento only counts for a thread without one.
     #[must_use]
     pub fn of(
         thread: &Thread,
@@ -122,7 +124,7 @@ impl Baseline {
         };
         let shows_newest = names_newest || usable.is_some() || turn.if_match.is_some();
         let shows_other = named.is_some() || turn.memento().is_some();
-        // A turn that shows no memento may come of an agent that has not read the edit.
+        // A turn that shows no memento may come from an agent that has not read the edit.
         let proposes_blindly = turn.proposed.is_some() && thread.has_unread_edit(session);
         if proposes_blindly && !shows_newest && !shows_other {
             notes.push(UNREAD_EDIT.to_owned());
@@ -141,8 +143,10 @@ impl Baseline {
     }
 }
 
-/// Signals of a usable memento, then those of the turn. A client sends the stored signals back with the memento: they
-/// counted in the turn that brought them.
+/// Returns the signals of a usable memento, then those of the turn.
+///
+/// A client sends the stored signals back with the memento. They already counted in the turn that first sent them,
+/// so they are left out.
 fn counted_signals(
     latest: Option<&ThreadMemento>,
     usable: Option<&ThreadMemento>,
@@ -200,9 +204,9 @@ fn ignored_memento(thread: &Thread, memento: &ThreadMemento, brought: Brought) -
     }
 }
 
-/// The memento of a thread in which nothing happened yet: it goes where its first message goes.
+/// Creates the memento of a new thread; the first message sets its arc.
 fn seed(thread: &Name, message: &str, now: Timestamp) -> ThreadMemento {
-    let first = message.lines().map(str::trim).find(|it| !it.is_empty());
+    let first = message.lines().map(str::trim).find(|line| !line.is_empty());
     let arc = first.and_then(Text::cut);
     ThreadMemento {
         memento_id: thread.clone(),

@@ -1,4 +1,4 @@
-//! The memento as other programs read and write it: version 0.2, and nothing beside.
+//! The memento format for other programs: exactly version 0.2.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,39 +13,39 @@ use crate::base::json::{self, JsonError};
 use crate::base::limits::{MAX_MEMENTO_BYTES, MAX_SIGNALS};
 use crate::base::text::one_line;
 
-/// The version that is read and written.
+/// The supported version.
 pub const MEMENTO_VERSION: &str = "memento-v0.2";
 
-/// What a thread has come to.
+/// The summary of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ThreadMemento {
-    /// This memento.
+    /// Id of the memento.
     pub memento_id: Name,
-    /// Its thread.
+    /// Id of the thread.
     pub thread_id: Name,
-    /// When it was made.
+    /// Time of creation.
     pub created_ts: Datetime,
-    /// The version of this contract.
+    /// Version of the contract.
     pub version: Version,
-    /// Where the conversation is going.
+    /// Direction of the conversation.
     pub arc: Text<200>,
-    /// What is worked on.
+    /// Topics in progress.
     pub active: Vec<Text<200>>,
-    /// What is left for later.
+    /// Topics left for later.
     pub parked: Vec<Text<200>>,
-    /// What was decided.
+    /// Decisions made.
     pub decisions: Vec<Text<200>>,
-    /// What comes next.
+    /// Next steps.
     pub next: Vec<Text<200>>,
-    /// How heated it is.
+    /// Emotional intensity of the conversation.
     pub affect: Affect,
-    /// What happened in the turn that it was made in.
+    /// Signals of the turn that created the memento.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals: Option<Signals>,
 }
 
-/// The one version there is.
+/// The only supported version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Version;
@@ -68,44 +68,44 @@ impl From<Version> for String {
     }
 }
 
-/// What happened, each with the message it happened at.
+/// Events in a turn, each with its message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Signals {
-    /// When they were gathered.
+    /// Time of collection.
     pub updated_at: Datetime,
     /// The signals.
     #[serde(default, deserialize_with = "few_signals")]
     pub items: Vec<SignalItem>,
 }
 
-/// One thing that happened.
+/// An event in a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct SignalItem {
-    /// The message it happened at.
+    /// Id of the message.
     pub end_message_id: Name,
-    /// What.
+    /// Kind of the signal.
     pub kind: SignalKind,
-    /// How sure whoever says so is.
+    /// Confidence of the source.
     pub confidence: Confidence,
-    /// Who says so.
+    /// Source of the signal.
     pub source: SignalSource,
-    /// In words.
+    /// Description in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summarised>,
 }
 
-/// Words of at most 180 characters. None at all are words too.
+/// A description of at most 180 characters; may be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Summarised(String);
 
-/// Most characters of a signal's words.
+/// Maximum length of a signal's description.
 const MAX_SUMMARY: usize = 180;
 
 impl ThreadMemento {
-    /// Changes every text of it. One that gets too long is cut.
+    /// Changes every text. A text that becomes too long is cut.
     pub(super) fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         let lists = [
             &mut self.active,
@@ -129,7 +129,7 @@ impl ThreadMemento {
 }
 
 impl SignalItem {
-    /// Changes its words. Words that get too long are cut.
+    /// Changes the description. A description that becomes too long is cut.
     pub(super) fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         if let Some(summary) = &mut self.summary {
             let changed = change(summary.as_str());
@@ -139,7 +139,7 @@ impl SignalItem {
 }
 
 impl Summarised {
-    /// The words.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -166,7 +166,7 @@ impl From<Summarised> for String {
     }
 }
 
-/// Who says that something happened.
+/// The source of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalSource {
@@ -177,7 +177,7 @@ pub enum SignalSource {
 }
 
 impl SignalSource {
-    /// Its name.
+    /// Returns the source's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -200,17 +200,17 @@ pub(super) fn few_signals<'de, D: serde::Deserializer<'de>>(
     )))
 }
 
-/// Why something is no memento, no turn or no shape.
+/// An error in a memento, a turn or a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct MementoError {
-    /// Where, as a path: `affect.points[2].label`.
+    /// Path of the error: `affect.points[2].label`.
     pub place: String,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
 }
 
-/// Reads JSON that is held to a contract, and says where it is not.
+/// Reads JSON strictly against a contract, and reports the path of an error.
 pub(super) fn strictly<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
@@ -220,7 +220,7 @@ pub(super) fn strictly<T: serde::de::DeserializeOwned>(
     Ok(read)
 }
 
-/// The same of one, or of a list of them.
+/// Reads one value or a list of values strictly, as [`strictly`] does.
 pub(crate) fn strictly_all<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
@@ -237,7 +237,7 @@ pub(crate) fn strictly_all<T: serde::de::DeserializeOwned>(
     Ok(read)
 }
 
-/// Reads JSON of a size that can be held, into what it is to be and as it is.
+/// Reads JSON within the size limit; returns the typed and the untyped value.
 fn bounded<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
@@ -264,7 +264,7 @@ fn bounded<T: serde::de::DeserializeOwned>(
     Ok((read, serde_json::from_slice(text).map_err(wrong)?))
 }
 
-/// The same of JSON that was read already.
+/// Reads an already parsed JSON value strictly, as [`strictly`] does.
 pub(super) fn strictly_of<T: serde::de::DeserializeOwned>(
     value: &Value,
     whole: &str,
@@ -308,17 +308,20 @@ const LISTS: [&str; 7] = [
     "signals",
 ];
 
-/// Refuses a list where an object belongs: whoever reads fields by their order would take it for one.
+/// Rejects a list where an object belongs; serde would accept it as a struct with its fields in order.
 fn no_stray_list(value: &Value, place: &str) -> Result<(), MementoError> {
     let fields: Vec<(String, &Value)> = match value {
         Value::Array(_) => return Err(failed(place, "is a list, and no object")),
-        Value::Object(fields) => fields.iter().map(|(key, it)| (key.clone(), it)).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, field)| (key.clone(), field))
+            .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
     for (key, field) in fields {
         match field {
             Value::Array(items) if LISTS.contains(&key.as_str()) => {
-                let each = items.iter().try_for_each(|it| no_stray_list(it, &key));
+                let each = items.iter().try_for_each(|item| no_stray_list(item, &key));
                 each?;
             }
             field => no_stray_list(field, &key)?,
@@ -328,15 +331,15 @@ fn no_stray_list(value: &Value, place: &str) -> Result<(), MementoError> {
 }
 
 impl ThreadMemento {
-    /// Reads one.
+    /// Reads a memento.
     ///
     /// # Errors
-    /// When it is not exactly one of version 0.2, with the place.
+    /// Fails when the text is not exactly a memento of version 0.2, with the path.
     pub fn read(text: &[u8]) -> Result<Self, MementoError> {
         strictly(text, "memento")
     }
 
-    /// Reads one that is JSON already.
+    /// Reads a memento from a JSON value.
     ///
     /// # Errors
     /// As [`ThreadMemento::read`].
@@ -344,7 +347,7 @@ impl ThreadMemento {
         strictly_of(value, "memento")
     }
 
-    /// Its summary.
+    /// Returns the summary.
     #[must_use]
     pub fn shape(&self) -> Shape {
         let texts = |list: &[Text<200>]| list.iter().map(ToString::to_string).collect();
@@ -357,7 +360,7 @@ impl ThreadMemento {
         }
     }
 
-    /// What tells it from every other state of it: whoever writes names the one they have read.
+    /// Returns a tag of this exact state. Writers send the tag of the state they have read.
     #[must_use]
     pub fn etag(&self) -> String {
         Digest::of(canonical(self)).short(16)

@@ -1,27 +1,27 @@
-//! Whether a turn must, should or need not change the memento.
+//! Classification of turns: must, should or need not change the memento.
 
 use serde::{Deserialize, Serialize};
 
 use super::ack::is_ack_only;
 use super::signal::{Category, SignalKind};
 
-/// What a turn is worth.
+/// The classification of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// The summary has to follow it, even at the peak.
+    /// The summary must follow the turn, even at the peak.
     Must,
-    /// The summary follows it, unless the peak guardrail holds it back.
+    /// The summary follows the turn, unless the peak guardrail holds it back.
     Should,
-    /// It only acknowledges: the summary stays as it is.
+    /// The turn only acknowledges: the summary stays unchanged.
     Skip,
 }
 
 impl Decision {
-    /// All of them.
+    /// All decisions.
     pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::Skip];
 
-    /// Its name.
+    /// Returns the decision's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Decision {
         }
     }
 
-    /// What it means, for people.
+    /// Returns an explanation for people.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -42,41 +42,41 @@ impl Decision {
     }
 }
 
-/// What a decision goes by.
+/// The inputs of a decision.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inputs<'a> {
-    /// The message.
+    /// Text of the message.
     pub message: &'a str,
-    /// The signals that came with it.
+    /// Signals of the message.
     pub signals: &'a [SignalKind],
-    /// Whether the agent's context window is nearly full.
+    /// True if the agent's context window is nearly full.
     pub context_pressure: bool,
-    /// Whether somebody says that the conversation drifts.
+    /// True if the agent or an operator reports that the conversation drifts.
     pub drift_risk: bool,
-    /// Whether the memento was edited since the turn before.
+    /// True if the memento was edited since the previous turn.
     pub summary_changed: bool,
 }
 
-/// The rule that decided. The first that fits does.
+/// The rule that decided; the first match wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// The memento was edited.
     SummaryChanged,
-    /// A signal of those that must change it.
+    /// A signal that must change the memento.
     MustSignal,
-    /// A signal of those that should.
+    /// A signal that should change the memento.
     ShouldSignal,
     /// The context window is nearly full, or the conversation drifts.
     PressureOrDrift,
-    /// It only acknowledges.
+    /// The message only acknowledges.
     Acknowledgment,
-    /// Nothing else fits.
+    /// No other rule matches.
     Default,
 }
 
 impl Rule {
-    /// All of them, in the order in which they are tried.
+    /// All rules, in the order in which they are tried.
     pub const ALL: [Self; 6] = [
         Self::SummaryChanged,
         Self::MustSignal,
@@ -86,7 +86,7 @@ impl Rule {
         Self::Default,
     ];
 
-    /// Its number, from 1.
+    /// Returns the rule's number, from 1.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -99,7 +99,7 @@ impl Rule {
         }
     }
 
-    /// What it says, for people.
+    /// Describes the rule in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl Rule {
         }
     }
 
-    /// What it decides.
+    /// Returns the rule's decision.
     #[must_use]
     pub fn decision(self) -> Decision {
         match self {
@@ -123,7 +123,12 @@ impl Rule {
     }
 
     fn fits(self, inputs: &Inputs<'_>) -> bool {
-        let any = |category| inputs.signals.iter().any(|it| it.category() == category);
+        let any = |category| {
+            inputs
+                .signals
+                .iter()
+                .any(|signal| signal.category() == category)
+        };
         match self {
             Self::SummaryChanged => inputs.summary_changed,
             Self::MustSignal => any(Category::Must),
@@ -135,13 +140,13 @@ impl Rule {
     }
 }
 
-/// A decision and the rule it goes by.
+/// A decision with its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decided {
-    /// What the turn is worth.
+    /// Classification of the turn.
     pub decision: Decision,
-    /// Why.
+    /// Rule that decided.
     pub rule: Rule,
 }
 

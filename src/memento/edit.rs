@@ -9,10 +9,10 @@ use crate::base::id::SessionId;
 use crate::base::limits::MAX_EDIT_READERS;
 
 impl Thread {
-    /// Replaces the summary, as an operator wants it. The next turn must follow it.
+    /// Replaces the summary with an operator's version. The next turn must follow it.
     ///
     /// # Errors
-    /// When there is no memento, or the writer has read another one.
+    /// Fails when there is no memento, or the writer has read another one.
     pub fn edit(
         &self,
         shape: &Shape,
@@ -32,18 +32,18 @@ impl Thread {
         Ok(next)
     }
 
-    /// Returns true if an operator's edit waits to be read, and no answer has taken it to this session.
+    /// Returns true if an operator's edit is unread, and no response has sent it to this session.
     #[must_use]
     pub(super) fn has_unread_edit(&self, session: &SessionId) -> bool {
         match &self.edit_sent_to {
             Some(sent_to) => !sent_to.contains(session),
-            // A thread that was stored before sessions were noted.
+            // A thread that was stored before sessions were recorded.
             None => self.edited,
         }
     }
 
-    /// Returns true if a memento is older than an operator's last edit, as far as mementos are kept. One that is not
-    /// kept here counts as older.
+    /// Returns true if a memento is older than an operator's last edit. A memento that is no longer stored counts
+    /// as older.
     #[must_use]
     pub(super) fn is_before_edit(&self, memento: &Name) -> bool {
         let Some(edit) = &self.edit_memento else {
@@ -61,7 +61,7 @@ impl Thread {
         true
     }
 
-    /// Notes that the answer to a turn takes the newest memento to a session.
+    /// Records that the response to a turn sends the newest memento to a session.
     pub(super) fn note_edit_sent(&mut self, session: &SessionId) {
         let edited = self.edited.then(Vec::new);
         if let Some(mut sent_to) = self.edit_sent_to.take().or(edited) {

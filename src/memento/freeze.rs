@@ -1,53 +1,53 @@
-//! The peak guardrail: at the peak of a conversation its summary stays as it is.
+//! The peak guardrail: at the peak of a conversation its summary does not change.
 
 use serde::{Deserialize, Serialize};
 
 use super::affect::{Intensity, Phase, Rollup};
 use super::decision::Decision;
 
-/// `(phase is peak or intensity is high) and decision is not must`, with the truth of each part.
+/// The formula `(phase is peak or intensity is high) and decision is not must`, with the value of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Freeze {
-    /// Whether the phase is the peak.
+    /// True if the phase is the peak.
     pub peak: bool,
-    /// Whether the intensity is high.
+    /// True if the intensity is high.
     pub high: bool,
-    /// Whether the turn must change the summary.
+    /// True if the turn must change the summary.
     pub must: bool,
 }
 
 impl Freeze {
-    /// The formula, for what a baseline says. One that says nothing of affect freezes nothing.
+    /// Evaluates the formula for a baseline. A baseline without affect freezes nothing.
     #[must_use]
     pub fn of(rollup: Option<&Rollup>, decision: Decision) -> Self {
         Self {
-            peak: rollup.is_some_and(|it| it.phase == Phase::Peak),
-            high: rollup.is_some_and(|it| it.intensity_bucket == Intensity::High),
+            peak: rollup.is_some_and(|rollup| rollup.phase == Phase::Peak),
+            high: rollup.is_some_and(|rollup| rollup.intensity_bucket == Intensity::High),
             must: decision == Decision::Must,
         }
     }
 
-    /// Whether the summary is frozen.
+    /// Returns true if the summary is frozen.
     #[must_use]
     pub fn holds(self) -> bool {
         (self.peak || self.high) && !self.must
     }
 }
 
-/// What would end a freeze.
+/// The condition that ends a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThawedBy {
-    /// A turn that must change the summary, or a phase that is not the peak.
+    /// A turn that must change the summary, or a phase other than the peak.
     MustOrLeavingPeak,
-    /// A turn that must change the summary, or an intensity that is not high.
+    /// A turn that must change the summary, or an intensity other than high.
     MustOrLeavingHigh,
-    /// The same, and both have to go.
+    /// A turn that must change the summary, or both another phase and another intensity.
     MustOrLeavingBoth,
 }
 
 impl ThawedBy {
-    /// In words.
+    /// Describes the condition in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! Owner of a thread: the session that began it, or a later session that shows the same secret.
+//! The owner of a thread: the session that started it, or a later session with the same secret.
 //!
-//! A session proves itself with a secret before any call of it is taken. Session names are never given out
-//! twice, so the name alone identifies a session, also after it has ended. A session without a secret (an agent
-//! in the console's own process) has only its name.
+//! A session authenticates with a secret before any of its calls is accepted. Session names are never reused, so
+//! the name alone identifies a session, even after it has ended. A session without a secret (an agent in the
+//! console's own process) has only its name.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +12,16 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
-/// Owner of a thread, or a session that wants to write into one.
+/// The owner of a thread, or a session that wants to write to one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadOwner {
-    /// The session; of several with the same secret, the one that took the newest turn.
+    /// Session; of several with the same secret, the one with the newest turn.
     pub session: SessionId,
     /// Digest of the session's secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Digest>,
-    /// Process that began the session: the threads of all its sessions count together. `None` if it is not known.
+    /// Process that started the session: the threads of all its sessions count together. `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
 }
@@ -35,27 +35,27 @@ impl ThreadOwner {
     }
 }
 
-/// Writes of other sessions that were refused.
+/// Rejected writes of other sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefusedWrites {
-    /// Number of refused writes.
+    /// Number of rejected writes.
     pub count: u64,
-    /// Session that tried last.
+    /// Session of the last rejected write.
     pub session: SessionId,
-    /// Time of the last one.
+    /// Time of the last rejected write.
     pub at: Timestamp,
 }
 
 impl Thread {
-    /// Returns true if the session may read and write this thread: it owns it, or it was offered it.
+    /// Returns true if the session may read and write this thread, as owner or through an offer.
     #[must_use]
     pub fn admits(&self, session: &ThreadOwner) -> bool {
         let offered = self.offered_to.as_ref() == Some(&session.session);
         offered || self.is_owned_by(session)
     }
 
-    /// Returns true if the session owns this thread. An unverified thread has no owner that counts.
+    /// Returns true if the session owns this thread. The owner of an unverified thread does not count.
     #[must_use]
     pub fn is_owned_by(&self, session: &ThreadOwner) -> bool {
         let owner = self.owner.as_ref().filter(|_| !self.unverified);
@@ -69,7 +69,7 @@ impl Thread {
         owner.is_some_and(|owner| owner.process.as_deref() == Some(process))
     }
 
-    /// Offers this thread to another session. It owns the thread from its first turn on.
+    /// Offers this thread to another session, which becomes the owner with its first turn.
     #[must_use]
     pub fn offer(&self, to: SessionId) -> Self {
         let mut offered = self.clone();
@@ -77,8 +77,8 @@ impl Thread {
         offered
     }
 
-    /// This thread as one that another process may have changed. Its owner and any offer do not count: an operator
-    /// has to hand it over.
+    /// Marks this thread as possibly changed by another process. Its owner and any offer no longer count: an
+    /// operator must hand it over.
     #[must_use]
     pub fn as_unverified(&self) -> Self {
         let mut unverified = self.clone();
@@ -87,7 +87,7 @@ impl Thread {
         unverified
     }
 
-    /// Counts a write of another session that was refused.
+    /// Counts a rejected write of another session.
     #[must_use]
     pub fn with_refused_write(&self, session: SessionId, at: Timestamp) -> Self {
         let before = self.refused.as_ref().map_or(0, |refused| refused.count);
@@ -97,8 +97,10 @@ impl Thread {
         counted
     }
 
-    /// Returns true while an operator or a model waits for something here: the summary is frozen, a proposal is
-    /// held back, an edit or a drift flag has not reached the agent, or a hand-over was not taken up.
+    /// Returns true while this thread needs attention from an operator or a model.
+    ///
+    /// That is: the summary is frozen, a proposal is held back, an edit or a drift flag has not reached the agent,
+    /// or a hand-over was not accepted.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.is_frozen()
@@ -108,17 +110,16 @@ impl Thread {
             || self.offered_to.is_some()
     }
 
-    /// Time of the newest turn.
+    /// Returns the time of the newest turn.
     #[must_use]
     pub fn last_turn(&self) -> Option<Timestamp> {
         self.turns.first().map(|turned| turned.at)
     }
 
-    /// Gives an owner to a thread that was stored before threads had one.
+    /// Infers the owner of a thread that was stored before threads had owners.
     ///
-    /// That is the session that took every turn still kept. Where several did, it is the one of them that has the
-    /// thread's name: it was that session's own. Otherwise the thread has no owner, and only an operator can hand
-    /// it over.
+    /// The owner is the session that took every stored turn. If several sessions did, it is the session with the
+    /// same name as the thread. Otherwise the thread has no owner, and only an operator can hand it over.
     #[must_use]
     pub(crate) fn with_inferred_owner(mut self) -> Self {
         if self.owner.is_none() {

@@ -1,4 +1,4 @@
-//! Retries: a message that was taken already is answered as it was then, and is no second turn.
+//! Retries: a message that was already processed gets its original response and does not count as a second turn.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use super::thread::Thread;
 use super::turn::{Outcome, Refusal, Turn};
 use crate::base::digest::Digest;
 
-/// Parts of the answer to a turn that are kept for a retry.
+/// The parts of the response to a turn that are kept for a retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnAnswer {
     /// Digest of the message and its author.
     pub message_hash: Digest,
-    /// Name of the memento that came of it.
+    /// Id of the resulting memento.
     pub memento: Name,
-    /// Closed topics that the agent was told.
+    /// Closed topics reported to the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<String>,
-    /// Notes that the agent was told.
+    /// Notes sent to the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Thread {
-    /// Keeps the answer to the last turn for a retry.
+    /// Keeps the response to the last turn for a retry.
     pub(super) fn note_answer(&mut self, turn: &Turn, outcome: &Outcome) {
         if let Some(taken) = self.turns.first_mut() {
             taken.answer = Some(TurnAnswer {
@@ -36,10 +36,10 @@ impl Thread {
         }
     }
 
-    /// The answer to a turn whose message was taken already, as it was given then; `None` for a new message.
+    /// Returns the original response if the turn's message was already processed, or `None` for a new message.
     ///
     /// # Errors
-    /// When the message of that name was another one, or its answer is not kept any more.
+    /// Fails when the message with that id was different, or its response is no longer stored.
     pub fn answered(&self, turn: &Turn) -> Result<Option<Outcome>, Refusal> {
         let mut turns = self.turns.iter();
         let Some(taken) = turns.find(|taken| taken.message_id == turn.message_id) else {

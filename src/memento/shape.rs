@@ -1,4 +1,4 @@
-//! The summary of a conversation, and what somebody proposes it to be.
+//! The summary of a conversation, and proposals for it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,27 +7,27 @@ use super::contract::{MementoError, strictly_of};
 use super::text::Text;
 use crate::base::limits::MAX_SHAPE_ITEMS;
 
-/// Most characters of an arc, and of an item of a list.
+/// Maximum number of characters of an arc, and of a list item.
 const MAX_ARC_CHARS: usize = 200;
 const MAX_ITEM_CHARS: usize = 160;
 
-/// Where a conversation is going, and what belongs to that.
+/// The direction of a conversation, with its topics, decisions and next steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
-    /// Where it is going.
+    /// Direction of the conversation.
     pub arc: String,
-    /// What is worked on.
+    /// Topics in progress.
     pub active: Vec<String>,
-    /// What is left for later.
+    /// Topics left for later.
     pub parked: Vec<String>,
-    /// What was decided.
+    /// Decisions made.
     pub decisions: Vec<String>,
-    /// What comes next.
+    /// Next steps.
     pub next: Vec<String>,
 }
 
-/// A shape as somebody may propose it.
+/// The form of a proposed shape.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Proposed {
@@ -59,28 +59,28 @@ impl TryFrom<Vec<Text<MAX_ITEM_CHARS>>> for Few {
     }
 }
 
-/// Which side of a comparison a line is on.
+/// The side of a comparison that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It is kept, and would have gone.
+    /// The line is in the current summary, and not in the proposal.
     Kept,
-    /// It was proposed, and did not come.
+    /// The line is in the proposal, and not in the current summary.
     Proposed,
 }
 
-/// A line in which two shapes differ.
+/// A line that differs between two shapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which part of the shape.
+    /// Name of the part.
     pub part: &'static str,
-    /// Whose line it is.
+    /// Side of the line.
     pub side: Side,
-    /// The line.
+    /// Text of the line.
     pub text: String,
 }
 
 impl Shape {
-    /// The same shape with other texts. One that gets too long is cut.
+    /// Returns the shape with changed texts. A text that becomes too long is cut.
     #[must_use]
     pub fn with_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Self {
         let mut list = |items: &[String]| {
@@ -101,7 +101,7 @@ impl Shape {
     /// Reads a proposal.
     ///
     /// # Errors
-    /// When it is not one, or too large, with the place.
+    /// Fails when the value is not a valid proposal or is too large, with the path.
     pub fn proposed(value: &Value) -> Result<Self, MementoError> {
         let read: Proposed = strictly_of(value, "shape")?;
         Ok(Self {
@@ -113,8 +113,8 @@ impl Shape {
         })
     }
 
-    /// The shape that comes of accepting `proposed`: what it says nothing of is kept, where saying nothing
-    /// would lose it.
+    /// Returns the shape after accepting `proposed`. Empty `decisions` and `next` of the proposal keep the old
+    /// items.
     #[must_use]
     pub fn followed_by(&self, proposed: &Self) -> Self {
         let or_kept =
@@ -126,7 +126,7 @@ impl Shape {
         }
     }
 
-    /// Its parts, with their names.
+    /// Returns the parts with their names.
     #[must_use]
     pub fn parts(&self) -> [(&'static str, Vec<&str>); 5] {
         fn list(list: &[String]) -> Vec<&str> {
@@ -141,7 +141,7 @@ impl Shape {
         ]
     }
 
-    /// The lines in which `proposed` differs.
+    /// Returns the lines in which `proposed` differs.
     #[must_use]
     pub fn changes(&self, proposed: &Self) -> Vec<Change> {
         let mut changes = Vec::new();
@@ -151,10 +151,10 @@ impl Shape {
                 side,
                 text: text.to_owned(),
             };
-            let gone = kept.iter().filter(|it| !new.contains(it));
-            changes.extend(gone.map(|it| change(Side::Kept, it)));
-            let come = new.iter().filter(|it| !kept.contains(it));
-            changes.extend(come.map(|it| change(Side::Proposed, it)));
+            let gone = kept.iter().filter(|line| !new.contains(line));
+            changes.extend(gone.map(|line| change(Side::Kept, line)));
+            let come = new.iter().filter(|line| !kept.contains(line));
+            changes.extend(come.map(|line| change(Side::Proposed, line)));
         }
         changes
     }

@@ -1,8 +1,8 @@
-//! What happened in a turn, as whoever watched the conversation says.
+//! Signals: events in a turn, as reported by a server or a model.
 
 use serde::{Deserialize, Serialize};
 
-/// A kind of signal.
+/// The kind of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalKind {
@@ -12,31 +12,31 @@ pub enum SignalKind {
     ScopeChanged,
     /// The topic changed abruptly.
     Pivot,
-    /// A question got its answer.
+    /// A question was answered.
     AnswerProvided,
-    /// Nothing but an acknowledgment.
+    /// The message only acknowledges.
     AckOnly,
-    /// Something was left to be done or answered.
+    /// A task or question was left open.
     OpenLoopCreated,
-    /// Something that was left open is done.
+    /// An open task or question was settled.
     OpenLoopResolved,
     /// A risk, a conflict or a tension.
     RiskOrConflict,
 }
 
-/// What a signal asks of the memento.
+/// The effect of a signal on the memento.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// It must change.
+    /// The memento must change.
     Must,
-    /// It should.
+    /// The memento should change.
     Should,
-    /// It need not.
+    /// The memento need not change.
     Skip,
 }
 
 impl SignalKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::DecisionMade,
         Self::ScopeChanged,
@@ -48,7 +48,7 @@ impl SignalKind {
         Self::RiskOrConflict,
     ];
 
-    /// Its name.
+    /// Returns the kind's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl SignalKind {
         }
     }
 
-    /// What it asks of the memento.
+    /// Returns the effect on the memento.
     #[must_use]
     pub fn category(self) -> Category {
         match self {
@@ -77,7 +77,7 @@ impl SignalKind {
         }
     }
 
-    /// What it means, for people.
+    /// Returns an explanation for people.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl SignalKind {
         }
     }
 
-    /// Whether it closes something: the agent should hear that it is closed.
+    /// Returns true if the signal closes a topic; the agent should be told.
     #[must_use]
     pub fn closes(self) -> bool {
         match self {

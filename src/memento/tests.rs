@@ -1,4 +1,4 @@
-//! The tables of the specification, and the way of a turn.
+//! Tests of the tables of the specification, and of complete turns.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn session() -> SessionId {
     "s-1".parse().unwrap()
 }
 
-/// A turn as it comes in, with these fields beside the message.
+/// A turn as received, with these fields in addition to the message.
 fn turn(message: &str, fields: &Value) -> Turn {
     let mut whole = json!({"message_id": "m-1", "message": message});
     let (Some(whole_fields), Some(fields)) = (whole.as_object_mut(), fields.as_object()) else {
@@ -70,7 +70,7 @@ fn memento() -> Value {
     })
 }
 
-/// The same with another state of affect.
+/// The memento with another affect rollup.
 fn heated(phase: &str, intensity: &str) -> Value {
     let mut memento = memento();
     memento["affect"]["rollup"]["phase"] = json!(phase);

@@ -1,4 +1,4 @@
-//! Texts that have bounds, and times as other programs write them.
+//! Bounded texts, and times in the format of other programs.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ use crate::base::limits::MAX_MEMENTO_NAME;
 #[serde(try_from = "String", into = "String")]
 pub struct Text<const MAX: usize>(String);
 
-/// A name that others gave: of a memento, a thread or a message.
+/// An external name of a memento, a thread or a message.
 pub type Name = Text<MAX_MEMENTO_NAME>;
 
 impl<const MAX: usize> Text<MAX> {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As much of a text as there is room for; a text of nothing is none.
+    /// Cuts a text to the maximum length; returns `None` for an empty text.
     #[must_use]
     pub fn cut(text: &str) -> Option<Self> {
         let cut: String = text.chars().take(MAX).collect();
         Self::try_from(cut).ok()
     }
 
-    /// What stands where nobody said anything.
+    /// Returns the placeholder for a missing text.
     #[must_use]
     pub(super) fn nameless() -> Self {
         Self("-".to_owned())
@@ -71,7 +71,7 @@ impl<const MAX: usize> fmt::Display for Text<MAX> {
     }
 }
 
-/// A moment as ISO 8601 in UTC, as precise as whoever wrote it: `2026-01-31T23:59:59Z`.
+/// A moment as ISO 8601 in UTC, with the precision of its author: `2026-01-31T23:59:59Z`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Datetime {
@@ -80,7 +80,7 @@ pub struct Datetime {
 }
 
 impl Datetime {
-    /// The moment.
+    /// Returns the moment.
     #[must_use]
     pub fn at(&self) -> Timestamp {
         self.at

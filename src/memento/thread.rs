@@ -18,55 +18,55 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, SessionId};
 use crate::base::limits::{MAX_HELD_BACK, MAX_MEMENTOS, MAX_SIGNALS, MAX_TURNS};
 
-/// A conversation: its newest memento, and how it came to be.
+/// A conversation: its newest memento and its history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thread {
-    /// Its name.
+    /// Id of the thread.
     pub id: Name,
-    /// The session whose agent took the last turn.
+    /// Session of the last turn.
     pub session: SessionId,
-    /// The owner; `None` for a stored thread that was written by several sessions before threads had owners.
+    /// Owner; `None` for a stored thread that several sessions wrote to before threads had owners.
     #[serde(default)]
     pub owner: Option<ThreadOwner>,
-    /// Session that took the first turn; `None` for a thread that was stored before it was noted.
+    /// Session of the first turn; `None` for a thread that was stored before this was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_by: Option<SessionId>,
     /// Session that the thread was handed over to, until its first turn.
     #[serde(default)]
     pub offered_to: Option<SessionId>,
-    /// True if another process may have changed the thread while no console was open, until a session takes it up
-    /// that an operator handed it to.
+    /// True if another process may have changed the thread while no console was open. Cleared by the first turn
+    /// after an operator hands it over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unverified: bool,
-    /// Writes of other sessions that were refused.
+    /// Rejected writes of other sessions.
     #[serde(default)]
     pub refused: Option<RefusedWrites>,
     /// The newest memento.
     pub latest: Option<ThreadMemento>,
-    /// Those before it, newest first, as far as they are kept.
+    /// Older mementos, newest first, up to a limit.
     earlier: Vec<ThreadMemento>,
-    /// Summaries that were accepted.
+    /// Number of accepted summaries.
     pub version: u64,
-    /// Points that count, with when they were seen.
+    /// Points that count, each with its time.
     points: Vec<(Point, Timestamp)>,
-    /// Since when the summary is frozen.
+    /// Start of the freeze, if the summary is frozen.
     pub frozen_since: Option<Timestamp>,
-    /// What was proposed meanwhile and did not come, newest first, as far as it is kept.
+    /// Proposals held back, newest first, up to a limit.
     pub held_back: Vec<HeldBack>,
-    /// How many there were.
+    /// Total number of proposals held back.
     pub held_back_count: u64,
-    /// Turns, newest first, as far as they are kept.
+    /// Turns, newest first, up to a limit.
     pub turns: Vec<Turned>,
-    /// Whether the memento was edited since the last turn.
+    /// True if the memento was edited since the last turn.
     pub edited: bool,
-    /// The memento that an operator's last edit made.
+    /// Memento created by an operator's last edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) edit_memento: Option<Name>,
-    /// Sessions that got an operator's edit with an answer, newest first; `None` when no edit waits to be read.
+    /// Sessions that received an operator's edit with a response, newest first; `None` when no edit is unread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) edit_sent_to: Option<Vec<SessionId>>,
-    /// Who says that the conversation drifts, since the last turn.
+    /// Name of the operator who reported drift since the last turn.
     pub drift_flagged: Option<String>,
 }
 
@@ -74,81 +74,81 @@ pub struct Thread {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeldBack {
-    /// When.
+    /// Time of the proposal.
     pub at: Timestamp,
-    /// The message.
+    /// Id of the message.
     pub message_id: Name,
-    /// What was proposed.
+    /// Proposed shape.
     pub proposed: Shape,
-    /// Why it did not come.
+    /// Reason why the proposal was held back.
     pub why: Kept,
 }
 
-/// A turn that was taken.
+/// A processed turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turned {
-    /// When.
+    /// Time of the turn.
     pub at: Timestamp,
-    /// The message.
+    /// Id of the message.
     pub message_id: Name,
-    /// Who wrote it.
+    /// Author of the message.
     pub author: Author,
-    /// What it was worth, and why.
+    /// Classification, with its rule.
     pub decided: Decided,
-    /// What happened in it.
+    /// Signals of the turn.
     pub signals: Vec<SignalKind>,
-    /// What it went by beside.
+    /// Other inputs of the decision.
     pub given: Given,
-    /// The guardrail.
+    /// Evaluation of the peak guardrail.
     pub freeze: Freeze,
-    /// How heated the conversation was before and behind it.
+    /// Intensity of the conversation before the turn.
     pub before: (Phase, Intensity),
-    /// See `before`.
+    /// Intensity of the conversation after the turn.
     pub after: (Phase, Intensity),
-    /// The intensity of the message, if somebody told it.
+    /// Intensity of the message, if reported.
     pub intensity: Option<f64>,
-    /// Where its baseline came from.
+    /// Origin of the baseline.
     pub source: BaselineSource,
-    /// What became of the summary.
+    /// Result for the summary.
     pub summary: Summary,
-    /// Summaries that were accepted by then.
+    /// Number of accepted summaries at that time.
     pub version: u64,
-    /// The session it is recorded in.
+    /// Session that records the turn.
     pub session: SessionId,
-    /// Its record, once there is one.
+    /// Id of the turn's record, once it exists.
     pub event: Option<EventId>,
-    /// Its place in the chain of that session, where it is known.
+    /// Index of the record in the session's chain, if known.
     #[serde(default)]
     pub sequence: Option<u64>,
-    /// Parts of its answer that nothing else keeps; `None` for a turn that was stored before they were noted.
+    /// Parts of the response that are not stored elsewhere; `None` for a turn stored before they were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<TurnAnswer>,
 }
 
-/// What a decision went by beside message and signals.
+/// The inputs of a decision other than message and signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// Whether the context window was nearly full.
+    /// True if the context window was nearly full.
     pub context_pressure: bool,
-    /// Whether somebody said that the conversation drifts.
+    /// True if the agent or an operator reported that the conversation drifts.
     pub drift_risk: bool,
-    /// Whether the memento had been edited.
+    /// True if the memento had been edited.
     pub summary_changed: bool,
 }
 
-/// What a turn and its memento are named by.
+/// The identifiers for a turn and its memento.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// The session it is recorded in, with its secret.
+    /// Session that records the turn, with its secret.
     pub by: ThreadOwner,
-    /// The memento that comes of it.
+    /// Id of the resulting memento.
     pub memento: Name,
 }
 
 impl Thread {
-    /// A thread in which nothing happened yet.
+    /// Creates a thread without turns.
     #[must_use]
     pub fn new(id: Name, session: SessionId) -> Self {
         Self {
@@ -178,10 +178,10 @@ impl Thread {
         }
     }
 
-    /// Takes a turn: the thread behind it, and what came of it.
+    /// Processes a turn; returns the updated thread and the outcome.
     ///
     /// # Errors
-    /// When the thread belongs to another session, or the caller has read another memento than the newest.
+    /// Fails when the thread belongs to another session, or the caller has read another memento than the newest.
     pub fn take(
         &self,
         turn: &Turn,
@@ -214,7 +214,7 @@ impl Thread {
         let intensity = next.feel(turn, &baseline.memento, now, &mut notes);
         let memento = next.write(&baseline, &shape, named.memento, now);
         next.frozen_since = freeze.holds().then(|| self.frozen_since.unwrap_or(now));
-        // An agent that has not read the edit still has to follow it.
+        // An agent that has not read the edit must still follow it.
         next.edited = baseline.is_before_edit;
         next.note_edit_sent(&session);
         next.drift_flagged = None;
@@ -252,7 +252,7 @@ impl Thread {
         Ok((next, outcome))
     }
 
-    /// Notes the record of the last turn, and its place in the chain.
+    /// Sets the record of the last turn and its index in the chain.
     pub fn recorded(&mut self, event: EventId, sequence: u64) {
         if let Some(turned) = self.turns.first_mut() {
             turned.event = Some(event);
@@ -260,7 +260,7 @@ impl Thread {
         }
     }
 
-    /// Notes that somebody says the conversation drifts.
+    /// Sets the drift flag on behalf of `by`.
     #[must_use]
     pub fn flag_drift(&self, by: &str) -> Self {
         Self {
@@ -269,38 +269,38 @@ impl Thread {
         }
     }
 
-    /// A memento that is kept, by its name.
+    /// Returns a stored memento by its id.
     #[must_use]
     pub fn memento(&self, id: &Name) -> Option<&ThreadMemento> {
-        self.mementos().find(|it| it.memento_id == *id)
+        self.mementos().find(|memento| memento.memento_id == *id)
     }
 
-    /// The mementos that are kept, newest first.
+    /// Returns the stored mementos, newest first.
     #[must_use]
     pub fn mementos(&self) -> impl DoubleEndedIterator<Item = &ThreadMemento> {
         self.latest.iter().chain(&self.earlier)
     }
 
-    /// What tells the newest memento from others.
+    /// Returns the tag of the newest memento.
     #[must_use]
     pub fn etag(&self) -> Option<String> {
         self.latest.as_ref().map(ThreadMemento::etag)
     }
 
-    /// Whether the summary is frozen.
+    /// Returns true if the summary is frozen.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.frozen_since.is_some()
     }
 
-    /// What would end the freeze, while there is one.
+    /// Returns the condition that ends the freeze, if the summary is frozen.
     #[must_use]
     pub fn thawed_by(&self) -> Option<ThawedBy> {
-        let freeze = self.turns.first().map(|it| it.freeze)?;
+        let freeze = self.turns.first().map(|turned| turned.freeze)?;
         if !freeze.holds() {
             return None;
         }
-        let (phase, intensity) = self.turns.first().map(|it| it.after)?;
+        let (phase, intensity) = self.turns.first().map(|turned| turned.after)?;
         Some(match (phase == Phase::Peak, intensity == Intensity::High) {
             (true, true) => ThawedBy::MustOrLeavingBoth,
             (true, false) => ThawedBy::MustOrLeavingPeak,
@@ -308,7 +308,7 @@ impl Thread {
         })
     }
 
-    /// Makes the session that takes a turn the owner, and returns its name.
+    /// Makes the session of a turn the owner, and returns its id.
     fn pass_to(&mut self, by: ThreadOwner) -> SessionId {
         if self.offered_to.as_ref() == Some(&by.session) {
             self.offered_to = None;
@@ -334,7 +334,7 @@ impl Thread {
         }
     }
 
-    /// The shape behind a turn.
+    /// Decides about the proposal of a turn; returns the new shape and the result.
     fn summarise(
         &mut self,
         turn: &Turn,
@@ -377,7 +377,7 @@ impl Thread {
         (kept, Summary::Kept(why))
     }
 
-    /// Takes in how heated the message is, if a person wrote it.
+    /// Adds the intensity of the message, if a person wrote it.
     fn feel(
         &mut self,
         turn: &Turn,
@@ -387,11 +387,11 @@ impl Thread {
     ) -> Option<f64> {
         let seen = baseline.affect.rollup.updated_at.at();
         let known = |point: &Point| {
-            let same = |it: &&(Point, Timestamp)| it.0.end_message_id == point.end_message_id;
-            self.points.iter().find(same).map_or(seen, |it| it.1)
+            let same = |entry: &&(Point, Timestamp)| entry.0.end_message_id == point.end_message_id;
+            self.points.iter().find(same).map_or(seen, |(_, at)| *at)
         };
         let points = baseline.affect.points.iter();
-        let mut points: Vec<_> = points.map(|it| (it.clone(), known(it))).collect();
+        let mut points: Vec<_> = points.map(|point| (point.clone(), known(point))).collect();
         let felt = turn.affect.as_ref().filter(|_| turn.author == Author::User);
         if turn.affect.is_some() && felt.is_none() {
             notes.push("how heated the agent's own message is does not count".to_owned());
@@ -407,10 +407,10 @@ impl Thread {
             (point, now)
         }));
         self.points = within_window(&points, now);
-        felt.map(|it| it.intensity)
+        felt.map(|signal| signal.intensity)
     }
 
-    /// The memento behind a turn.
+    /// Creates the memento after a turn.
     fn write(
         &mut self,
         baseline: &Baseline,
@@ -418,12 +418,12 @@ impl Thread {
         id: Name,
         now: Timestamp,
     ) -> ThreadMemento {
-        let intensities: Vec<_> = self.points.iter().map(|it| it.0.intensity).collect();
+        let intensities: Vec<_> = self.points.iter().map(|(p, _)| p.intensity).collect();
         let (phase, intensity_bucket) = rollup(&intensities);
         let items: Vec<_> = baseline.signals.iter().take(MAX_SIGNALS).cloned().collect();
         let memento = ThreadMemento {
             affect: Affect {
-                points: self.points.iter().map(|it| it.0.clone()).collect(),
+                points: self.points.iter().map(|(point, _)| point.clone()).collect(),
                 rollup: Rollup {
                     phase,
                     intensity_bucket,
@@ -453,21 +453,21 @@ impl Thread {
     }
 }
 
-/// Heat of the conversation that a memento is of.
+/// Returns the phase and intensity of a memento.
 fn heat(memento: &ThreadMemento) -> (Phase, Intensity) {
     let rollup = &memento.affect.rollup;
     (rollup.phase, rollup.intensity_bucket)
 }
 
-/// A memento with another summary.
+/// Returns a memento with another summary.
 pub(super) fn shaped(
     from: &ThreadMemento,
     shape: &Shape,
     id: Name,
     now: Timestamp,
 ) -> ThreadMemento {
-    // A shape is within the bounds already: what is cut here is nothing.
-    let items = |list: &[String]| list.iter().filter_map(|it| Text::cut(it)).collect();
+    // A shape is already within the limits: nothing is cut here.
+    let items = |list: &[String]| list.iter().filter_map(|item| Text::cut(item)).collect();
     ThreadMemento {
         memento_id: id,
         created_ts: Datetime::from(now),
@@ -480,7 +480,7 @@ pub(super) fn shaped(
     }
 }
 
-/// What an agent is told of something that is closed.
+/// Returns the message to the agent about a closed topic.
 fn closed(item: &SignalItem) -> Option<String> {
     if !item.kind.closes() {
         return None;
@@ -489,7 +489,7 @@ fn closed(item: &SignalItem) -> Option<String> {
         .summary
         .as_ref()
         .map(super::contract::Summarised::as_str);
-    let words = words.filter(|it| !it.trim().is_empty());
+    let words = words.filter(|text| !text.trim().is_empty());
     let words = words.unwrap_or(item.kind.description());
     Some(format!("{}: {words}", item.kind.as_str()))
 }

@@ -1,4 +1,4 @@
-//! One turn of a conversation: what it brings, and what comes of it.
+//! One turn of a conversation: its input and its outcome.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,59 +11,59 @@ use super::freeze::Freeze;
 use super::text::{Name, Text};
 use crate::base::digest::Digest;
 
-/// What a turn brings.
+/// The input of a turn.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// The message's name.
+    /// Id of the message.
     pub message_id: Name,
-    /// The message.
+    /// Text of the message.
     pub message: String,
-    /// The message as it may be kept, where rules left something out of it.
+    /// Message as it may be stored, if rules redacted parts of it.
     #[serde(skip)]
     pub kept_message: Option<String>,
-    /// Who wrote it.
+    /// Author of the message.
     #[serde(default)]
     pub author: Author,
-    /// What whoever asks knows of the thread.
+    /// The caller's knowledge of the thread.
     #[serde(default)]
     pub context: TurnContext,
-    /// What happened in it, beside what the memento that it brings says.
+    /// Signals of the turn, in addition to those in the included memento.
     #[serde(default, deserialize_with = "few_signals")]
     pub signals: Vec<SignalItem>,
-    /// What a model wants the summary to be.
+    /// Summary that a model proposes.
     #[serde(default)]
     pub proposed: Option<Value>,
-    /// How heated the message is.
+    /// Emotional intensity of the message.
     #[serde(default)]
     pub affect: Option<AffectSignal>,
-    /// How full the agent's context window is.
+    /// Fill level of the agent's context window.
     #[serde(default)]
     pub pressure: Option<Pressure>,
-    /// Whether the agent says that the conversation drifts.
+    /// True if the agent reports that the conversation drifts.
     #[serde(default)]
     pub drift: bool,
-    /// Whether a turn that only acknowledges takes a proposal as others do. Otherwise it leaves the summary alone.
+    /// True if a turn that only acknowledges may still change the summary. Otherwise its proposal is not applied.
     #[serde(default)]
     pub skip_updates: bool,
-    /// The state of the memento that whoever asks has read. A turn that follows another one is refused.
+    /// Tag of the memento state that the caller has read. A turn based on another state is rejected.
     #[serde(default)]
     pub if_match: Option<String>,
 }
 
-/// What whoever asks knows of the thread.
+/// The caller's knowledge of the thread.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnContext {
-    /// The memento they have.
+    /// The caller's copy of the memento.
     #[serde(default)]
     thread_memento: Option<Box<ThreadMemento>>,
-    /// The name of the one they mean.
+    /// Id of the memento that the caller refers to.
     #[serde(default)]
     thread_memento_ref: Option<Name>,
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
@@ -74,33 +74,33 @@ pub enum Author {
     Agent,
 }
 
-/// How heated a message is.
+/// The emotional intensity of a message.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AffectSignal {
-    /// In a word.
+    /// One-word label.
     pub label: Text<64>,
     /// From 0 to 1.
     #[serde(deserialize_with = "super::affect::from_zero_to_one")]
     pub intensity: f64,
-    /// How sure whoever says so is.
+    /// Confidence of the source.
     pub confidence: Confidence,
-    /// Who says so.
+    /// Source of the intensity.
     pub source: PointSource,
 }
 
-/// How full a context window is, in tokens.
+/// The fill level of a context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pressure {
-    /// Used.
+    /// Used tokens.
     pub used: u64,
-    /// In all.
+    /// Total tokens.
     pub limit: u64,
 }
 
 impl Pressure {
-    /// Whether it is nearly full: four fifths.
+    /// Returns true if the window is nearly full: at least four fifths.
     #[must_use]
     pub fn is_high(self) -> bool {
         u128::from(self.used) * 5 >= u128::from(self.limit) * 4
@@ -108,22 +108,23 @@ impl Pressure {
 }
 
 impl Turn {
-    /// Reads one.
+    /// Reads a turn.
     ///
     /// # Errors
-    /// When it is not exactly one, with the place.
+    /// Fails when the text is not exactly a turn, with the path.
     pub fn read(text: &[u8]) -> Result<Self, MementoError> {
         strictly(text, "turn")
     }
 
-    /// Digest of the message and its author: it tells a retry from another message of the same name.
+    /// Returns the digest of the message and its author; it distinguishes a retry from another message with the
+    /// same id.
     #[must_use]
     pub fn message_hash(&self) -> Digest {
         Digest::of(format!("{:?}\n{}", self.author, self.message))
     }
 
-    /// Changes every text that is kept of it: what it proposes, its signals, the memento it brings, and its message as
-    /// far as that becomes a summary. The message that is classified stays as it is.
+    /// Changes every text that is stored: the proposal, the signals, the included memento, and the copy of the
+    /// message for summaries. The message used for classification stays unchanged.
     pub fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         self.kept_message = Some(change(&self.message));
         if let Some(proposed) = &mut self.proposed {
@@ -137,13 +138,13 @@ impl Turn {
         }
     }
 
-    /// The memento it brings.
+    /// Returns the included memento.
     #[must_use]
     pub fn memento(&self) -> Option<&ThreadMemento> {
         self.context.thread_memento.as_deref()
     }
 
-    /// The memento it names.
+    /// Returns the id of the memento that the turn refers to.
     #[must_use]
     pub fn memento_ref(&self) -> Option<&Name> {
         self.context.thread_memento_ref.as_ref()
@@ -164,57 +165,57 @@ fn change_strings(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
     }
 }
 
-/// What came of a turn.
+/// The outcome of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What it is worth, and why.
+    /// Classification, with its rule.
     pub decided: Decided,
-    /// The guardrail, with the truth of its parts.
+    /// Evaluation of the peak guardrail, with the value of each part.
     pub freeze: Freeze,
-    /// Where its baseline came from.
+    /// Origin of the baseline.
     pub source: BaselineSource,
-    /// What became of the summary.
+    /// Result for the summary.
     pub summary: Summary,
-    /// The memento behind it.
+    /// Memento after the turn.
     pub memento: ThreadMemento,
-    /// What tells that memento from others.
+    /// Tag of that memento.
     pub etag: String,
-    /// Summaries that were accepted in this thread, this one included.
+    /// Number of accepted summaries in this thread, including this one.
     pub version: u64,
-    /// What the agent should hear is closed.
+    /// Closed topics to report to the agent.
     pub closed: Vec<String>,
-    /// What was passed over, in words.
+    /// Notes about ignored input.
     pub notes: Vec<String>,
 }
 
-/// What became of the summary.
+/// The result of a turn for the summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Summary {
-    /// It follows the proposal.
+    /// The summary follows the proposal.
     Updated,
-    /// It stayed as it was.
+    /// The summary stays unchanged.
     Kept(Kept),
 }
 
-/// Why a summary stayed as it was.
+/// The reason why a summary stays unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
-    /// Nobody proposed another one.
+    /// The turn proposed no summary.
     NothingProposed,
-    /// What was proposed is none.
+    /// The proposal is invalid.
     Invalid(String),
-    /// The peak guardrail held it back.
+    /// The peak guardrail held the proposal back.
     AtPeak,
     /// The turn only acknowledged.
     OnlyAcknowledged,
-    /// The agent proposed it without having read what an operator wrote.
+    /// The agent made the proposal without having read an operator's edit.
     BeforeEdit,
 }
 
 impl Summary {
-    /// What became of it, in a word or two.
+    /// Returns the result in a word or two, for display.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -227,7 +228,7 @@ impl Summary {
         }
     }
 
-    /// Its name, as it is recorded.
+    /// Returns the result's name in records.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -241,25 +242,25 @@ impl Summary {
     }
 }
 
-/// Why a turn or an edit was not taken.
+/// The reason why a turn or an edit was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The memento has changed since whoever writes has read it.
+    /// The memento has changed since the writer read it.
     #[error("the memento has changed since it was read: it is `{current}` now")]
     Stale {
-        /// What it is now.
+        /// The current tag.
         current: String,
     },
     /// The thread belongs to another session.
     #[error("the thread belongs to another session")]
     NotOwner,
-    /// There is none to edit.
+    /// The thread has no memento to edit.
     #[error("the thread has no memento yet")]
     Nothing,
-    /// A message of that name was taken already, and was another one.
+    /// A message with that id was already processed, with another text.
     #[error("message `{0}` was taken already with another text")]
     OtherMessage(Name),
-    /// A message of that name was taken too long ago to answer it again.
+    /// A message with that id was processed too long ago; its response is no longer stored.
     #[error("message `{0}` was taken already, and its answer is not kept any more")]
     OldMessage(Name),
 }

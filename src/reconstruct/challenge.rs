@@ -1,4 +1,4 @@
-//! The critical question: why it blocks, what hangs on it, what makes it hard, and what else is open.
+//! The critical question: why it blocks, its stakes, its difficulties, and the other open questions.
 
 use super::snapshot::{Blocking, Certainty, NextStep, Snapshot, Tradeoff};
 use super::words::{
@@ -6,14 +6,14 @@ use super::words::{
     within,
 };
 
-/// Explains a blocking question that the file does not explain.
+/// Explanation of a blocking question that the file does not explain.
 pub(super) const NOTHING_MOVES: &str = "Nothing moves forward until it is resolved";
 
-/// Why the critical question blocks, if it does.
+/// Reason why the critical question blocks, if it does.
 pub(super) fn why_blocking(from: &Snapshot) -> Option<String> {
     let of_question = from.question_blocking.as_ref();
     match of_question.and_then(Blocking::what) {
-        // A text explains itself; names are of what has to wait.
+        // A text explains the block; names are those of waiting work.
         Some([one]) if one.contains(' ') => Some(humanised(one)),
         Some(what) if !what.is_empty() => {
             let what = capitalised(&joined(&bounded(all_within(what), SHOWN)));
@@ -31,18 +31,18 @@ pub(super) fn why_blocking(from: &Snapshot) -> Option<String> {
     }
 }
 
-/// What hangs on the answer: what the file says, else what waits for it.
+/// Stakes of the answer: those in the file, else the work that waits for it.
 pub(super) fn stakes(from: &Snapshot) -> Vec<String> {
     if !from.stakes.is_empty() {
         return bounded(clauses(&from.stakes), SHOWN);
     }
     let blocking = from.question_blocking.as_ref().and_then(Blocking::what);
     let names = blocking.unwrap_or_default().iter();
-    let names: Vec<_> = names.filter(|it| !it.contains(' ')).cloned().collect();
+    let names: Vec<_> = names.filter(|name| !name.contains(' ')).cloned().collect();
     let about: Vec<_> = from.question.iter().chain(&names).collect();
     let waits = from.deferred.iter().filter(|deferred| {
         let until = deferred.until.as_deref().unwrap_or_default();
-        blocking.is_some() && about.iter().any(|it| share_subject(it, until))
+        blocking.is_some() && about.iter().any(|text| share_subject(text, until))
     });
     let waits: Vec<_> = waits.map(|deferred| within(&deferred.item)).collect();
     let mut said = Vec::new();
@@ -62,18 +62,22 @@ pub(super) fn stakes(from: &Snapshot) -> Vec<String> {
     said
 }
 
-/// What makes the question hard: what the file says, else what pulls in two directions or is not settled.
+/// Difficulties of the question: those in the file, else tensions and unsettled insights.
 pub(super) fn difficulties(from: &Snapshot) -> Vec<String> {
     if !from.difficulty.is_empty() {
         return bounded(clauses(&from.difficulty), SHOWN);
     }
     let note = from.confidence_note.iter();
-    let note = note.map(|it| within(&clause(it)));
-    let insights = from.insights.iter().filter(|it| it.is_unresolved());
-    let insights = insights.map(|it| format!("{} (not settled)", within(&clause(&it.insight))));
+    let note = note.map(|note| within(&clause(note)));
+    let insights = from
+        .insights
+        .iter()
+        .filter(|insight| insight.is_unresolved());
+    let insights =
+        insights.map(|insight| format!("{} (not settled)", within(&clause(&insight.insight))));
     // A trade-off without a name is about the steps.
     let pulls = from.tradeoffs.iter();
-    let pulls = pulls.filter(|it| it.is_unresolved() && it.dimension.is_some());
+    let pulls = pulls.filter(|tradeoff| tradeoff.is_unresolved() && tradeoff.dimension.is_some());
     let said = note.chain(insights).chain(pulls.map(Tradeoff::words));
     bounded(said.collect(), SHOWN)
 }
@@ -82,36 +86,39 @@ fn clauses(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| within(&clause(text))).collect()
 }
 
-/// The other open questions, those that matter most first, each with how much it matters.
+/// Other open questions, the most important first, each with its priority.
 pub(super) fn open_questions(from: &Snapshot) -> Vec<String> {
     let critical = from.question.as_deref();
     let others = from.open_questions.iter();
     let mut others: Vec<_> = others
-        .filter(|it| Some(it.question.as_str()) != critical)
+        .filter(|question| Some(question.question.as_str()) != critical)
         .collect();
-    let rank = |priority: Option<&String>| match priority.map(|it| it.to_lowercase()).as_deref() {
+    let rank = |priority: Option<&String>| match priority.map(|text| text.to_lowercase()).as_deref()
+    {
         Some("critical" | "1") => 0,
         Some("high" | "2") => 1,
         Some("low") => 3,
         Some(_) | None => 2,
     };
-    others.sort_by_key(|it| rank(it.priority.as_ref()));
-    let told = others.into_iter().map(|it| {
-        let priority = it.priority.as_deref().map(within);
-        let priority = priority.map(|it| format!(" ({it})")).unwrap_or_default();
-        format!("{}{priority}", lowered(&it.question))
+    others.sort_by_key(|question| rank(question.priority.as_ref()));
+    let told = others.into_iter().map(|question| {
+        let priority = question.priority.as_deref().map(within);
+        let priority = priority
+            .map(|word| format!(" ({word})"))
+            .unwrap_or_default();
+        format!("{}{priority}", lowered(&question.question))
     });
     told.collect()
 }
 
-/// Tells whether an answer to the critical question has less than medium confidence.
+/// True if an answer to the critical question has less than medium confidence.
 pub(super) fn is_unsure(from: &Snapshot) -> bool {
     let certainty = from.my_confidence.as_ref().map(|(certainty, _)| *certainty);
     certainty == Some(Certainty::Low)
 }
 
-/// The group that an answer to the critical question belongs to. One whose note says that it is uncertain has to be
-/// explored, as firm as the problem itself may be.
+/// Confidence group of an answer to the critical question. An answer whose note says that it is
+/// uncertain has to be explored, even if the problem itself is clear.
 pub(super) fn certainty_of_answer(from: &Snapshot) -> Option<Certainty> {
     let (certainty, _) = from.my_confidence.as_ref()?;
     let note = from.confidence_note.as_deref().unwrap_or_default();
@@ -123,14 +130,14 @@ pub(super) fn certainty_of_answer(from: &Snapshot) -> Option<Certainty> {
     }
 }
 
-/// Other ways that the file has: what it names itself, steps to choose from, what a step is instead of, and what
-/// decisions that may change had rejected.
+/// Alternatives in the file: those it names, steps to choose from, what a step replaces, and options
+/// rejected by decisions that may change.
 pub(super) fn alternatives(from: &Snapshot) -> Vec<String> {
     let mut ways: Vec<String> = Vec::new();
     let mut add = |way: String| {
         let known = ways
             .iter()
-            .any(|it| it.to_lowercase() == way.to_lowercase());
+            .any(|known| known.to_lowercase() == way.to_lowercase());
         if !known {
             ways.push(way);
         }
@@ -146,7 +153,7 @@ pub(super) fn alternatives(from: &Snapshot) -> Vec<String> {
     let open = steps.iter().filter(|step| !is_premature(from, step));
     let open: Vec<_> = open.collect();
     for step in &open {
-        // One step alone is the way, and not another one.
+        // A single step is the main way, not an alternative.
         if open.len() > 1 || step.alternative_to.is_some() {
             add(within(&step.step));
         }
@@ -154,14 +161,14 @@ pub(super) fn alternatives(from: &Snapshot) -> Vec<String> {
             add(within(other));
         }
     }
-    let firm = |it: &&super::snapshot::Decided| {
-        let high = it
+    let firm = |decided: &&super::snapshot::Decided| {
+        let high = decided
             .confidence
             .as_ref()
-            .is_some_and(|(it, _)| *it == Certainty::High);
-        high && !it.is_tentative()
+            .is_some_and(|(level, _)| *level == Certainty::High);
+        high && !decided.is_tentative()
     };
-    for decided in from.decisions.iter().filter(|it| !firm(it)) {
+    for decided in from.decisions.iter().filter(|decision| !firm(decision)) {
         for way in &decided.rejected {
             add(format!("{} (rejected before)", within(way)));
         }
@@ -187,14 +194,14 @@ const MOVING_ON: [&str; 14] = [
     "publish",
 ];
 
-/// Tells whether a step moves on although something blocks.
+/// True if a step moves on although a question blocks.
 pub(super) fn is_premature(from: &Snapshot, step: &NextStep) -> bool {
     let moves_on = |text: &str| {
         let lower = text.to_lowercase();
         let mut words = lower.split(|letter: char| !letter.is_alphanumeric());
         words.any(|word| MOVING_ON.contains(&word))
     };
-    // A step says first what it does: `explore how to build` builds nothing.
+    // The first verb of a step is what it does: `explore how to build` builds nothing.
     let mut words = step.step.split(|letter: char| !letter.is_alphanumeric());
     let begins = words.find(|word| !word.is_empty());
     let kind = step.kind.as_deref();

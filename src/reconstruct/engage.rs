@@ -1,4 +1,4 @@
-//! Phase 4: the text that a conversation goes on with.
+//! Phase 4: the text that the next agent begins with.
 
 use super::challenge::{
     NOTHING_MOVES, difficulties, is_premature, is_unsure, open_questions, stakes, why_blocking,
@@ -14,7 +14,7 @@ mod confidence;
 mod ending;
 mod options;
 
-/// The confirmation: the same for the same file, byte for byte.
+/// Writes the confirmation: the same text for the same file, byte for byte.
 #[must_use]
 pub fn confirmation(from: &Snapshot, checklist: &Checklist) -> String {
     let format = from
@@ -81,13 +81,13 @@ fn position(from: &Snapshot) -> String {
     )
 }
 
-/// The stage, in the subject that it is a stage of.
+/// Stage of the work with its subject.
 fn place(from: &Snapshot) -> String {
     let stage = from.stage.as_deref().map(humanised);
-    // The place in a word: what stands behind a comma is about it.
-    let stage = stage.as_deref().and_then(|it| it.split(',').next());
+    // The stage in one word: text after a comma is a comment on it.
+    let stage = stage.as_deref().and_then(|text| text.split(',').next());
     match (stage, subject(from)) {
-        // `Early` is in something, `Mid-design` is of something; anything else stands alone.
+        // `Early` is in a subject, `Mid-design` is of a subject; other stages have no subject.
         (Some(stage @ ("Early" | "Mid" | "Late")), Some(subject)) => {
             format!("{stage} in {}", within(&subject))
         }
@@ -101,7 +101,7 @@ fn place(from: &Snapshot) -> String {
     }
 }
 
-/// Tells whether a word is one such as `Mid-design`.
+/// True for a compound word such as `Mid-design`.
 fn is_compound(word: &str) -> bool {
     word.contains('-')
 }
@@ -111,13 +111,13 @@ fn stage(from: &Snapshot) -> String {
         return NOT_SAID.to_owned();
     };
     let text = humanised(stage);
-    // A stage in words of its own says what there is to say.
+    // A stage described in words needs no more.
     if from.ready != Some(false) || stage.contains(' ') || !stage.contains(['_', '-']) {
         return text;
     }
     let waits = from.question_blocking.as_ref().and_then(Blocking::what);
     let mut waits = waits.unwrap_or_default().iter();
-    let final_waits = waits.any(|it| it.contains("finaliz") || it.contains("finalis"));
+    let final_waits = waits.any(|name| name.contains("finaliz") || name.contains("finalis"));
     let not = if final_waits {
         "finalized"
     } else {
@@ -135,7 +135,7 @@ fn momentum(from: &Snapshot) -> String {
     let words = within(&clause(activity));
     let first = words.split(' ').next().unwrap_or_default();
     if activity.contains(['`', ':']) || from.momentum.is_none() {
-        // An event of a record is a sentence, and may be no achievement.
+        // An event of a record is a sentence, and may not be an achievement.
         return format!("{momentum}; last activity: {words}");
     }
     if first.len() > 4 && first.ends_with("ed") {
@@ -144,22 +144,26 @@ fn momentum(from: &Snapshot) -> String {
     format!("{momentum}, just completed {words}")
 }
 
-/// How the summary of the conversation stands, where it does not move on freely.
+/// State of the conversation's summary, if it is frozen or has proposals held back.
 fn conversation(from: &Snapshot) -> Option<String> {
     let state = from.conversation.as_ref()?;
     let mut lines = Vec::new();
     if state.frozen {
         let since = state.frozen_since.as_deref();
-        let since = since.map(|it| format!(" since {it}")).unwrap_or_default();
+        let since = since
+            .map(|time| format!(" since {time}"))
+            .unwrap_or_default();
         let until = state.until.as_deref();
-        let until = until.map(|it| format!(", until {it}")).unwrap_or_default();
+        let until = until
+            .map(|condition| format!(", until {condition}"))
+            .unwrap_or_default();
         lines.push(format!("Its summary is frozen{since}{until}."));
     }
     if state.held_back_count > 0 {
         let count = state.held_back_count;
         let proposals = if count == 1 { "proposal" } else { "proposals" };
         let newest = state.held_back.first();
-        let newest = newest.map(|it| format!("; the newest: {}", clause(it)));
+        let newest = newest.map(|proposal| format!("; the newest: {}", clause(proposal)));
         let newest = newest.unwrap_or_default();
         lines.push(format!("{count} {proposals} held back{newest}."));
     }
@@ -171,7 +175,7 @@ fn question(from: &Snapshot) -> String {
     let nothing = if said { "it does not block" } else { NOT_SAID };
     let why = why_blocking(from).unwrap_or_else(|| nothing.to_owned());
     let framing = from.user_framing.as_ref();
-    let framing = framing.map_or_else(|| NOT_SAID.to_owned(), |it| format!("\"{it}\""));
+    let framing = framing.map_or_else(|| NOT_SAID.to_owned(), |text| format!("\"{text}\""));
     let mut lines = vec![
         format!("Type: {}", or_not_said(from.question_type.as_ref())),
         format!("Why blocking: {why}"),
@@ -184,58 +188,66 @@ fn question(from: &Snapshot) -> String {
     let open = bounded(open_questions(from), SHOWN);
     if !open.is_empty() {
         lines.push("Also open:".to_owned());
-        lines.extend(open.iter().map(|it| format!("  - {it}")));
+        lines.extend(open.iter().map(|question| format!("  - {question}")));
     }
     let question = or_not_said(from.question.as_ref());
     section(&format!("CRITICAL QUESTION: {question}"), &lines)
 }
 
-/// One entry behind its name, several below it.
+/// One entry after its name, several below it.
 fn listed(name: &str, entries: &[String]) -> Vec<String> {
     match entries {
         [] => Vec::new(),
         [one] => vec![format!("{name}: {}", capitalised(one))],
         several => {
-            let several = several.iter().map(|it| format!("  - {}", capitalised(it)));
+            let several = several
+                .iter()
+                .map(|entry| format!("  - {}", capitalised(entry)));
             std::iter::once(format!("{name}:")).chain(several).collect()
         }
     }
 }
 
-/// The style in a few lines; the second phase has all of it.
+/// Style of communication in a few lines; phase 2 has all of it.
 fn calibration(from: &Snapshot) -> String {
     let few = |texts: &[String]| {
-        let texts: Vec<_> = texts.iter().take(3).map(|it| within(it)).collect();
+        let texts: Vec<_> = texts.iter().take(3).map(|text| within(text)).collect();
         (!texts.is_empty()).then(|| super::words::joined(&texts))
     };
     let mut points = Vec::new();
     let style = [&from.collaboration, &from.depth];
-    let style = style.into_iter().flatten().map(|it| within(it));
+    let style = style.into_iter().flatten().map(|text| within(text));
     let style: Vec<_> = style.collect();
     let reasons = from.reasoning_style.as_deref().map(within);
     let reasons = reasons.filter(|_| style.len() < 2);
     let style: Vec<_> = style.into_iter().chain(reasons).collect();
     points.extend((!style.is_empty()).then(|| style.join(", ")));
-    let comfortable = few(&from.comfortable_with).map(|it| format!("comfortable with {it}"));
-    let appreciates = few(&from.appreciates).map(|it| format!("appreciates {it}"));
+    let comfortable = few(&from.comfortable_with).map(|list| format!("comfortable with {list}"));
+    let appreciates = few(&from.appreciates).map(|list| format!("appreciates {list}"));
     let both: Vec<_> = comfortable.into_iter().chain(appreciates).collect();
     points.extend((!both.is_empty()).then(|| both.join("; ")));
     let approach = [&from.preference, &from.style].into_iter().flatten();
-    let approach = || approach.map(|it| within(it)).next();
-    let values = few(&from.values).map(|it| format!("values {it}"));
+    let approach = || approach.map(|text| within(text)).next();
+    let values = few(&from.values).map(|list| format!("values {list}"));
     points.extend(values.or_else(approach));
     points.extend(few(&from.what_works));
     if points.is_empty() {
         return format!("COMMUNICATION CALIBRATION: {NOT_SAID}");
     }
-    let points = points.iter().map(|it| format!("- {}", capitalised(it)));
+    let points = points
+        .iter()
+        .map(|point| format!("- {}", capitalised(point)));
     section("COMMUNICATION CALIBRATION:", &points.collect::<Vec<_>>())
 }
 
-/// What can be loaded on demand, in sentences. A record is not in the file: the program prints it.
+/// Artifacts that can be loaded on demand, in sentences. A record is not in the file: the program
+/// prints it.
 fn artifacts(from: &Snapshot) -> Option<String> {
-    let usable = from.artifacts.iter().filter(|it| !it.is_superseded());
-    let (records, others): (Vec<_>, Vec<_>) = usable.partition(|it| it.is_record());
+    let usable = from
+        .artifacts
+        .iter()
+        .filter(|artifact| !artifact.is_superseded());
+    let (records, others): (Vec<_>, Vec<_>) = usable.partition(|artifact| artifact.is_record());
     let mut told = Vec::new();
     if !others.is_empty() {
         let loaded = match others.as_slice() {
@@ -267,7 +279,7 @@ fn uncertainties(from: &Snapshot, checklist: &Checklist) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let lines: Vec<_> = lines.iter().map(|it| format!("- {it}")).collect();
+    let lines: Vec<_> = lines.iter().map(|line| format!("- {line}")).collect();
     Some(section("UNCERTAINTIES:", &lines))
 }
 

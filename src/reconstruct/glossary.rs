@@ -1,15 +1,15 @@
-//! What the protocol says about itself.
+//! Constants of the protocol: versions, glossary and guidelines.
 
-/// The version of the protocol.
+/// Version of the protocol.
 pub const PROTOCOL_VERSION: &str = "1.0";
 
-/// The format of snapshot files that it is for.
+/// Format version of snapshot files that the protocol supports.
 pub const COMPATIBLE_WITH: &str = "2.0";
 
-/// When it was last changed.
+/// Date of the last change of the protocol.
 pub const UPDATED: &str = "2025-10-17";
 
-/// The words of snapshot files.
+/// Glossary of snapshot files.
 pub const GLOSSARY: [(&str, &str); 12] = [
     (
         "blocking_issue",
@@ -55,7 +55,7 @@ pub const GLOSSARY: [(&str, &str); 12] = [
     ("stage", "the place within a phase: early, mid or late"),
 ];
 
-/// When artifacts are loaded.
+/// Reasons to load artifacts.
 pub const LOAD_ARTIFACTS_FOR: [&str; 4] = [
     "the user asks about what is in one",
     "technical details are needed",
@@ -63,14 +63,14 @@ pub const LOAD_ARTIFACTS_FOR: [&str; 4] = [
     "one component is looked into deeply",
 ];
 
-/// When they are not.
+/// Reasons not to load artifacts.
 pub const NEVER_LOAD_ARTIFACTS_FOR: [&str; 3] = [
     "while the context is being reconstructed",
     "when the conversation simply goes on",
     "when the overview is enough",
 ];
 
-/// What a good reconstruction makes possible, for the user, the agent and the conversation.
+/// Quality goals of a reconstruction for the user, the agent and the conversation.
 pub const QUALITY: [(&str, [&str; 4]); 3] = [
     (
         "user",

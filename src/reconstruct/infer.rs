@@ -1,4 +1,4 @@
-//! Phase 2: what was read, in sentences.
+//! Phase 2: inferences from the fields read, in sentences.
 
 use serde::Serialize;
 
@@ -10,20 +10,20 @@ use super::words::{
     SHOWN, all_within, bounded, clause, decapitalised, joined, lowered, percent, sentence, within,
 };
 
-/// Something that follows from what was read.
+/// One inference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Inference {
-    /// From 1.
+    /// Number, from 1.
     pub number: u8,
-    /// What it is about.
+    /// Topic of the inference.
     pub name: &'static str,
-    /// The parts of the file it goes by.
+    /// Parts of the file that it uses.
     pub inputs: &'static [&'static str],
-    /// What follows.
+    /// Resulting text.
     pub output: String,
 }
 
-/// What follows from a snapshot.
+/// Infers everything from a snapshot.
 #[must_use]
 pub fn infer(from: &Snapshot) -> Vec<Inference> {
     vec![
@@ -72,12 +72,12 @@ pub fn infer(from: &Snapshot) -> Vec<Inference> {
     ]
 }
 
-/// Sentences as a paragraph; what is not known is said.
+/// Joins sentences to a paragraph; `nothing` if there are none.
 fn paragraph(sentences: &[String], nothing: &str) -> String {
     if sentences.is_empty() {
         return nothing.to_owned();
     }
-    let sentences = sentences.iter().map(|it| sentence(it));
+    let sentences = sentences.iter().map(|text| sentence(text));
     sentences.collect::<Vec<_>>().join(" ")
 }
 
@@ -87,7 +87,7 @@ fn position(from: &Snapshot) -> String {
     let phase = from.phase.as_deref().map(within);
     let complete = from
         .completion
-        .map(|it| format!(" ({} complete)", percent(it)));
+        .map(|share| format!(" ({} complete)", percent(share)));
     let complete = complete.unwrap_or_default();
     match (stage, phase) {
         (Some(stage), Some(phase)) => {
@@ -101,7 +101,7 @@ fn position(from: &Snapshot) -> String {
         (None, None) => {}
     }
     let began = from.start_topic.as_deref().map(within);
-    let now = subject(from).map(|it| within(&it));
+    let now = subject(from).map(|subject| within(&subject));
     match (began, now) {
         (Some(began), Some(now)) if began != now => {
             told.push(format!("It began with {began} and is about {now} now"));
@@ -136,7 +136,7 @@ fn rationale(from: &Snapshot) -> String {
     let mut told: Vec<_> = from.decisions.iter().map(decided).collect();
     for pivot in &from.pivots {
         let insight = pivot.insight.as_deref();
-        let because = insight.map(|it| format!(": {}", within(&clause(it))));
+        let because = insight.map(|insight| format!(": {}", within(&clause(insight))));
         let because = because.unwrap_or_default();
         let (before, after) = (pivot.from.as_deref(), pivot.to.as_deref());
         told.push(match (before.map(within), after.map(within)) {
@@ -146,12 +146,12 @@ fn rationale(from: &Snapshot) -> String {
             (None, None) => format!("It turned{because}"),
         });
     }
-    let insights = from.insights.iter().map(|it| {
-        let led_to = it.led_to.as_deref().map(within);
-        let led_to = led_to.map(|it| format!(" (led to {it})"));
+    let insights = from.insights.iter().map(|insight| {
+        let led_to = insight.led_to.as_deref().map(within);
+        let led_to = led_to.map(|goal| format!(" (led to {goal})"));
         format!(
             "{}{}",
-            within(&clause(&it.insight)),
+            within(&clause(&insight.insight)),
             led_to.unwrap_or_default()
         )
     });
@@ -174,12 +174,12 @@ fn decided(decided: &Decided) -> String {
     let name = lowered(&decided.decision);
     let confidence = confidence.unwrap_or_default();
     let mut one = match &decided.decided_by {
-        // What was decided at a gate is a sentence of its own.
+        // A decision at a gate is a complete sentence.
         Some(by) => format!("{name}, by {by}{confidence}"),
         None => format!("Decided on {}{confidence}", decapitalised(&name)),
     };
     if let Some(why) = &decided.rationale {
-        // Where the file says who decided, the reason begins with the same name.
+        // If the file names the operator, the reason begins with the same name.
         let by = decided.decided_by.as_deref().map(|by| format!("{by}: "));
         let why = by.and_then(|by| why.strip_prefix(&by)).unwrap_or(why);
         let because = match decided.decided_by {
@@ -225,7 +225,7 @@ fn question(from: &Snapshot) -> String {
     }
     if let Some((_, text)) = &from.my_confidence {
         let note = from.confidence_note.as_deref().map(within);
-        let note = note.map(|it| format!(" - {it}")).unwrap_or_default();
+        let note = note.map(|note| format!(" - {note}")).unwrap_or_default();
         told.push(format!("Confidence in an answer: {text}{note}"));
     }
     let others = bounded(open_questions(from), SHOWN);
@@ -295,7 +295,7 @@ fn trajectory(from: &Snapshot) -> String {
     paragraph(&told, "What comes next is not said.")
 }
 
-/// What should not be done yet: what was put off, and what moves on while something blocks.
+/// Work that should not be done yet: deferred work, and steps that move on while a question blocks.
 fn not_yet(from: &Snapshot) -> Vec<String> {
     let steps = from.options();
     let premature = steps.iter().filter(|step| is_premature(from, step));
@@ -303,13 +303,16 @@ fn not_yet(from: &Snapshot) -> Vec<String> {
     premature.chain(deferred(from)).collect()
 }
 
-/// What was put off, each with until when and why.
+/// Deferred work, each item with its condition and reason.
 pub(super) fn deferred(from: &Snapshot) -> Vec<String> {
     let deferred = from.deferred.iter().map(|deferred| {
         let until = deferred.until.as_deref().map(condition);
-        let until = until.map(|it| format!(" (until {it})"));
-        let reason = deferred.reason.as_deref().map(|it| within(&clause(it)));
-        let reason = reason.map(|it| format!(" - {it}"));
+        let until = until.map(|until| format!(" (until {until})"));
+        let reason = deferred
+            .reason
+            .as_deref()
+            .map(|reason| within(&clause(reason)));
+        let reason = reason.map(|reason| format!(" - {reason}"));
         let item = within(&deferred.item);
         format!(
             "{item}{}{}",
@@ -320,7 +323,7 @@ pub(super) fn deferred(from: &Snapshot) -> Vec<String> {
     deferred.collect()
 }
 
-/// `architecture_finalized` as `architecture is finalized`.
+/// Formats `architecture_finalized` as `architecture is finalized`.
 fn condition(text: &str) -> String {
     let words = within(text);
     if text.contains(' ') || !text.contains('_') || words.contains(" is ") {

@@ -1,4 +1,4 @@
-//! Looking into JSON that may be anything, and noting what is not as it should be.
+//! Access to JSON of arbitrary shape that records faults.
 
 use std::cell::RefCell;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::base::text::one_line;
 
-/// Something in a file that is not what it should be.
+/// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Fault {
-    /// Where, as a path.
+    /// Path of the value.
     pub place: String,
-    /// What is wrong there.
+    /// Description of the fault.
     pub what: String,
 }
 
-/// Faults of one file, as they are found.
+/// Faults of one file, in the order found.
 #[derive(Debug, Default)]
 pub(super) struct Faults(RefCell<Vec<Fault>>);
 
@@ -26,7 +26,7 @@ impl Faults {
     }
 }
 
-/// A place in a file.
+/// A value in a file, with its path.
 pub(super) struct Look<'v> {
     value: Option<&'v Value>,
     path: String,
@@ -42,7 +42,7 @@ impl<'v> Look<'v> {
         }
     }
 
-    /// A field. One of something that is no object is not there, and that is noted once.
+    /// A field. A field of a value that is not an object is absent, and the fault is recorded once.
     pub(super) fn at(&self, key: &str) -> Look<'v> {
         let path = match self.path.as_str() {
             "" => key.to_owned(),
@@ -59,7 +59,7 @@ impl<'v> Look<'v> {
         }
     }
 
-    /// The first of several fields that is there; the place of the first one where none is.
+    /// First of several fields that exists; the path of the first field if none does.
     pub(super) fn first(&self, keys: &[&str]) -> Look<'v> {
         let found = keys.iter().map(|key| self.at(key));
         let mut found = found.filter(|look| look.value.is_some());
@@ -67,7 +67,7 @@ impl<'v> Look<'v> {
         found.next().unwrap_or_else(none)
     }
 
-    /// Notes it where this is there and no object.
+    /// Records a fault if the value exists and is not an object.
     pub(super) fn expect_object(self) -> Self {
         if let Some(value) = self.value
             && !value.is_object()
@@ -77,7 +77,7 @@ impl<'v> Look<'v> {
         self
     }
 
-    /// A text: of one line, and nothing where there is nothing in it.
+    /// A text in one line; `None` if it is empty.
     pub(super) fn text(&self) -> Option<String> {
         let text = match self.value? {
             Value::String(text) => one_line(text.trim()),
@@ -94,7 +94,10 @@ impl<'v> Look<'v> {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => {
                 let digits = text.trim().trim_end_matches('%').trim_end();
-                let number = digits.parse::<f64>().ok().filter(|it| it.is_finite());
+                let number = digits
+                    .parse::<f64>()
+                    .ok()
+                    .filter(|number| number.is_finite());
                 number.or_else(|| self.wrong("a number"))
             }
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
@@ -114,7 +117,7 @@ impl<'v> Look<'v> {
         }
     }
 
-    /// Each item of a list, with its place.
+    /// Items of a list, each with its path.
     pub(super) fn list(&self) -> Vec<Look<'v>> {
         let items = match self.value {
             None => return Vec::new(),
@@ -129,7 +132,7 @@ impl<'v> Look<'v> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// Each item of a list, or each field of an object with its name.
+    /// Items of a list, or fields of an object with their names.
     pub(super) fn entries(&self) -> Vec<(Option<String>, Look<'v>)> {
         let Some(Value::Object(fields)) = self.value else {
             return self.list().into_iter().map(|item| (None, item)).collect();
@@ -138,7 +141,7 @@ impl<'v> Look<'v> {
         fields.keys().map(entry).collect()
     }
 
-    /// The text that stands here itself, if one does.
+    /// Text of this value, if it is a string.
     pub(super) fn own_text(&self) -> Option<String> {
         match self.value {
             Some(Value::String(_)) => self.text(),
@@ -146,7 +149,7 @@ impl<'v> Look<'v> {
         }
     }
 
-    /// A list of texts. One text is a list of it.
+    /// A list of texts. A single text counts as a list of one.
     pub(super) fn texts(&self) -> Vec<String> {
         match self.value {
             Some(Value::String(_)) => self.text().into_iter().collect(),
@@ -154,12 +157,12 @@ impl<'v> Look<'v> {
         }
     }
 
-    /// As it lies.
+    /// The raw JSON value.
     pub(super) fn raw(&self) -> Option<&'v Value> {
         self.value
     }
 
-    /// Notes that something else stands here than should.
+    /// Records a fault: the value is not of the wanted kind.
     pub(super) fn wrong<T>(&self, wanted: &str) -> Option<T> {
         let found = match self.value {
             Some(Value::Bool(_)) => "true or false",
@@ -173,7 +176,7 @@ impl<'v> Look<'v> {
         None
     }
 
-    /// Notes something about this place.
+    /// Records a fault at this path.
     pub(super) fn note(&self, what: &str) {
         let place = match self.path.as_str() {
             "" => "the file".to_owned(),

@@ -1,29 +1,29 @@
-//! Phase 1: what is read, in the order in which it is.
+//! Phase 1: the fields that are read, in order.
 
 use serde::Serialize;
 
 use super::snapshot::{Blocking, Snapshot};
 use super::words::{joined, percent};
 
-/// A step of reading.
+/// One reading step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// From 1.
+    /// Number, from 1.
     pub number: u8,
-    /// What it loads.
+    /// Name of the step.
     pub name: &'static str,
-    /// What for.
+    /// Purpose of the step.
     pub purpose: &'static str,
-    /// The fields, in their order.
+    /// Fields, in order.
     pub reads: Vec<Read>,
 }
 
 /// A field that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Read {
-    /// Which.
+    /// Path of the field.
     pub path: &'static str,
-    /// What it says; nothing where it is missing or not as it should be.
+    /// Value; `None` if the field is missing or invalid.
     pub value: Option<String>,
 }
 
@@ -46,7 +46,7 @@ fn read(path: &'static str, value: Option<&String>) -> Read {
     Read { path, value }
 }
 
-/// Several texts as one, if there are some.
+/// Joins several texts, if there are any.
 fn list(path: &'static str, texts: impl IntoIterator<Item = String>) -> Read {
     let texts: Vec<_> = texts.into_iter().collect();
     let value = (!texts.is_empty()).then(|| texts.join("; "));
@@ -159,7 +159,7 @@ fn person(from: &Snapshot) -> Step {
     }
 }
 
-/// What the file says about how to talk with the person.
+/// Fields about the way to talk with the user.
 pub(super) fn calibration(from: &Snapshot) -> impl Iterator<Item = &String> {
     let single = [&from.depth, &from.reasoning_style, &from.collaboration];
     let single = single.into_iter().flatten();
@@ -173,10 +173,10 @@ fn context(from: &Snapshot) -> Step {
         let text = |part: &Option<String>| part.clone().unwrap_or_else(|| "?".to_owned());
         format!("{} -> {}", text(&pivot.from), text(&pivot.to))
     });
-    let decisions = from.decisions.iter().map(|it| {
-        let confidence = it.confidence.as_ref();
+    let decisions = from.decisions.iter().map(|decision| {
+        let confidence = decision.confidence.as_ref();
         let confidence = confidence.map_or("no confidence given", |(_, text)| text);
-        format!("{} ({confidence})", it.decision)
+        format!("{} ({confidence})", decision.decision)
     });
     Step {
         number: 6,
@@ -187,22 +187,24 @@ fn context(from: &Snapshot) -> Step {
             list("decisions_made", decisions),
             list(
                 "key_insights",
-                from.insights.iter().map(|it| it.insight.clone()),
+                from.insights.iter().map(|insight| insight.insight.clone()),
             ),
             list(
                 "open_questions",
-                from.open_questions.iter().map(|it| it.question.clone()),
+                from.open_questions
+                    .iter()
+                    .map(|question| question.question.clone()),
             ),
             list(
                 "next_steps",
-                from.next_steps.iter().map(|it| it.step.clone()),
+                from.next_steps.iter().map(|step| step.step.clone()),
             ),
         ],
     }
 }
 
 fn artifacts(from: &Snapshot) -> Step {
-    let ids = from.artifacts.iter().map(|it| it.id.clone());
+    let ids = from.artifacts.iter().map(|artifact| artifact.id.clone());
     Step {
         number: 7,
         name: "Referenced artifacts",

@@ -1,4 +1,4 @@
-//! A snapshot file, as far as it can be read.
+//! Parsed snapshot file.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,31 +12,31 @@ mod parts;
 
 pub use parts::*;
 
-/// Why a file cannot be reconstructed from at all.
+/// Reason why a file cannot be used for reconstruction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// It is too large.
+    /// The file is too large.
     #[error("{found} bytes are more than {MAX_SNAPSHOT_BYTES}")]
     TooLarge {
-        /// Its size.
+        /// Size of the file.
         found: usize,
     },
-    /// It is no text.
+    /// The file is not UTF-8 text.
     #[error("it is not UTF-8, from byte {at} on")]
     NotText {
-        /// Where.
+        /// Position of the invalid byte.
         at: usize,
     },
-    /// It is no JSON object.
+    /// The file is not a JSON object.
     #[error("it is no JSON object: {what}")]
     NotJson {
-        /// What it is.
+        /// Description of the content.
         what: String,
     },
-    /// It does not say which version it is of.
+    /// The file does not state its version.
     #[error("checkpoint_metadata.version is missing, so nothing says how to read it")]
     NoVersion,
-    /// It is of a version that cannot be read.
+    /// The version is not supported.
     #[error("it is of version `{found}`, and 2.x can be read")]
     Version {
         /// The version.
@@ -45,7 +45,7 @@ pub enum SnapshotError {
 }
 
 impl SnapshotError {
-    /// What can be done about it.
+    /// Help for the user: how to resolve the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -62,11 +62,11 @@ impl SnapshotError {
     }
 }
 
-/// Where a conversation stood, as far as the file says.
+/// State of a conversation according to the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[expect(
     missing_docs,
-    reason = "the fields are those of the format, by their names"
+    reason = "the fields have the names of the snapshot format"
 )]
 pub struct Snapshot {
     pub version: String,
@@ -90,14 +90,14 @@ pub struct Snapshot {
     pub user_framing: Option<String>,
     pub my_confidence: Option<(Certainty, String)>,
     pub confidence_note: Option<String>,
-    /// What hangs on the answer to the critical question, where the file says so itself.
+    /// Stakes of the critical question, if the file states them.
     pub stakes: Vec<String>,
-    /// What makes the critical question hard, where the file says so itself.
+    /// Difficulties of the critical question, if the file states them.
     pub difficulty: Vec<String>,
-    /// Ways to answer the critical question, where the file names some.
+    /// Possible answers to the critical question, if the file names any.
     pub alternatives: Vec<String>,
     pub start_topic: Option<String>,
-    /// What it is about now, where the file says so itself.
+    /// Current subject, if the file states it.
     pub subject: Option<String>,
     pub pivots: Vec<Pivot>,
     pub decisions: Vec<Decided>,
@@ -106,7 +106,7 @@ pub struct Snapshot {
     pub next_steps: Vec<NextStep>,
     pub deferred: Vec<Deferred>,
     pub tradeoffs: Vec<Tradeoff>,
-    /// Work that the file says was done.
+    /// Finished work according to the file.
     pub completed: Vec<String>,
     pub artifacts: Vec<Artifact>,
     pub goal: Option<String>,
@@ -121,22 +121,22 @@ pub struct Snapshot {
     pub collaboration: Option<String>,
     pub what_works: Vec<String>,
     pub communication_pattern: Option<String>,
-    /// How the summary of the conversation stands, where it does not move on freely.
+    /// State of the conversation's summary, if it is frozen or has proposals held back.
     pub conversation: Option<ConversationState>,
-    /// What is there and not as it should be.
+    /// Faults found in the file.
     pub faults: Vec<Fault>,
 }
 
 impl Snapshot {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// When it is no snapshot file, or one of a version that cannot be read.
+    /// When it is not a snapshot file, or its version is not supported.
     pub fn read(text: &[u8]) -> Result<Self, SnapshotError> {
         if text.len() > MAX_SNAPSHOT_BYTES {
             return Err(SnapshotError::TooLarge { found: text.len() });
         }
-        // Some editors begin a file with a mark.
+        // Some editors write a byte order mark.
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let text = std::str::from_utf8(text).map_err(|error| SnapshotError::NotText {
             at: error.valid_up_to(),
@@ -230,57 +230,57 @@ impl Snapshot {
         self.start_topic = journey.at("start_topic").text();
         let subject = journey.first(&["current_topic", "current_focus"]).text();
         self.subject = self.subject.take().or(subject);
-        self.pivots = items(&journey.at("key_pivots"), |it| {
-            let (from, to) = (it.at("from").text(), it.at("to").text());
-            let insight = it.at("insight").text();
+        self.pivots = items(&journey.at("key_pivots"), |entry| {
+            let (from, to) = (entry.at("from").text(), entry.at("to").text());
+            let insight = entry.at("insight").text();
             (from.is_some() || to.is_some() || insight.is_some()).then_some(Pivot {
                 from,
                 to,
                 insight,
             })
         });
-        self.decisions = items(&file.at("decisions_made"), |it| {
+        self.decisions = items(&file.at("decisions_made"), |entry| {
             Some(Decided {
-                decision: it.at("decision").text()?,
-                confidence: Certainty::read(&it.at("confidence")),
-                rationale: it.at("rationale").text(),
-                rejected: listed(&it.at("alternatives_rejected")),
-                needs_revision: it.at("needs_revision").truth().unwrap_or(false),
-                status: it.at("status").text(),
-                decided_by: it.at("decided_by").text(),
+                decision: entry.at("decision").text()?,
+                confidence: Certainty::read(&entry.at("confidence")),
+                rationale: entry.at("rationale").text(),
+                rejected: listed(&entry.at("alternatives_rejected")),
+                needs_revision: entry.at("needs_revision").truth().unwrap_or(false),
+                status: entry.at("status").text(),
+                decided_by: entry.at("decided_by").text(),
             })
         });
-        self.insights = entries(&file.at("key_insights"), |_, it| {
+        self.insights = entries(&file.at("key_insights"), |_, entry| {
             Some(Insight {
-                insight: it.own_text().or_else(|| it.at("insight").text())?,
-                importance: it.at("importance").text(),
-                status: it.at("status").text(),
-                led_to: it.at("led_to").text(),
+                insight: entry.own_text().or_else(|| entry.at("insight").text())?,
+                importance: entry.at("importance").text(),
+                status: entry.at("status").text(),
+                led_to: entry.at("led_to").text(),
             })
         });
-        self.open_questions = entries(&file.at("open_questions"), |_, it| {
+        self.open_questions = entries(&file.at("open_questions"), |_, entry| {
             Some(OpenQuestion {
-                question: it.own_text().or_else(|| it.at("question").text())?,
-                priority: it.first(&["priority", "importance"]).text(),
-                related_to: it.at("related_to").text(),
+                question: entry.own_text().or_else(|| entry.at("question").text())?,
+                priority: entry.first(&["priority", "importance"]).text(),
+                related_to: entry.at("related_to").text(),
             })
         });
         let completed = file.first(&["work_completed", "work_completed_this_session"]);
-        self.completed = entries(&completed, |name, it| name.or_else(|| it.own_text()));
+        self.completed = entries(&completed, |name, entry| name.or_else(|| entry.own_text()));
     }
 
     fn read_artifacts(&mut self, file: &Look<'_>) {
         let artifacts = file.first(&["artifacts_created", "artifacts_created_this_session"]);
-        self.artifacts = items(&artifacts, |it| {
+        self.artifacts = items(&artifacts, |entry| {
             Some(Artifact {
-                id: it.at("id").text()?,
-                title: it.at("title").text(),
-                kind: it.at("type").text(),
-                status: it.at("status").text(),
-                retrieve_for: it.at("retrieve_for").texts(),
-                key_sections: it.at("key_sections").texts(),
-                path: it.at("path").text(),
-                content: match it.at("content").raw() {
+                id: entry.at("id").text()?,
+                title: entry.at("title").text(),
+                kind: entry.at("type").text(),
+                status: entry.at("status").text(),
+                retrieve_for: entry.at("retrieve_for").texts(),
+                key_sections: entry.at("key_sections").texts(),
+                path: entry.at("path").text(),
+                content: match entry.at("content").raw() {
                     Some(Value::String(content)) => Some(content.clone()),
                     Some(_) | None => None,
                 },
@@ -307,7 +307,7 @@ impl Snapshot {
         self.conversation = ConversationState::read(&file.at("conversation_state"));
     }
 
-    /// Goals are an object, or a list whose first one comes first.
+    /// Reads goals: an object, or a list ordered by importance.
     fn read_goals(&mut self, goals: &Look<'_>) {
         if goals.raw().is_some_and(Value::is_array) {
             let mut listed = goals.texts().into_iter();
@@ -324,24 +324,24 @@ impl Snapshot {
 
     fn read_future(&mut self, file: &Look<'_>) {
         let steps = file.first(&["next_steps", "next_session_options"]);
-        self.next_steps = list_entries(&steps, |it| {
-            let step = it.first(&["step", "option", "action"]).text();
+        self.next_steps = list_entries(&steps, |entry| {
+            let step = entry.first(&["step", "option", "action"]).text();
             Some(NextStep {
-                step: it.own_text().or(step)?,
-                high: is_high(&it.at("priority")),
-                kind: it.at("type").text(),
-                purpose: it.first(&["purpose", "rationale", "reason"]).text(),
-                questions: it.at("questions_to_address").texts(),
-                alternative_to: it.at("alternative_to").text(),
+                step: entry.own_text().or(step)?,
+                high: is_high(&entry.at("priority")),
+                kind: entry.at("type").text(),
+                purpose: entry.first(&["purpose", "rationale", "reason"]).text(),
+                questions: entry.at("questions_to_address").texts(),
+                alternative_to: entry.at("alternative_to").text(),
             })
         });
         let deferred = file.first(&["deferred_items", "deferred_from_previous_session"]);
-        self.deferred = entries(&deferred, |name, it| {
-            let item = it.own_text().or_else(|| it.at("item").text());
+        self.deferred = entries(&deferred, |name, entry| {
+            let item = entry.own_text().or_else(|| entry.at("item").text());
             Some(Deferred {
                 item: item.or(name)?,
-                reason: it.at("reason").text(),
-                until: it.at("defer_until").text(),
+                reason: entry.at("reason").text(),
+                until: entry.at("defer_until").text(),
             })
         });
         let tradeoffs = file.at("tradeoffs_identified");
@@ -350,7 +350,7 @@ impl Snapshot {
         self.tradeoffs = tradeoffs.filter_map(Tradeoff::read).collect();
     }
 
-    /// The steps that could follow: those that the file lists, else the parts of a next major step such as
+    /// Possible next steps: those that the file lists, else the parts of a next major step such as
     /// `explore_a OR review_b`.
     #[must_use]
     pub fn options(&self) -> Vec<NextStep> {
@@ -372,7 +372,7 @@ impl Snapshot {
         steps.map(step).collect()
     }
 
-    /// What stands in the way, in words, if something does.
+    /// Description of the block, if a question blocks.
     #[must_use]
     pub fn blocked(&self) -> Option<String> {
         let what = self.blocking_issue.as_ref()?.what()?;
@@ -382,35 +382,35 @@ impl Snapshot {
         }))
     }
 
-    /// Whether there are several steps that matter most.
+    /// True if there are several steps of the highest priority.
     #[must_use]
     pub fn has_several_options(&self) -> bool {
         self.options().iter().filter(|step| step.high).count() >= 2
     }
 }
 
-/// The items of a list of objects that have what matters about them. What has not is noted.
+/// Items of a list of objects that have the required field. Others are recorded as faults.
 fn items<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
     let all = list.list().into_iter();
     let all = all.map(|item| (None, item.expect_object())).collect();
     kept(list, all, |_, item| read(item))
 }
 
-/// The items of a list of objects or texts that have what matters about them.
+/// Items of a list of objects or texts that have the required field.
 fn list_entries<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
     let all = list.list().into_iter();
     let all = all.map(|item| (None, checked(item))).collect();
     kept(list, all, |_, item| read(item))
 }
 
-/// The same of a list, or of an object whose fields are the items by name.
+/// Items of a list, or of an object whose fields are the items by name, that have the required field.
 fn entries<T>(list: &Look<'_>, read: impl Fn(Option<String>, &Look<'_>) -> Option<T>) -> Vec<T> {
     let all = list.entries().into_iter();
     let all = all.map(|(name, item)| (name, checked(item))).collect();
     kept(list, all, read)
 }
 
-/// Notes what is neither an object nor a text.
+/// Records a fault if the item is neither an object nor a text.
 fn checked(item: Look<'_>) -> Look<'_> {
     match item.raw() {
         Some(Value::String(_)) => item,

@@ -1,19 +1,19 @@
-//! The subject that a conversation is about now.
+//! Current subject of a conversation.
 //!
-//! A file says where a conversation began, and seldom in one place what it is about by now. The rules, in order:
-//! 1. what the file states as its subject;
-//! 2. the topic it began with, where what is at hand still speaks of it;
+//! A file states where a conversation began, and seldom its current subject. The rules, in order:
+//! 1. the subject that the file states;
+//! 2. the topic it began with, if the current texts still mention it;
 //! 3. a name that several of these share: artifacts, session, next major step, last activity, goal;
-//! 4. the topic it began with, unless it turned away from it;
-//! 5. where it turned to last; 6. the goal.
+//! 4. the topic it began with, unless a pivot led away from it;
+//! 5. the target of the last pivot; 6. the goal.
 //!
-//! What is at hand: artifacts that hold, the session's name, the next major step, the last activity, the last turn
-//! and the critical question.
+//! Current texts: artifacts that are not superseded, the session's name, the next major step, the last
+//! activity, the last pivot and the critical question.
 
 use super::snapshot::Snapshot;
 use super::words::{content_words, lowered, share_subject};
 
-/// What it is about now, for the middle of a sentence.
+/// Current subject, for the middle of a sentence.
 pub(super) fn subject(from: &Snapshot) -> Option<String> {
     if let Some(stated) = &from.subject {
         return Some(lowered(stated));
@@ -31,10 +31,14 @@ pub(super) fn subject(from: &Snapshot) -> Option<String> {
     began.or(last).or(from.goal.as_deref()).map(lowered)
 }
 
-/// Texts that speak of the present.
+/// Current texts of the file.
 fn at_hand(from: &Snapshot) -> Vec<&str> {
-    let artifacts = from.artifacts.iter().filter(|it| !it.is_superseded());
-    let artifacts = artifacts.flat_map(|it| [Some(it.id.as_str()), it.title.as_deref()]);
+    let artifacts = from
+        .artifacts
+        .iter()
+        .filter(|artifact| !artifact.is_superseded());
+    let artifacts =
+        artifacts.flat_map(|artifact| [Some(artifact.id.as_str()), artifact.title.as_deref()]);
     let last = from.pivots.last().and_then(|pivot| pivot.to.as_deref());
     let others = [
         from.session_id.as_deref(),
@@ -50,13 +54,13 @@ fn is_at_hand(from: &Snapshot, topic: &str) -> bool {
     at_hand(from).iter().any(|text| share_subject(topic, text))
 }
 
-/// Tells whether a turn led away from a topic.
+/// True if a pivot led away from a topic.
 fn has_turned_from(from: &Snapshot, topic: &str) -> bool {
-    let mut left = from.pivots.iter().filter_map(|it| it.from.as_deref());
+    let mut left = from.pivots.iter().filter_map(|pivot| pivot.from.as_deref());
     left.any(|left| share_subject(left, topic))
 }
 
-/// Words of names that say what kind of thing it is, not which.
+/// Generic words of names, which state the kind of a thing only.
 const KINDS: [&str; 44] = [
     "api",
     "architecture",
@@ -104,7 +108,7 @@ const KINDS: [&str; 44] = [
     "trace",
 ];
 
-/// A name in identifiers, without the words at its ends that say what kind of thing it is.
+/// Words of an identifier, without generic words at its ends.
 fn name_of(identifier: &str) -> Vec<String> {
     let words = identifier.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<_> = words
@@ -113,19 +117,19 @@ fn name_of(identifier: &str) -> Vec<String> {
         .collect();
     let is_kind = |word: &String| KINDS.contains(&word.as_str());
     let begin = words.iter().take_while(|word| is_kind(word)).count();
-    // Behind the first word of a kind comes what kind of thing it is: `librarian_data_schemas`.
+    // Generic words follow the first specific word: `librarian_data_schemas`.
     let rest = words.into_iter().skip(begin);
     rest.take_while(|word| !is_kind(word)).collect()
 }
 
-/// The name that most of what is at hand shares, if two do.
+/// Name that most of the current texts share, if at least two do.
 fn shared_name(from: &Snapshot) -> Option<String> {
     let artifacts: Vec<_> = from
         .artifacts
         .iter()
-        .filter(|it| !it.is_superseded())
+        .filter(|artifact| !artifact.is_superseded())
         .collect();
-    let names = artifacts.iter().map(|it| it.id.as_str());
+    let names = artifacts.iter().map(|artifact| artifact.id.as_str());
     let names = names.chain(from.session_id.as_deref());
     let names: Vec<_> = names.map(name_of).filter(|name| !name.is_empty()).collect();
     let others = [&from.next_major_step, &from.last_major_activity, &from.goal];
@@ -136,7 +140,7 @@ fn shared_name(from: &Snapshot) -> Option<String> {
         sources.filter(|source| source.contains(word)).count()
     };
     let known = names.iter().flatten().map(|word| (speak_of(word), word));
-    // The first of the strongest.
+    // The first of the most frequent names.
     let strongest = known.rev().max_by_key(|(count, _)| *count);
     let (_, word) = strongest.filter(|(count, _)| *count >= 2)?;
     let holding = names.iter().filter(|name| name.contains(word)).rev();
@@ -148,16 +152,18 @@ fn shared_name(from: &Snapshot) -> Option<String> {
         of_it
             && said
                 .into_iter()
-                .any(|it| it.contains("architecture") || it.contains("system"))
+                .any(|text| text.contains("architecture") || text.contains("system"))
     });
     if let [_] = name.as_slice() {
-        // One word is hardly a name: with its kind it is one, as in `handover_guide`.
-        let mut whole = artifacts.iter().filter(|it| name_of(&it.id) == *name);
-        return whole.next().map(|it| lowered(&it.id));
+        // One word is hardly a name: with its generic word it is one, as in `handover_guide`.
+        let mut whole = artifacts
+            .iter()
+            .filter(|artifact| name_of(&artifact.id) == *name);
+        return whole.next().map(|artifact| lowered(&artifact.id));
     }
     let mut words: Vec<_> = name.iter().map(|word| titled(word)).collect();
     if is_system {
-        // What has an architecture is a system.
+        // A thing with an architecture is a system.
         words.push("system".to_owned());
     }
     Some(words.join(" "))

@@ -1,4 +1,4 @@
-//! Phase 3: whether enough is known to go on.
+//! Phase 3: checks that enough is known to continue.
 
 use serde::Serialize;
 
@@ -6,46 +6,46 @@ use super::look::Fault;
 use super::retrieve::calibration;
 use super::snapshot::Snapshot;
 
-/// One thing that has to be clear.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Which.
+    /// Name of the check.
     pub name: &'static str,
-    /// What it asks.
+    /// Question that the check answers.
     pub question: &'static str,
-    /// The fields that would make it clear and are not there.
+    /// Missing fields that would make it clear.
     pub missing: Vec<&'static str>,
-    /// What to ask the user, where it is not clear.
+    /// Question to the user, if it is unclear.
     pub ask: Option<&'static str>,
 }
 
 impl Check {
-    /// Whether it is clear.
+    /// True if the check passed.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         self.missing.is_empty()
     }
 }
 
-/// What is clear, and what is not.
+/// Result of all checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checklist {
     /// The six checks.
     pub checks: Vec<Check>,
-    /// What is there and not as it should be.
+    /// Faults found in the file.
     pub faults: Vec<Fault>,
-    /// A doubt about the format itself.
+    /// Doubt about the format itself.
     pub format: Option<String>,
 }
 
 impl Checklist {
-    /// Whether everything is clear.
+    /// True if all checks passed.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         self.checks.iter().all(Check::is_clear) && self.faults.is_empty() && self.format.is_none()
     }
 
-    /// Everything that is not clear, a line each.
+    /// Unclear points, one per line.
     #[must_use]
     pub fn uncertainties(&self) -> Vec<String> {
         let unclear = self.checks.iter().filter(|check| !check.is_clear());
@@ -63,14 +63,14 @@ impl Checklist {
             .collect()
     }
 
-    /// What to ask before going on.
+    /// Questions to ask before continuing.
     pub fn questions(&self) -> impl Iterator<Item = &'static str> {
         let unclear = self.checks.iter().filter(|check| !check.is_clear());
         unclear.filter_map(|check| check.ask)
     }
 }
 
-/// Goes through the checklist.
+/// Runs all checks.
 #[must_use]
 pub fn validate(from: &Snapshot) -> Checklist {
     let format = from.later.then(|| {
@@ -199,7 +199,7 @@ fn direction(from: &Snapshot) -> Check {
 
 fn confidence(from: &Snapshot) -> Check {
     let mut decided = from.decisions.iter();
-    let told = decided.find_map(|it| it.confidence.as_ref());
+    let told = decided.find_map(|decision| decision.confidence.as_ref());
     check(
         "Confidence",
         "Do I understand MY uncertainty?",

@@ -1,30 +1,30 @@
-//! Identifiers as people read them, and the small change of English sentences.
+//! Readable forms of identifiers, and helpers for English sentences.
 
-/// Parts of a list that are shown; the rest is counted.
+/// Most parts of a list that are shown; the rest is counted.
 pub(super) const SHOWN: usize = 5;
 
-/// First parts of compound words that take a hyphen: `mid_design` reads `mid-design`.
+/// First parts of compound words that take a hyphen: `mid_design` becomes `mid-design`.
 const PREFIXES: [&str; 9] = [
     "co", "cross", "meta", "mid", "multi", "non", "pre", "self", "semi",
 ];
 
-/// `mid_design` as `Mid-design`, for the beginning of a line.
+/// Formats `mid_design` as `Mid-design`, for the beginning of a line.
 pub(super) fn humanised(text: &str) -> String {
     capitalised(&lowered(text))
 }
 
-/// A text for the middle of a sentence.
+/// Formats a text for the middle of a sentence.
 pub(super) fn within(text: &str) -> String {
     decapitalised(&lowered(text))
 }
 
-/// Each of several texts, for the middle of a sentence.
+/// Formats several texts for the middle of a sentence.
 pub(super) fn all_within(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| within(text)).collect()
 }
 
-/// Replaces identifiers in a text by words. Code between backticks stays as it is written, and so does every
-/// word that is more than an identifier, such as `db.drop` or a path.
+/// Replaces identifiers in a text by words. Code in backticks stays unchanged, and so does every word
+/// that is more than an identifier, such as `db.drop` or a path.
 pub(super) fn lowered(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(place, part)| {
@@ -36,7 +36,7 @@ pub(super) fn lowered(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// One word of a text; an identifier becomes several. Marks around it stay.
+/// Formats one word of a text; an identifier becomes several words. Punctuation around it stays.
 fn word(word: &str) -> String {
     let inner = word.trim_matches(|letter: char| !letter.is_alphanumeric());
     if !is_identifier(inner) {
@@ -45,7 +45,7 @@ fn word(word: &str) -> String {
     word.replacen(inner, &spoken(inner), 1)
 }
 
-/// Tells whether a word is written as programs write names: `snake_case`, and not a constant in capitals.
+/// True if a word is a program identifier: `snake_case`, but not a constant in capitals.
 fn is_identifier(word: &str) -> bool {
     let fits = |letter: char| letter.is_alphanumeric() || "_-+'\u{2019}".contains(letter);
     word.contains('_') && word.chars().all(fits) && word.chars().any(char::is_lowercase)
@@ -61,13 +61,13 @@ fn spoken(identifier: &str) -> String {
         }
         let lower = part.to_lowercase();
         text.push_str(if lower == "vs" { "vs." } else { part });
-        // `post` is a word of its own elsewhere: `blog_post_series`.
+        // `post` is a separate word elsewhere: `blog_post_series`.
         hyphen = PREFIXES.contains(&lower.as_str()) || place == 0 && lower == "post";
     }
     text
 }
 
-/// Tells whether the first word of a text is a name whose spelling matters: `db.drop`, `c-121`, `iOS`.
+/// True if the first word of a text is a name whose spelling matters: `db.drop`, `c-121`, `iOS`.
 fn begins_with_name(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let bare = first.trim_end_matches(|letter: char| !letter.is_alphanumeric());
@@ -76,7 +76,7 @@ fn begins_with_name(text: &str) -> bool {
         || bare.chars().skip(1).any(char::is_uppercase)
 }
 
-/// With its first letter large, unless it begins with a name.
+/// Makes the first letter upper case, unless the text begins with a name.
 pub(super) fn capitalised(text: &str) -> String {
     if begins_with_name(text) {
         return text.to_owned();
@@ -86,7 +86,8 @@ pub(super) fn capitalised(text: &str) -> String {
     first.chain(letters).collect()
 }
 
-/// With its first letter small, unless it begins with a name: in capitals, or of several words with large letters.
+/// Makes the first letter lower case, unless the text begins with a name: in capitals, or of several
+/// capitalised words.
 pub(super) fn decapitalised(text: &str) -> String {
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -104,7 +105,7 @@ pub(super) fn decapitalised(text: &str) -> String {
     first.chain(letters).collect()
 }
 
-/// As a sentence: with a mark at its end.
+/// Makes a text a sentence: adds a full stop if needed.
 pub(super) fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '!', '?']) || text.ends_with(".\"") || text.ends_with("?\"") {
@@ -113,17 +114,17 @@ pub(super) fn sentence(text: &str) -> String {
     format!("{text}.")
 }
 
-/// Without the mark at its end, to stand within another sentence.
+/// Removes the mark at the end, for use within another sentence.
 pub(super) fn clause(text: &str) -> String {
     lowered(text.trim_end().trim_end_matches('.'))
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins items: `a`, `a and b`, `a, b and c`.
 pub(super) fn joined(items: &[String]) -> String {
     joined_with("and", items)
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins items: `a`, `a or b`, `a, b or c`.
 pub(super) fn joined_or(items: &[String]) -> String {
     joined_with("or", items)
 }
@@ -136,7 +137,7 @@ fn joined_with(last_by: &str, items: &[String]) -> String {
     }
 }
 
-/// The first few of a list, and how many more there are.
+/// First items of a list, and the number of the others.
 pub(super) fn bounded(mut items: Vec<String>, most: usize) -> Vec<String> {
     if items.len() > most {
         let more = items.len() - most;
@@ -146,12 +147,12 @@ pub(super) fn bounded(mut items: Vec<String>, most: usize) -> Vec<String> {
     items
 }
 
-/// 60 as `60%`, 62.5 as `62.5%`.
+/// Formats 60 as `60%`, 62.5 as `62.5%`.
 pub(super) fn percent(number: f64) -> String {
     format!("{}%", (number * 10.0).round() / 10.0)
 }
 
-/// Words that say nothing about a subject.
+/// Common words without meaning for a subject.
 const COMMON: [&str; 36] = [
     "about", "after", "again", "before", "between", "could", "deeply", "does", "doing", "every",
     "first", "from", "have", "into", "maintain", "more", "must", "need", "next", "only", "other",
@@ -159,7 +160,7 @@ const COMMON: [&str; 36] = [
     "through", "what", "when", "while", "with",
 ];
 
-/// The words of a text that say what it is about, in small letters.
+/// Words of a text that describe its subject, in lower case.
 pub(super) fn content_words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     words
@@ -168,7 +169,7 @@ pub(super) fn content_words(text: &str) -> impl Iterator<Item = String> {
         .filter(|word| !COMMON.contains(&word.as_str()))
 }
 
-/// Tells whether two texts are about the same thing: they share a word of at least four letters, or its beginning.
+/// True if two texts have the same subject: they share a word of at least four letters, or its stem.
 pub(super) fn share_subject(one: &str, other: &str) -> bool {
     let same = |a: &str, b: &str| {
         let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_become_words_and_code_stays_as_it_is() {
+    fn identifiers_become_words_and_code_stays_unchanged() {
         for (text, wanted) in [
             ("mid_design", "Mid-design"),
             (
@@ -235,7 +236,11 @@ mod tests {
 
     #[test]
     fn a_long_list_is_cut_and_the_rest_is_counted() {
-        let items = |count: usize| (1..=count).map(|it| it.to_string()).collect::<Vec<_>>();
+        let items = |count: usize| {
+            (1..=count)
+                .map(|number| number.to_string())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(joined(&bounded(items(5), SHOWN)), "1, 2, 3, 4 and 5");
         assert_eq!(
             joined(&bounded(items(8), SHOWN)),
@@ -244,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_share_a_subject_by_a_word_or_its_beginning() {
+    fn texts_share_a_subject_by_a_word_or_its_stem() {
         for (one, other, shared) in [
             (
                 "explore_semantic_organization",

@@ -1,81 +1,82 @@
-//! The other way: a session as a snapshot file, for the agent that takes it up.
+//! Writes a session as a snapshot file, for the agent that continues it.
 //!
-//! Contract: the file says what the record and the memento say, and nothing else. How far the work is, how sure a
-//! decision is, and how its user likes to talk is on no record, so it is not in the file: the checklist names it as
-//! missing. Names of actions and gates stand between backticks, so that no reader changes their spelling.
+//! Contract: the file states only what the record and the memento state. Progress of the work,
+//! confidence in decisions and the user's style are not recorded, so they are not in the file: the
+//! checklist names them as missing. Names of actions and gates are in backticks, so that no reader
+//! changes their spelling.
 
 use serde_json::{Map, Value, json};
 
 use super::glossary::{COMPATIBLE_WITH, PROTOCOL_VERSION};
 
-/// What is known of a session.
+/// Known facts about a session.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     /// The session.
     pub session: String,
-    /// Its agent.
+    /// Agent of the session.
     pub agent: String,
-    /// What it says it is for.
+    /// Declared purpose of the session.
     pub intent: Option<String>,
-    /// When this is written.
+    /// Time of writing.
     pub written_at: String,
-    /// Whether it has ended.
+    /// True if the session has ended.
     pub ended: bool,
-    /// How it ended, as the agent said.
+    /// Final status that the agent reported.
     pub final_status: Option<String>,
-    /// The Atlases it is held to.
+    /// Atlases in force for the session.
     pub atlases: Vec<String>,
-    /// Where the conversation is going, if a memento says so.
+    /// Direction of the conversation, if a memento states it.
     pub arc: Option<String>,
-    /// What is worked on.
+    /// Active work.
     pub active: Vec<String>,
-    /// What is left for later.
+    /// Work left for later.
     pub parked: Vec<String>,
-    /// What was decided in the conversation.
+    /// Decisions made in the conversation.
     pub decisions: Vec<String>,
-    /// What comes next.
+    /// Next steps.
     pub next: Vec<String>,
-    /// Changes of direction: from, to, and what led to it.
+    /// Changes of direction: from, to, and their reason.
     pub pivots: Vec<(String, String, String)>,
-    /// The freeze of the conversation's summary, if it is frozen.
+    /// Freeze of the conversation's summary, if it is frozen.
     pub frozen: Option<AccountFreeze>,
-    /// Proposals for the summary that were held back, newest first, as far as they are kept.
+    /// Proposals for the summary that were held back, newest first, as far as they are stored.
     pub held_back: Vec<String>,
-    /// All that were held back.
+    /// Number of all proposals that were held back.
     pub held_back_count: u64,
-    /// What waits for an operator.
+    /// Requests that wait for an operator.
     pub held: Vec<AccountHeld>,
-    /// What operators decided, in their order.
+    /// Decisions of operators, in order.
     pub decided: Vec<AccountDecision>,
-    /// Contexts that the agent was given and that hold.
+    /// Injected contexts that are in force.
     pub contexts: Vec<String>,
-    /// What happened last.
+    /// Last activity.
     pub last_activity: Option<String>,
-    /// Events on record, by type.
+    /// Number of recorded events, by type.
     pub events: Vec<(String, u64)>,
 }
 
-/// A summary that is frozen.
+/// Freeze of a summary.
 #[derive(Clone, Debug, Default)]
 pub struct AccountFreeze {
-    /// Since when.
+    /// Start of the freeze.
     pub since: String,
-    /// What would end it.
+    /// Condition that ends the freeze.
     pub until: Option<String>,
 }
 
-/// A gate at which something waits for an operator.
+/// A gate that waits for an operator.
 #[derive(Clone, Debug, Default)]
 pub struct AccountHeld {
     /// The gate.
     pub gate: String,
-    /// What waits there.
+    /// Subject that waits there.
     pub waits: Waits,
-    /// What is asked.
+    /// Questions to the operator.
     pub asked: Vec<String>,
 }
 
-/// What waits at a gate.
+/// Subject that waits at a gate.
 #[derive(Clone, Debug, Default)]
 pub enum Waits {
     /// The session, before it begins.
@@ -83,12 +84,12 @@ pub enum Waits {
     Start,
     /// An action, by its name.
     Action(String),
-    /// The session, where something happened in it.
+    /// The session, because of an event in it.
     Session(String),
 }
 
 impl Waits {
-    /// What it is.
+    /// Description of the subject.
     fn words(&self) -> String {
         match self {
             Self::Start => "the start of the session".to_owned(),
@@ -97,7 +98,7 @@ impl Waits {
         }
     }
 
-    /// What the operator is asked.
+    /// Question to the operator.
     fn question(&self, agent: &str) -> String {
         match self {
             Self::Start => format!("May {agent} begin?"),
@@ -107,27 +108,27 @@ impl Waits {
     }
 }
 
-/// Something that an operator decided.
+/// Decision of an operator.
 #[derive(Clone, Debug, Default)]
 pub struct AccountDecision {
     /// The gate.
     pub gate: String,
-    /// The action; empty where the session as a whole was stopped.
+    /// The action; empty if the session as a whole was stopped.
     pub action: String,
     /// `passed`, `denied`, `expired` and so on.
     pub outcome: String,
-    /// Who.
+    /// The operator.
     pub by: Option<String>,
-    /// Why.
+    /// Reason given.
     pub reason: Option<String>,
 }
 
-/// A name as it is spelled.
+/// Formats a name as code, to keep its spelling.
 fn code(name: &str) -> String {
     format!("`{}`", name.replace('`', "'"))
 }
 
-/// An object with the fields that are known.
+/// JSON object with the known fields.
 #[derive(Default)]
 struct Fields(Map<String, Value>);
 
@@ -137,7 +138,7 @@ impl Fields {
         self
     }
 
-    /// A field that is left out where nothing is known: no value, an empty list or an empty object.
+    /// Adds a field unless its value is absent, an empty list or an empty object.
     fn known(self, name: &str, value: impl Into<Value>) -> Self {
         let value = value.into();
         let is_empty = match &value {
@@ -159,7 +160,7 @@ impl From<Fields> for Value {
     }
 }
 
-/// The snapshot file of a session.
+/// Builds the snapshot file of a session.
 #[must_use]
 pub fn written(account: &Account) -> Value {
     let file = Fields::default()
@@ -198,7 +199,7 @@ fn metadata(account: &Account) -> Value {
     })
 }
 
-/// Subject of the session: where its conversation is going, or else what the agent said at its start.
+/// Subject of the session: the direction of its conversation, else the agent's declared purpose.
 fn subject(account: &Account) -> Option<&str> {
     account.arc.as_deref().or(account.intent.as_deref())
 }
@@ -238,7 +239,7 @@ fn position(account: &Account) -> Value {
     fields.into()
 }
 
-/// What an operator is asked at the first gate. Nobody says which question is critical where nothing is held.
+/// Question to the operator at the first gate. If nothing is held, no question is known to be critical.
 fn question(account: &Account) -> Value {
     let Some(held) = account.held.first() else {
         return Value::Null;
@@ -268,21 +269,24 @@ fn journey(account: &Account) -> Value {
 fn decisions(account: &Account) -> Value {
     let said = account.decisions.iter();
     let said = said.map(|decision| json!({"decision": decision, "source": "memento"}));
-    let decided = account.decided.iter().map(|it| {
-        let what = match it.action.as_str() {
+    let decided = account.decided.iter().map(|decision| {
+        let what = match decision.action.as_str() {
             "" => "session".to_owned(),
             action => code(action),
         };
-        let by = it.by.as_deref();
-        let rationale = it.reason.as_deref().map(|reason| match by {
+        let by = decision.by.as_deref();
+        let rationale = decision.reason.as_deref().map(|reason| match by {
             Some(by) => format!("{by}: {reason}"),
             None => reason.to_owned(),
         });
         let fields = Fields::default()
-            .with("decision", format!("{what} {} ({})", it.outcome, it.gate))
+            .with(
+                "decision",
+                format!("{what} {} ({})", decision.outcome, decision.gate),
+            )
             .known("rationale", rationale)
             .known("decided_by", by)
-            .with("status", it.outcome.as_str())
+            .with("status", decision.outcome.as_str())
             .with("source", "record");
         fields.into()
     });
@@ -348,8 +352,8 @@ fn conversation_state(account: &Account) -> Value {
     }
     let fields = Fields::default()
         .with("frozen", frozen.is_some())
-        .known("frozen_since", frozen.map(|it| it.since.clone()))
-        .known("until", frozen.and_then(|it| it.until.clone()))
+        .known("frozen_since", frozen.map(|freeze| freeze.since.clone()))
+        .known("until", frozen.and_then(|freeze| freeze.until.clone()))
         .with("held_back_count", account.held_back_count)
         .known("held_back", account.held_back.clone());
     fields.into()
@@ -363,7 +367,9 @@ fn metrics(account: &Account) -> Value {
         .find(|(name, _)| name == "action_blocked");
     let of = |outcome: &str| {
         let decided = account.decided.iter();
-        decided.filter(|it| it.outcome == outcome).count()
+        decided
+            .filter(|decision| decision.outcome == outcome)
+            .count()
     };
     let fields = Fields::default()
         .with("events", events)

@@ -1,8 +1,8 @@
-//! What is known of a session, gathered from what is recorded and kept: for a snapshot file.
+//! Account of a session, collected from its record and stored state, for a snapshot file.
 //!
-//! Contract: of requests only what TRACE has of them is used. What a steward wants left out of the record is
-//! not in it, and so it is not in the file. What a conversation's memento says is no record: it is left out
-//! of that by the same rules, whatever action they are about.
+//! Contract: requests are taken only from TRACE. Values that a steward redacts are not in the record, so
+//! they are not in the file. A conversation's memento is not a record: its text is redacted by the rules of
+//! all actions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::trace::event::{Event, canonical_type};
 use crate::trace::replay::{Holds, State};
 use crate::trace::source::{Source, each};
 
-/// What is known of a session beside its record.
+/// Knowledge about a session apart from its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside<'k> {
-    /// Its conversation.
+    /// Conversation of the session.
     pub thread: Option<&'k Thread>,
-    /// What is held, of whatever session; nothing where only the record of this one is known.
+    /// Held requests of all sessions; `None` if only the record of this session is known.
     pub held: Option<&'k [Arc<Held>]>,
-    /// The Atlases whose rules say what is left out.
+    /// Atlases with the redaction rules.
     pub atlases: &'k [Atlas],
 }
 
-/// The account of a session, from its whole record and what is known beside.
+/// Builds the account of a session from its whole record and from other knowledge.
 ///
 /// # Errors
-/// When the record cannot be read.
+/// Fails when the record cannot be read.
 pub fn account_of<S: Source>(
     source: &S,
     session: &SessionId,
@@ -55,18 +55,18 @@ pub fn account_of<S: Source>(
     Ok(gathering.finish(thread, held, now))
 }
 
-/// An account in the making: the events of a session go in, in their order.
+/// An account under construction. It takes the events of a session in order.
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {
     state: State,
     decided: VecDeque<GateDecision>,
-    /// Reasons in answers to gates that are not decided yet, by the span of the gate.
+    /// Reasons in answers to undecided gates, by the span of the gate.
     answered: BTreeMap<SpanId, String>,
     events: BTreeMap<String, u64>,
     last_activity: Option<String>,
 }
 
-/// A decision, with the span of the gate it was made at.
+/// A decision with the span of its gate.
 #[derive(Clone, Debug)]
 struct GateDecision {
     gate: Option<SpanId>,
@@ -74,7 +74,7 @@ struct GateDecision {
 }
 
 impl Gathering {
-    /// Takes the next event in.
+    /// Adds the next event.
     pub fn apply(&mut self, event: &Event) {
         let kind = canonical_type(&event.event_type);
         if kind == "checkpoint_response" {
@@ -90,8 +90,8 @@ impl Gathering {
         self.state.apply(event);
     }
 
-    /// The account. `held` is what is held of the session; nothing where only its record is known. Of the
-    /// thread is left out what the Atlases say.
+    /// Completes the account. `held` has the held requests of the session; `None` if only its record is
+    /// known. The thread's text is redacted by the Atlases.
     #[must_use]
     pub fn finish(
         self,
@@ -114,11 +114,15 @@ impl Gathering {
             intent: self.state.agent.intent.clone(),
             written_at: now.to_string(),
             ended: self.state.ended.is_some(),
-            final_status: self.state.ended.as_ref().map(|it| it.status.clone()),
+            final_status: self.state.ended.as_ref().map(|ended| ended.status.clone()),
             atlases,
             held,
             contexts: contexts.cloned().collect(),
-            decided: self.decided.into_iter().map(|it| it.decision).collect(),
+            decided: self
+                .decided
+                .into_iter()
+                .map(|decided| decided.decision)
+                .collect(),
             last_activity: self.last_activity,
             events: self.events.into_iter().collect(),
             ..Account::default()
@@ -129,7 +133,7 @@ impl Gathering {
         }
     }
 
-    /// Keeps the reason that an accepted answer gives.
+    /// Keeps the reason in an accepted answer.
     fn answer(&mut self, event: &Event) {
         let details = Details::of(event);
         let gate = event.parent_span_id.clone();
@@ -142,7 +146,7 @@ impl Gathering {
         }
     }
 
-    /// What was decided, if the event says that something was.
+    /// Returns the decision in an event, if the event has one.
     fn decision(&self, kind: &str, event: &Event) -> Option<AccountDecision> {
         let details = Details::of(event);
         let named = |name: &str| details.text(name).map(str::to_owned);
@@ -177,7 +181,7 @@ impl Gathering {
             ),
             _ => return None,
         };
-        // A refusal names who refused; the account says it apart.
+        // A refusal's reason names the operator who refused; the account has that in another field.
         let refused = by.as_deref().map(|by| format!("refused by {by}: "));
         let reason = reason.map(|reason| {
             let bare = refused.and_then(|before| reason.strip_prefix(&before));
@@ -192,12 +196,12 @@ impl Gathering {
         })
     }
 
-    /// Notes a decision once: a gate that is passed is told by up to three events, which hang under its span.
+    /// Adds a decision once: up to three events below the gate's span report one passed gate.
     fn decide(&mut self, gate: Option<SpanId>, decision: AccountDecision) {
         let answered = gate.as_ref().and_then(|gate| self.answered.remove(gate));
         let same = |told: &&mut GateDecision| {
             let before = &told.decision;
-            // A record of an older version may lack spans.
+            // Records of older versions may lack spans.
             let same_span = gate.is_some() && told.gate == gate;
             same_span || gate.is_none() && told.gate.is_none() && before.gate == decision.gate
         };
@@ -212,7 +216,7 @@ impl Gathering {
             if told.action.is_empty() {
                 told.action = decision.action;
             }
-            // The checkpoint is the gate; its risk is why it is one.
+            // The checkpoint is the gate; the risk tier is only its cause.
             told.gate = decision.gate;
             return;
         }
@@ -226,11 +230,11 @@ impl Gathering {
         self.decided.push_back(GateDecision { gate, decision });
     }
 
-    /// The action that waits at the gate that an event hangs under; nothing where the session itself does.
+    /// Returns the action that waits at the gate of an event; `None` if the session waits there.
     fn held_action(&self, event: &Event) -> Option<String> {
         let gate = event.parent_span_id.as_ref()?;
         let mut held = self.state.held.iter();
-        let found = held.find(|held| held.gates.iter().any(|it| it.span_id == *gate))?;
+        let found = held.find(|held| held.gates.iter().any(|open| open.span_id == *gate))?;
         match found.holds {
             Holds::Action => Some(found.what.clone()),
             Holds::Start | Holds::Session => None,
@@ -238,8 +242,8 @@ impl Gathering {
     }
 }
 
-/// The reason in the answers to a gate: its texts. Of a sensitive answer the record has a hash, which is none, and an
-/// acknowledgment gives no reason.
+/// Returns the reason in the answers to a gate: their texts. A sensitive answer is recorded as a hash,
+/// which is not a reason. An acknowledgment gives no reason either.
 fn reason(details: Details<'_>) -> Option<String> {
     let answers = details.value("answers")?.as_object()?;
     let texts = answers.values().filter_map(|answer| answer.as_str());
@@ -248,13 +252,15 @@ fn reason(details: Details<'_>) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// What an event did, where it did something that a successor should know. Names stand between backticks.
+/// Describes an event that the next agent should know. Names are in backticks.
 fn activity(kind: &str, event: &Event) -> Option<String> {
     let details = Details::of(event);
     let text = |name: &str| details.text(name).unwrap_or("?").to_owned();
     let because = |name: &str| {
-        let reason = details.text(name).filter(|it| !it.trim().is_empty());
-        reason.map(|it| format!(": {it}")).unwrap_or_default()
+        let reason = details.text(name).filter(|text| !text.trim().is_empty());
+        reason
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default()
     };
     Some(match kind {
         "session_ended" => format!("the session ended ({})", text("final_status")),
@@ -293,13 +299,13 @@ fn activity(kind: &str, event: &Event) -> Option<String> {
     })
 }
 
-/// Both who approved, where it took two.
+/// Returns the approvers, if two were needed.
 fn approvers(details: Details<'_>) -> Option<String> {
     let both: Vec<_> = details.texts("approvers").collect();
     (!both.is_empty()).then(|| both.join(", "))
 }
 
-/// The gates of a held request, with what they ask.
+/// Returns the gates of a held request, with their questions.
 fn gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
     held.gates.iter().map(|gate| {
         let questions = gate.questions.iter();
@@ -310,12 +316,14 @@ fn gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
                 Subject::Action(call) => Waits::Action(call.action.clone()),
                 Subject::Moment(moment) => Waits::Session(moment.label.clone()),
             },
-            asked: questions.map(|it| it.text().to_owned()).collect(),
+            asked: questions
+                .map(|question| question.text().to_owned())
+                .collect(),
         }
     })
 }
 
-/// The gates that nobody passed, as far as the events tell.
+/// Returns the gates that are still open by the recorded events.
 fn recorded_gates(state: &State) -> Vec<AccountHeld> {
     if state.ended.is_some() {
         return Vec::new();
@@ -341,21 +349,21 @@ fn with_thread(account: Account, thread: &Thread, atlases: &[Atlas]) -> Account 
     let mut redactor = Redactor::of_all(atlases);
     let mut told = |text: &str| redactor.text("memento", text);
     let shape = latest.shape();
-    let mut list = |texts: &[String]| texts.iter().map(|it| told(it)).collect::<Vec<_>>();
+    let mut list = |texts: &[String]| texts.iter().map(|text| told(text)).collect::<Vec<_>>();
     let (active, parked) = (list(&shape.active), list(&shape.parked));
     let (decisions, next) = (list(&shape.decisions), list(&shape.next));
     let pivots = pivots(thread).into_iter();
     let pivots = pivots.map(|(from, to, why)| (told(&from), told(&to), told(&why)));
     let pivots = pivots.collect();
     let held_back = thread.held_back.iter();
-    let held_back = held_back.map(|it| told(&it.proposed.arc)).collect();
-    let thawed_by = thread.thawed_by().map(|it| it.words().to_owned());
+    let held_back = held_back.map(|turn| told(&turn.proposed.arc)).collect();
+    let thawed_by = thread.thawed_by().map(|reason| reason.words().to_owned());
     let frozen = thread.frozen_since.map(|since| AccountFreeze {
         since: since.to_string(),
         until: thawed_by,
     });
     Account {
-        // A thread that nobody summarised has a dash for an arc.
+        // A thread without a summary has a dash as its arc.
         arc: Some(told(&shape.arc)).filter(|arc| arc != "-"),
         active,
         parked,
@@ -369,7 +377,7 @@ fn with_thread(account: Account, thread: &Thread, atlases: &[Atlas]) -> Account 
     }
 }
 
-/// Changes of direction: turns that decided, changed the scope or the topic, and the arc with it.
+/// Returns changes of direction: turns that decided or changed scope or topic, and changed the arc.
 fn pivots(thread: &Thread) -> Vec<(String, String, String)> {
     let mut mementos = thread.mementos().rev();
     let Some(mut before) = mementos.next() else {
@@ -379,7 +387,7 @@ fn pivots(thread: &Thread) -> Vec<(String, String, String)> {
     for memento in mementos {
         if let Some(turns) = turning(memento).filter(|_| memento.arc != before.arc) {
             let insight = turns.summary.as_ref().map(Summarised::as_str);
-            let insight = insight.filter(|it| !it.trim().is_empty());
+            let insight = insight.filter(|text| !text.trim().is_empty());
             let insight = insight.unwrap_or(turns.kind.description()).to_owned();
             pivots.push((before.arc.to_string(), memento.arc.to_string(), insight));
         }
@@ -388,15 +396,15 @@ fn pivots(thread: &Thread) -> Vec<(String, String, String)> {
     pivots
 }
 
-/// The signal of a change of direction in the turn that a memento was made in.
+/// Returns the signal of a change of direction in the turn that created a memento.
 fn turning(memento: &ThreadMemento) -> Option<&SignalItem> {
     let signals = memento.signals.as_ref()?;
-    // An edited memento has the signals of the one before it.
+    // An edited memento has the signals of its predecessor.
     if signals.updated_at != memento.created_ts {
         return None;
     }
     let mut items = signals.items.iter();
-    items.find(|it| match it.kind {
+    items.find(|item| match item.kind {
         SignalKind::Pivot | SignalKind::ScopeChanged | SignalKind::DecisionMade => true,
         SignalKind::AnswerProvided
         | SignalKind::AckOnly
@@ -406,7 +414,7 @@ fn turning(memento: &ThreadMemento) -> Option<&SignalItem> {
     })
 }
 
-/// The thread that a session's turns are in: its own, else the one it took a turn in last.
+/// Returns the thread of a session's turns: its own, or else the one of its last turn.
 #[must_use]
 pub fn thread_of<'t, T: AsRef<Thread>>(session: &str, threads: &'t [T]) -> Option<&'t Thread> {
     let all = || threads.iter().map(AsRef::as_ref);
@@ -414,8 +422,13 @@ pub fn thread_of<'t, T: AsRef<Thread>>(session: &str, threads: &'t [T]) -> Optio
         let owner = thread.owner.as_ref();
         owner.is_some_and(|owner| owner.session.as_str() == session)
     };
-    // A name alone proves nothing: another session may have begun a thread of that name.
+    // A matching name proves nothing: another session may have started a thread with that name.
     let own = all().find(|thread: &&Thread| thread.id.as_str() == session && owns(thread));
-    let took = |it: &&Thread| it.turns.iter().any(|turn| turn.session.as_str() == session);
+    let took = |thread: &&Thread| {
+        thread
+            .turns
+            .iter()
+            .any(|turn| turn.session.as_str() == session)
+    };
     own.or_else(|| all().find(took))
 }

@@ -1,9 +1,9 @@
-//! The promise behind an answer to an agent, kept in the store for the next start.
+//! Acknowledgement mode of a console, stored for the next start.
 //!
-//! By default an agent is answered after its events are on disk, so a crash loses nothing that it was told.
-//! If all Atlases in force say `acknowledge: early`, agents are answered before; then at most
-//! [`MAX_EARLY_EVENTS`] acknowledged events are not on disk at any time. The store keeps which of the two
-//! holds while a console runs. After a crash the next console records what may be missing.
+//! By default an agent is answered after its events are on disk, so a crash loses nothing that the agent
+//! was told. If all loaded Atlases say `acknowledge: early`, agents are answered before that; then at most
+//! [`MAX_EARLY_EVENTS`] acknowledged events are not on disk at any time. The store keeps the mode while a
+//! console runs. After a crash the next console records what may be missing.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::base::json;
 use crate::base::limits::MAX_EARLY_EVENTS;
 use crate::store::StateRow;
 
-/// The kind of state under which the promise is kept.
+/// State kind of the stored mode.
 pub(super) const ACKNOWLEDGEMENT: &str = "acknowledgement";
 
-/// The promise of one console.
+/// Acknowledgement mode of one console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Acknowledgement {
     mode: Acknowledge,
@@ -27,7 +27,7 @@ pub(super) struct Acknowledgement {
 }
 
 impl Acknowledgement {
-    /// The promise of a console that runs.
+    /// Returns the value for a running console.
     pub(super) fn running(mode: Acknowledge) -> Self {
         Self {
             mode,
@@ -39,7 +39,7 @@ impl Acknowledgement {
         }
     }
 
-    /// Ends the promise: after an orderly stop, or once a crash is on record.
+    /// Marks the console as stopped: after an orderly stop, or once a crash is on record.
     pub(super) fn stopped(self) -> Self {
         Self {
             running: false,
@@ -47,18 +47,18 @@ impl Acknowledgement {
         }
     }
 
-    /// The promise among pieces of state.
+    /// Finds the stored value among rows of state.
     pub(super) fn find(rows: &[StateRow]) -> Option<Self> {
         let row = rows.iter().find(|row| row.kind == ACKNOWLEDGEMENT)?;
         Self::read(row)
     }
 
-    /// Reads what the console before kept.
+    /// Reads the value that the last console stored.
     pub(super) fn read(row: &StateRow) -> Option<Self> {
         json::read(row.body.as_deref()?.as_bytes()).ok()
     }
 
-    /// The piece of state that keeps it.
+    /// Returns the row of state that stores the value.
     pub(super) fn row(self) -> StateRow {
         let body = serde_json::to_value(self).unwrap_or_default();
         StateRow {
@@ -69,9 +69,9 @@ impl Acknowledgement {
     }
 }
 
-/// The sentence about acknowledged events that the record of a recovery needs.
+/// Returns the sentence about acknowledged events for the record of a recovery.
 ///
-/// `dropped` tells that the store dropped an unfinished write when it was opened.
+/// `dropped` is true if the store dropped an unfinished write when it was opened.
 pub(super) fn loss_after(before: Option<Acknowledgement>, dropped: bool) -> Option<String> {
     match before {
         Some(before) if before.running && before.may_lose > 0 => Some(format!(
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_promise_reads_back_as_it_was_kept() {
+    fn the_acknowledgement_mode_reads_back_as_stored() {
         for mode in [Acknowledge::Early, Acknowledge::Durable] {
             for kept in [
                 Acknowledgement::running(mode),

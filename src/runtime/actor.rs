@@ -1,4 +1,4 @@
-//! The one actor: commands in, effects carried out, replies after durability.
+//! The actor: takes commands, executes effects, and sends replies after their records are durable.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(super) struct Actor {
     engine: Engine,
     ledger: Ledger,
     state_seal: StateSeal,
-    /// The reason why the state of the store was not believed at the start.
+    /// Reason why the stored state was not trusted at the start.
     distrusted: Option<Arc<str>>,
     sealing: Sealing,
     copies: Copies,
@@ -65,31 +65,31 @@ pub(super) struct Actor {
     clock: Arc<dyn Clock>,
     seat: Seat,
     verdict: ChainVerdict,
-    /// Who waits for a reply. An asker that left is found by its closed channel.
+    /// Callers that wait for a reply. A caller that disconnected has a closed channel.
     waiting: HashMap<AskId, oneshot::Sender<Reply>>,
     deadlines: BTreeSet<(Timestamp, GateId)>,
     steps: StepDetector,
     /// The last step of the wall clock.
     clock_moved: Option<ClockMovedAt>,
     ran_unasked: Option<RanUnasked>,
-    /// Time of the last look for abandoned sessions.
+    /// Time of the last check for abandoned sessions.
     abandoned_checked: Option<Timestamp>,
-    /// Changes of the messages that are being handled, not handed over yet.
+    /// Changes of the current messages that are not handed to the store yet.
     pending: Pending,
-    /// Batches handed over and not yet durable, in order.
+    /// Batches that are handed to the store and not yet durable, in order.
     writes: FuturesOrdered<Boxed<'static, Written>>,
-    /// Moment of the answer to agents.
+    /// Time of answers to agents: before or after their events are durable.
     acknowledge: Acknowledge,
-    /// Events that agents were told of and that are not durable yet.
+    /// Acknowledged events that are not durable yet.
     early_events: u64,
-    /// Whether a picture waits for a batch to be durable; at most one does.
+    /// True while a snapshot waits for a batch to be durable; at most one does.
     picture_pending: bool,
-    /// Whether something changed since the newest picture was made.
+    /// True if something changed since the newest snapshot.
     changed: bool,
     poison: Option<String>,
     hooks: Hooks,
     outside: Outside,
-    /// What operators have typed and not yet decided with.
+    /// Drafts that operators typed and have not submitted.
     drafts: Arc<Drafts>,
     watching: Watching,
     threads: Threads,
@@ -100,7 +100,7 @@ pub(super) struct Actor {
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
-/// What an actor begins with.
+/// Initial parts of an actor.
 pub(super) struct Beginning {
     pub(super) engine: Engine,
     pub(super) ledger: Ledger,
@@ -171,7 +171,7 @@ impl Actor {
         self.snapshots.subscribe()
     }
 
-    /// Works until it is told to stop, or nobody can reach it any more.
+    /// Runs until a stop message comes, or until all handles are dropped.
     pub(super) async fn run(mut self, effects: Vec<Effect>, mut inbox: mpsc::Receiver<Message>) {
         self.carry_out(effects);
         let mut burst = Vec::new();
@@ -184,19 +184,19 @@ impl Actor {
             let clock = Arc::clone(&self.clock);
             let is_timed = next.is_some() || due.is_some() || notice.is_some();
             tokio::select! {
-                // What is durable is told before anything new is taken up: replies and the screen
-                // are never further behind than they must be.
+                // Handle durable batches before new messages, so that replies and the screen lag as little
+                // as possible.
                 biased;
                 Some(written) = self.writes.next(), if !self.writes.is_empty() => {
                     self.written(written);
                 }
-                // Deadlines before messages: a decision that comes too late must find it expired.
+                // Handle deadlines before messages: a late decision must find its gate expired.
                 () = sleep_until(clock.as_ref(), next), if next.is_some() => {
                     self.wake().await;
                 }
-                // A clock that was set back wakes none of the others in time.
+                // After a clock step backwards, the other timers do not fire in time.
                 () = clock.sleep_for(CLOCK_CHECK), if is_timed => self.check_clock().await,
-                // What was written is signed before more is: the unsigned end stays short.
+                // Sign written records before more are written: the unsigned end stays short.
                 read_back = self.sealing.next(), if self.sealing.is_reading() => {
                     self.read_back(read_back).await;
                 }
@@ -241,7 +241,8 @@ impl Actor {
             return;
         }
         if matches!(command, Command::Decide(..) | Command::Answer(..)) {
-            // Who is still there decides between a release and a permit.
+            // The engine releases a run to a waiting caller, and leaves a permit for one that has
+            // disconnected.
             self.notice_who_left();
         }
         if let Command::RequestAction(_, request) = &command {
@@ -256,8 +257,8 @@ impl Actor {
         self.carry_out(effects);
     }
 
-    /// Looks for a session that is not live in the record: there it is over, whether it ended or was recorded
-    /// elsewhere. The engine then refuses its name.
+    /// Looks for a session in the record if it is not live. A recorded session has ended here or was
+    /// recorded by another console. The engine then refuses its name.
     pub(super) async fn look_up(&mut self, session: Option<&SessionId>) -> Result<(), StoreError> {
         let Some(session) = session.filter(|session| !self.engine.knows(session)) else {
             return Ok(());
@@ -275,12 +276,12 @@ impl Actor {
         }
     }
 
-    /// An extension answered. Without a record nothing may come of it.
+    /// Handles the answer of an extension. After a failed write, ignores it.
     fn returned(&mut self, id: CallId, returned: Returned) {
         if self.poison.is_none() {
             self.notice_who_left();
             let returned = match self.unknown_fault() {
-                // Nothing may come of an answer while the record does not hold.
+                // While the record is faulty, no answer may permit anything.
                 Some(fault) => Returned {
                     outcome: Err(barred(&fault).reason),
                     ..returned
@@ -293,12 +294,12 @@ impl Actor {
         }
     }
 
-    /// Does what the engine said must happen.
+    /// Executes effects of the engine.
     fn carry_out(&mut self, effects: Vec<Effect>) {
         self.carry_out_with(effects, Vec::new());
     }
 
-    /// The same, with rows of state that are not the engine's.
+    /// Executes effects, together with rows of state that are not the engine's.
     fn carry_out_with(&mut self, effects: Vec<Effect>, state: Vec<StateRow>) {
         if effects.is_empty() {
             return;
@@ -348,7 +349,7 @@ impl Actor {
             }
         }
         self.changed = true;
-        // What an extension is asked about is on disk first, where it has to be.
+        // If the records must be durable, the extension is called after they are.
         if durability == Durability::Sync {
             self.pending.calls.append(&mut calls);
         }
@@ -366,7 +367,7 @@ impl Actor {
     fn tell(&mut self, replies: Vec<(AskId, Reply)>) {
         for (ask, reply) in replies {
             if let Some(waiting) = self.waiting.remove(&ask) {
-                // An asker that left does not hear it; the record has it.
+                // A caller that disconnected does not get the reply; the record has it.
                 let gone = waiting.send(reply).is_err();
                 self.dropped.answers += u64::from(gone);
                 self.changed |= gone;
@@ -374,14 +375,15 @@ impl Actor {
         }
     }
 
-    /// The denial of a command, for the same reasons. A record that does not hold is no reason to leave out what has happened.
+    /// Returns the denial of a command while the disk is full or the record is faulty. A faulty record does
+    /// not stop reports.
     fn bar(&self, command: &Command) -> Option<Denied> {
         let denied = self.bar_all()?;
         let is_full = self.store.known_shortage().is_some();
         (is_full || !only_reports(command)).then_some(denied)
     }
 
-    /// The denial while there is no room, or while the record does not hold.
+    /// Returns the denial while the disk is full or the record is faulty.
     fn bar_all(&self) -> Option<Denied> {
         match self.store.known_shortage() {
             Some(shortage) => Some(stalled(&shortage)),
@@ -389,12 +391,12 @@ impl Actor {
         }
     }
 
-    /// The fault of the record that no operator said to know of.
+    /// Returns the fault of the record, unless an operator has acknowledged it.
     fn unknown_fault(&self) -> Option<RecordFault> {
         self.verdict.unknown_fault(self.engine.known_fault())
     }
 
-    /// Takes the result of a whole check. A record that cannot be read ends recording until a restart.
+    /// Handles the result of a full verification. An unreadable record stops recording until a restart.
     async fn checked(&mut self, checked: &Result<Report, String>) {
         self.verdict = ChainVerdict::from(checked);
         self.changed = true;

@@ -1,4 +1,4 @@
-//! The agents' way in.
+//! Handle of the runtime for agents.
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,9 +18,9 @@ use crate::engine::consult::{Consult, Consulted};
 use crate::engine::resolve::Resolution;
 use crate::memento::Outcome;
 
-/// The agents' way in: asks, and never decides.
+/// Handle for agents: it asks, and never decides.
 ///
-/// Dropping a call before it has answered is leaving: a decision that comes later becomes a permit
+/// Dropping a call before its answer means that the caller disconnects: a later decision becomes a permit
 /// for the identical request.
 #[derive(Clone, Debug)]
 pub struct Agents {
@@ -38,29 +38,29 @@ impl Agents {
         }
     }
 
-    /// The reason why nothing is recorded, if there is one.
+    /// Returns the reason why nothing is recorded, if there is one.
     #[must_use]
     pub fn store_problem(&self) -> Option<String> {
         self.snapshots.borrow().store.problem().map(str::to_owned)
     }
 
-    /// The fault of the record that agents are denied for, if there is one.
+    /// Returns the fault of the record for which agents are denied, if there is one.
     #[must_use]
     pub fn record_fault(&self) -> Option<String> {
         let fault = self.snapshots.borrow().unknown_fault();
         fault.map(|fault| fault.what)
     }
 
-    /// The denial while the store does not answer: a call would wait for as long as that takes.
+    /// Returns the denial while the store does not respond: a call would have to wait for it.
     fn stalled(&self) -> Option<Denied> {
         let picture = self.snapshots.borrow();
         picture.store.stall().map(stalled)
     }
 
-    /// Begins a session, or takes it up again.
+    /// Starts or resumes a session.
     ///
     /// # Errors
-    /// When it is denied.
+    /// Fails when it is denied.
     pub async fn start_session(&self, start: StartSession) -> Result<SessionStarted, Denied> {
         match self.ask(|ask| Command::StartSession(ask, start)).await {
             Reply::Started(started) => Ok(started),
@@ -68,11 +68,11 @@ impl Agents {
         }
     }
 
-    /// Asks whether a session is theirs who know the secret of that digest. Who does not is on record in the
-    /// session.
+    /// Checks whether a session belongs to the caller that presents this digest of its secret. A failed
+    /// check is recorded in the session.
     ///
     /// # Errors
-    /// When it is not, or there is none.
+    /// Fails when it does not, or when the session is unknown.
     pub async fn owns(
         &self,
         session: SessionId,
@@ -90,10 +90,10 @@ impl Agents {
         }
     }
 
-    /// Ends a session. Gives what the agent is handed at last.
+    /// Ends a session. Returns the last contexts for the agent.
     ///
     /// # Errors
-    /// When there is no such session.
+    /// Fails when the session is unknown.
     pub async fn end_session(&self, end: EndSession) -> Result<Given, Denied> {
         match self.ask(|ask| Command::EndSession(ask, end)).await {
             Reply::Ended(given) => Ok(given),
@@ -101,10 +101,11 @@ impl Agents {
         }
     }
 
-    /// Asks to run an action. Answers when it is decided, which may take as long as a person does.
+    /// Asks to run an action. Returns when the request is decided, which may take as long as an operator
+    /// needs.
     ///
     /// # Errors
-    /// When it is denied. Whatever goes wrong, it is denied.
+    /// Fails when it is denied. Every failure is a denial.
     pub async fn request_action(&self, request: ActionRequest) -> Result<Requested, Denied> {
         match self.ask(|ask| Command::RequestAction(ask, request)).await {
             Reply::Allowed(allowed) => Ok(Requested::Allowed(allowed)),
@@ -113,11 +114,10 @@ impl Agents {
         }
     }
 
-    /// Answers what the agent itself was asked. When an operator has to answer as well, this waits
-    /// for that.
+    /// Answers questions to the agent. If an operator has to answer as well, waits for that.
     ///
     /// # Errors
-    /// When it is denied.
+    /// Fails when it is denied.
     pub async fn answer(&self, answer: Answer) -> Result<Answered, Denied> {
         match self.ask(|ask| Command::Answer(ask, answer)).await {
             Reply::Allowed(allowed) => Ok(Answered::Allowed(allowed)),
@@ -128,10 +128,10 @@ impl Agents {
         }
     }
 
-    /// Asks what the agent may do now.
+    /// Asks which actions the agent may run now.
     ///
     /// # Errors
-    /// When there is no such session, or its input is refused.
+    /// Fails when the session is unknown, or its input is refused.
     pub async fn resolve(&self, resolve: Resolve) -> Result<Resolution, Denied> {
         match self.ask(|ask| Command::Resolve(ask, resolve)).await {
             Reply::Resolved(resolution) => Ok(*resolution),
@@ -139,10 +139,10 @@ impl Agents {
         }
     }
 
-    /// Reports what came of an action that was allowed. Answers with what checkpoints after the action hand over.
+    /// Reports the result of an allowed action. Returns what checkpoints after the action inject.
     ///
     /// # Errors
-    /// When no such run was allowed.
+    /// Fails when no such run was allowed.
     pub async fn complete_action(&self, completed: ActionCompleted) -> Result<Given, Denied> {
         match self
             .ask(|ask| Command::CompleteAction(ask, completed))
@@ -153,65 +153,66 @@ impl Agents {
         }
     }
 
-    /// Says what input the agent was given. Answers when it may be worked on.
+    /// Reports input that the agent received. Returns when the agent may work on it.
     ///
     /// # Errors
-    /// When it is denied.
+    /// Fails when it is denied.
     pub async fn input(&self, input: Input) -> Result<Accepted, Denied> {
         accepted(self.take_input(input).await?)
     }
 
-    /// The same, with what the agent is asked itself as an answer of its own.
+    /// Reports input, and returns questions to the agent as a separate outcome.
     pub(crate) async fn take_input(&self, input: Input) -> Result<Taken, Denied> {
         self.moment(|ask| Command::Input(ask, input)).await
     }
 
-    /// Says how the agent is wrapped. Answers when that, and whether it holds, is on disk: with
-    /// everything that is wrong with it. A wrapper with failures must not go on.
+    /// Reports the agent's wrapper. Returns when the report and its check are on disk, with all failures of
+    /// the check. A wrapper with failures must not continue.
     ///
     /// # Errors
-    /// When there is no such session, or the report cannot be taken.
+    /// Fails when the session is unknown, or the report is refused.
     pub async fn report_wrapper(&self, wrapper: Wrapper) -> Result<Noted, Denied> {
         self.report(Report::Wrapper(wrapper)).await
     }
 
-    /// Reports the result of a check of the agent's wrapper. Answers when that is on disk.
+    /// Reports the result of a check of the agent's wrapper. Returns when it is on disk.
     ///
     /// # Errors
-    /// When there is no such session, or the report cannot be taken.
+    /// Fails when the session is unknown, or the report is refused.
     pub async fn report_wrapper_check(&self, check: WrapperCheck) -> Result<(), Denied> {
         self.report(Report::WrapperCheck(check)).await.map(drop)
     }
 
-    /// Says whether a context helped.
+    /// Reports whether a context helped.
     ///
     /// # Errors
-    /// When there is no such session, or it was handed no such context.
+    /// Fails when the session is unknown, or did not receive that context.
     pub async fn context_feedback(&self, feedback: Feedback) -> Result<(), Denied> {
         self.report(Report::Feedback(feedback)).await.map(drop)
     }
 
-    /// Says what the agent produced. Only its hash and its size are kept.
+    /// Reports output of the agent. Only its hash and its size are kept.
     ///
     /// # Errors
-    /// When there is no such session.
+    /// Fails when the session is unknown.
     pub async fn output(&self, output: Output) -> Result<(), Denied> {
         self.report(Report::Output(output)).await.map(drop)
     }
 
-    /// Says that the agent recovered from an error, or tried to. [`Agents::report_error`] told the
+    /// Reports that the agent recovered from an error, or tried to. [`Agents::report_error`] returned the
     /// error's event.
     ///
     /// # Errors
-    /// When there is no such session, or no such error is open.
+    /// Fails when the session is unknown, or no such error is open.
     pub async fn error_recovered(&self, recovery: Recovery) -> Result<(), Denied> {
         self.report(Report::Recovery(recovery)).await.map(drop)
     }
 
-    /// Takes a turn of a conversation. Answers when its record and the memento behind it are durable.
+    /// Takes a turn of a conversation. Returns when its record and its memento are durable.
     ///
     /// # Errors
-    /// When there is no such session, the thread belongs to another one, or the memento has changed since it was read.
+    /// Fails when the session is unknown, the thread belongs to another one, or the memento has changed since it
+    /// was read.
     pub async fn turn(&self, take: TakeTurn) -> Result<TurnTaken, Denied> {
         if let Some(denied) = self.stalled() {
             return Err(denied);
@@ -241,11 +242,11 @@ impl Agents {
         }
     }
 
-    /// Hands a thread over to another session, which owns it from its first turn on. Answers when the record of it is
-    /// durable.
+    /// Hands a thread over to another session, which owns it from its first turn on. Returns when the
+    /// record is durable.
     ///
     /// # Errors
-    /// When the thread is not the session's, or there is no session to hand it over to.
+    /// Fails when the session does not own the thread, or the other session is unknown.
     pub async fn hand_over(&self, hand_over: HandOver) -> Result<(), Denied> {
         let (reply, answer) = oneshot::channel();
         let asked = HandOverAsked {
@@ -270,15 +271,15 @@ impl Agents {
         }
     }
 
-    /// Reports an error. Answers when work may go on, with the event that recorded it.
+    /// Reports an error. Returns the event that recorded it, when the agent may continue.
     ///
     /// # Errors
-    /// When it is denied.
+    /// Fails when it is denied.
     pub async fn report_error(&self, report: ErrorReport) -> Result<Accepted, Denied> {
         accepted(self.take_error(report).await?)
     }
 
-    /// The same, with what the agent is asked itself as an answer of its own.
+    /// Reports an error, and returns questions to the agent as a separate outcome.
     pub(crate) async fn take_error(&self, report: ErrorReport) -> Result<Taken, Denied> {
         self.moment(|ask| Command::ReportError(ask, report)).await
     }
@@ -286,12 +287,12 @@ impl Agents {
     /// Asks for context, or for a checkpoint by its name.
     ///
     /// # Errors
-    /// When it is denied.
+    /// Fails when it is denied.
     pub async fn request_context(&self, request: ContextRequest) -> Result<Accepted, Denied> {
         accepted(self.take_context_request(request).await?)
     }
 
-    /// The same, with what the agent is asked itself as an answer of its own.
+    /// Requests context, and returns questions to the agent as a separate outcome.
     pub(crate) async fn take_context_request(
         &self,
         request: ContextRequest,
@@ -329,20 +330,20 @@ impl Agents {
 /// A turn that was taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnTaken {
-    /// Decision about the turn, and the memento behind it.
+    /// Decision about the turn, and the resulting memento.
     pub outcome: Outcome,
-    /// Contexts that its message called for, and what else the session was owed.
+    /// Contexts that the message triggered, and contexts that the session was still owed.
     pub given: Given,
-    /// Gates that stand before the session: until they are passed it is handed nothing.
+    /// Gates before the session: until they are passed it gets no contexts.
     pub held: Vec<GateId>,
 }
 
-/// Input, an error or a request for context that was not denied.
+/// Outcome of input, an error or a request for context that was not denied.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Taken {
-    /// It was taken in.
+    /// The event was accepted.
     Accepted(Accepted),
-    /// It is held, and some of what is asked is the agent's to answer.
+    /// The event is held, with questions to the agent.
     Asked(Asked),
 }
 
@@ -353,25 +354,25 @@ fn accepted(taken: Taken) -> Result<Accepted, Denied> {
     }
 }
 
-/// What came of asking for an action that was not denied.
+/// Outcome of a request for an action that was not denied.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Requested {
-    /// It may run, once.
+    /// The action may run once.
     Allowed(Allowed),
-    /// It is held, and some of what is asked is the agent's to answer.
+    /// The request is held, with questions to the agent.
     Asked(Asked),
 }
 
-/// What came of an agent's own answers.
+/// Outcome of an agent's answers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answered {
-    /// The action may run, once.
+    /// The action may run once.
     Allowed(Allowed),
-    /// What was held beside actions is no longer, as far as the agent is concerned.
+    /// A held event other than an action is released, as far as the agent's answers decide.
     Accepted(Accepted),
     /// The answers break rules; the request is still held.
     Invalid(InvalidAnswers),
-    /// They were taken, and there is more that is the agent's to answer.
+    /// The answers were accepted, and the agent has further questions to answer.
     Asked(Asked),
 }
 
@@ -384,12 +385,13 @@ fn stopped() -> Reply {
     })
 }
 
-/// Nothing goes on until the agent has answered; what it is asked is in the reason.
+/// Returns a denial until the agent has answered; its reason has the questions.
 fn denied_until_answered(asked: Asked) -> Denied {
     let questions = asked.gates.iter().flat_map(|gate| {
         let id = &gate.checkpoint_id;
         let questions = gate.questions.iter();
-        questions.map(move |it| format!("`{id}` asks `{}`: {}", it.id(), it.text()))
+        questions
+            .map(move |question| format!("`{id}` asks `{}`: {}", question.id(), question.text()))
     });
     let questions: Vec<_> = questions.collect();
     Denied {
@@ -403,7 +405,7 @@ fn denied_until_answered(asked: Asked) -> Denied {
     }
 }
 
-/// A reply that is not the hoped-for one, as a denial: also one that makes no sense.
+/// Converts any other reply into a denial, including one that does not fit.
 fn denied_by(reply: Reply) -> Denied {
     match reply {
         Reply::Denied(denied) => denied,

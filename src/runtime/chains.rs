@@ -1,6 +1,6 @@
-//! The ends of chains: where the next event of each session goes.
+//! Ends of chains, to which the next event of each session is added.
 //!
-//! Chains of sessions that are over are forgotten: nothing follows in them.
+//! Chains of ended sessions are dropped: they get no more events.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,21 @@ use crate::trace::verify::Head;
 #[derive(Debug)]
 pub(super) struct Chains {
     ends: HashMap<SessionId, Chain>,
-    /// The log itself, which people do not count among the sessions.
+    /// The log, which is not counted among the sessions.
     log: SessionId,
     sessions: u64,
     events: u64,
 }
 
 impl Chains {
-    /// The chains as they lie in a store.
+    /// Creates the chains from the heads in a store.
     pub(super) fn resume(heads: Vec<Head>, log: SessionId) -> Self {
         let mut ends = HashMap::new();
         let mut events = 0;
         let sessions = heads.iter().filter(|head| head.session != log).count() as u64;
         for head in heads {
             if head.session != log {
-                // What a list claims is not believed to be a number of events that can be.
+                // A stored count is not trusted, so the sum saturates.
                 events = head.count.saturating_add(events);
             }
             let chain = Chain::resume(head.session.clone(), head.count, head.hash, head.last_at);
@@ -42,7 +42,7 @@ impl Chains {
         }
     }
 
-    /// Gives a draft its place.
+    /// Seals a draft as the next record of its chain.
     pub(super) fn seal(&mut self, draft: &Draft) -> Record {
         if draft.session_id != self.log {
             self.events += 1;
@@ -53,14 +53,14 @@ impl Chains {
             self.ends.insert(session.clone(), Chain::new(session));
         }
         let end = self.ends.get_mut(&draft.session_id);
-        // INVARIANT: it is there since just now.
+        // INVARIANT: the entry was just inserted.
         end.map_or_else(
             || Chain::new(draft.session_id.clone()).seal(draft),
             |end| end.seal(draft),
         )
     }
 
-    /// Takes in a record that was sealed elsewhere and follows what is there.
+    /// Adds a record that another console sealed and that continues a chain.
     pub(super) fn adopt(&mut self, record: &Record) {
         let session = record.session.clone();
         let count = record.sequence + 1;
@@ -70,17 +70,17 @@ impl Chains {
         self.ends.insert(session, chain);
     }
 
-    /// The end of a chain.
+    /// Returns the end of a chain.
     pub(super) fn get(&self, session: &SessionId) -> Option<&Chain> {
         self.ends.get(session)
     }
 
-    /// Forgets the chain of a session that is over.
+    /// Drops the chain of an ended session.
     pub(super) fn forget(&mut self, session: &SessionId) {
         self.ends.remove(session);
     }
 
-    /// Forgets the chains of all sessions but the log and those that are live.
+    /// Drops all chains except the log and those of live sessions.
     pub(super) fn keep(&mut self, is_live: impl Fn(&SessionId) -> bool) {
         let log = &self.log;
         self.ends
@@ -88,12 +88,12 @@ impl Chains {
         self.ends.shrink_to_fit();
     }
 
-    /// Sessions on record.
+    /// Returns the number of recorded sessions.
     pub(super) fn sessions(&self) -> u64 {
         self.sessions
     }
 
-    /// Events on record, without those of the log itself.
+    /// Returns the number of recorded events, without those of the log.
     pub(super) fn events(&self) -> u64 {
         self.events
     }

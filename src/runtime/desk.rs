@@ -1,4 +1,4 @@
-//! The operator's way in.
+//! Handle of the runtime for the operator.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -21,7 +21,7 @@ use crate::trace::event::{AnswerRejected, Event, Payload};
 use crate::trace::note::Verifier;
 use crate::trace::verify::{Progress, Report, Trust};
 
-/// The operator's way in: sees everything, and decides.
+/// Handle for the operator: it sees everything, and decides.
 #[derive(Clone)]
 pub struct Desk {
     messages: mpsc::Sender<Message>,
@@ -48,36 +48,36 @@ impl Desk {
         }
     }
 
-    /// The pictures, as they change.
+    /// Returns the stream of snapshots.
     #[must_use]
     pub fn snapshots(&self) -> Snapshots {
         self.snapshots.clone()
     }
 
-    /// The store, which this does not keep open.
+    /// Returns the store as a weak reference, which does not keep it open.
     pub(super) fn store(&self) -> Weak<dyn Store> {
         Arc::downgrade(&self.store)
     }
 
-    /// The key of the log.
+    /// Returns the public key of the log.
     pub(super) fn key(&self) -> Verifier {
         self.key.clone()
     }
 
-    /// The record, for those who only listen.
+    /// Returns a read-only stream of records.
     pub(super) fn records(&self) -> Records {
         Records::new(Arc::clone(&self.store), self.snapshots.clone())
     }
 
-    /// Decides about a held request. Answers when the record of it is durable.
+    /// Decides about a held request. Returns when the record is durable.
     pub async fn decide(&self, decide: Decide) -> Reply {
         self.act(|ask| Command::Decide(ask, decide)).await
     }
 
-    /// Does something else, by which nothing passes. Answers when the record of it is durable.
+    /// Executes another operator command, which lets nothing pass. Returns when the record is durable.
     ///
     /// # Errors
-    /// When it is refused.
+    /// Fails when it is refused.
     pub async fn operate(&self, operate: Operate) -> Result<(), Refused> {
         acted(self.act(|ask| Command::Operate(ask, operate)).await)
     }
@@ -91,19 +91,19 @@ impl Desk {
         .await
     }
 
-    /// Records that another process answered in the console's place. A console that only looks records it too: that
-    /// is not an operator's act.
+    /// Records that another process answered in the console's place. A read-only console records it too: it
+    /// is not an operator's action.
     ///
     /// # Errors
-    /// When it cannot be recorded.
+    /// Fails when it cannot be recorded.
     pub async fn record_rejected_answer(&self, rejected: AnswerRejected) -> Result<(), Refused> {
         self.record_entry(rejected.into()).await
     }
 
-    /// Records an entry of the log that is not an operator's act, such as an alarm.
+    /// Records a log entry that is not an operator's action, such as an alarm.
     ///
     /// # Errors
-    /// When it cannot be recorded.
+    /// Fails when it cannot be recorded.
     pub async fn record_entry(&self, payload: Payload) -> Result<(), Refused> {
         let ask = self.ids.next();
         let message = |reply| {
@@ -125,7 +125,7 @@ impl Desk {
         self.deliver(|reply| message(ask, reply)).await
     }
 
-    /// Hands a message to the actor, and waits for its reply.
+    /// Sends a message to the actor, and waits for the reply.
     async fn deliver(&self, message: impl FnOnce(oneshot::Sender<Reply>) -> Message) -> Reply {
         let unavailable = |what: String| Reply::Refused(Refused::Unavailable(what));
         let refused = || unavailable("the console is stopping".to_owned());
@@ -137,17 +137,17 @@ impl Desk {
             return refused();
         }
         match answer.await {
-            // Everyone who waits is told so when a write fails, in the words for agents.
+            // When a write fails, all waiting callers get the denial for agents.
             Ok(Reply::Denied(denied)) => unavailable(denied.reason),
             Ok(reply) => reply,
             Err(_) => refused(),
         }
     }
 
-    /// Does something to a conversation. Answers when the record of it is durable.
+    /// Executes an action on a conversation. Returns when the record is durable.
     ///
     /// # Errors
-    /// When it is refused.
+    /// Fails when it is refused.
     pub async fn act_on_thread(&self, thread: Name, act: ThreadAct) -> Result<(), Refused> {
         let reply = self.send(|ask, reply| {
             let asked = ThreadActAsked {
@@ -161,10 +161,10 @@ impl Desk {
         acted(reply.await)
     }
 
-    /// The sessions on record, newest first.
+    /// Returns the recorded sessions, newest first.
     ///
     /// # Errors
-    /// When the record cannot be read, in words.
+    /// Fails with a message when the record cannot be read.
     pub async fn sessions(&self) -> Result<Vec<RecordedSession>, String> {
         self.store
             .sessions()
@@ -172,10 +172,10 @@ impl Desk {
             .map_err(|error| error.to_string())
     }
 
-    /// The sessions on record, newest first, and behind them the log.
+    /// Returns the recorded sessions, newest first, followed by the log.
     ///
     /// # Errors
-    /// When the record cannot be read, in words.
+    /// Fails with a message when the record cannot be read.
     pub async fn sessions_and_log(&self) -> Result<Vec<RecordedSession>, String> {
         let mut sessions = self.sessions().await?;
         let log = self.store.log_session().await;
@@ -183,10 +183,10 @@ impl Desk {
         Ok(sessions)
     }
 
-    /// Events of a session, from a sequence number on.
+    /// Returns events of a session, from a sequence number on.
     ///
     /// # Errors
-    /// When the record cannot be read, in words.
+    /// Fails with a message when the record cannot be read.
     pub async fn events(
         &self,
         session: SessionId,
@@ -197,10 +197,10 @@ impl Desk {
         events.await.map_err(|error| error.to_string())
     }
 
-    /// Has something read the record on a thread that may wait.
+    /// Runs a function that reads the record, on a thread that may block.
     ///
     /// # Errors
-    /// When it broke off, in words.
+    /// Fails with a message when the function panics.
     pub async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Reading) -> T + Send + 'static,
@@ -214,21 +214,21 @@ impl Desk {
         done.map_err(|error| error.to_string())
     }
 
-    /// Keeps what was typed at a held request or for a conversation, or throws it away. Nobody waits for it:
-    /// what is typed next follows soon. A console that only looks keeps nothing.
+    /// Stores or removes an operator's draft for a held request or a conversation. Does not wait for the
+    /// write: the next draft follows soon. A read-only console stores nothing.
     pub async fn keep_draft(&self, of: impl Into<DraftOf>, draft: Option<Value>) {
         if self.snapshots.borrow().access == Access::ReadOnly {
             return;
         }
-        // Without an actor there is nothing held, and no draft of use.
+        // Without an actor nothing is held, so the draft is useless.
         let _ = self.messages.send(Message::Draft(of.into(), draft)).await;
     }
 
-    /// Explains a held request, or something that is only imagined. It changes nothing, so a console
-    /// that only looks can ask too.
+    /// Explains a held request or a hypothetical one. This changes nothing, so a read-only console can do
+    /// it too.
     ///
     /// # Errors
-    /// In words, when there is nothing of that name to explain.
+    /// Fails with a message when there is nothing of that name to explain.
     pub async fn explain(&self, question: Question) -> Result<Account, String> {
         let stopping = || "the console is stopping".to_owned();
         let (reply, answer) = oneshot::channel();
@@ -237,10 +237,10 @@ impl Desk {
         answer.await.map_err(|_| stopping())?
     }
 
-    /// Has other Atlases take the place of those in force. Answers when that is on record.
+    /// Replaces the loaded Atlases. Returns when that is on record.
     ///
     /// # Errors
-    /// When they are not taken; those in force stay in force then.
+    /// Fails when the new Atlases are refused; the old ones stay loaded then.
     pub async fn load(&self, load: Load) -> Result<(), LoadRefused> {
         if self.snapshots.borrow().access == Access::ReadOnly {
             return Err(LoadRefused::ReadOnly);
@@ -251,51 +251,53 @@ impl Desk {
         answer.await.map_err(|_| LoadRefused::Stopping)?
     }
 
-    /// What waits to be taken up by the runtime. Nothing does, unless the disk is slower than agents ask.
+    /// Returns the number of queued messages. It is above zero only if the disk is slower than the agents'
+    /// requests.
     #[must_use]
     pub fn queued(&self) -> usize {
         let (most, free) = (self.messages.max_capacity(), self.messages.capacity());
         most.saturating_sub(free)
     }
 
-    /// Has Atlases look on in the shadow of those in force, or stops that. They decide nothing.
+    /// Starts or stops shadow Atlases, which only observe and decide nothing.
     pub async fn shadow(&self, load: Option<Load>) {
-        // Without an actor there is nothing to look at.
+        // Without an actor there is nothing to observe.
         let _ = self.messages.send(Message::Shadow(load)).await;
     }
 
-    /// Begins or stops to watch evaluations. The pictures show them from then on.
+    /// Starts or stops to watch evaluations. Snapshots show them from then on.
     pub async fn watch(&self, watch: Watch) {
         // Without an actor there is nothing to watch.
         let _ = self.messages.send(Message::Watch(watch)).await;
     }
 
-    /// Checks every chain, for somebody who looks on and may stop it; nothing when it was stopped.
+    /// Verifies all chains and reports progress to a caller that may stop it. Returns `None` if it was
+    /// stopped.
     ///
     /// # Errors
-    /// When the record cannot be read, in words.
+    /// Fails with a message when the record cannot be read.
     pub async fn verify_watched(&self, progress: Progress) -> Result<Option<Report>, String> {
         let trust = Trust::nothing().key(self.key.clone());
         let checked = match self.store.verify_watched(trust, progress).await {
             Err(StoreError::Stopped) => return Ok(None),
             checked => checked.map_err(|error| error.to_string()),
         };
-        // Without an actor there is no picture to show it in.
+        // Without an actor no snapshot shows the result.
         let _ = self.messages.send(Message::Checked(checked.clone())).await;
         checked.map(Some)
     }
 
-    /// Checks every chain; the pictures show the result from then on.
+    /// Verifies all chains; snapshots show the result from then on.
     ///
     /// # Errors
-    /// When the record cannot be read, in words.
+    /// Fails with a message when the record cannot be read.
     pub async fn verify(&self) -> Result<Report, String> {
         let checked = self.verify_watched(Progress::default()).await?;
         checked.ok_or_else(|| StoreError::Stopped.to_string())
     }
 }
 
-/// Whether what an operator did is on record.
+/// Converts the reply to an operator's action into a result.
 fn acted(reply: Reply) -> Result<(), Refused> {
     match reply {
         Reply::Acted => Ok(()),

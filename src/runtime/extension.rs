@@ -1,11 +1,11 @@
-//! Extensions: what a steward's Atlas can have asked beyond its own rules, and who answers.
+//! Extensions: code that an Atlas can call in addition to its own rules.
 //!
-//! Every kind of extension is the same to the engine: a question goes out, an answer comes back, always
-//! and within its time. An extension that is slow, wrong or gone never lets anything run: no answer
-//! counts against the agent, and never keeps other agents waiting.
+//! All kinds of extensions look alike to the engine: a question goes out, and an answer always comes back
+//! in time. An extension that is slow, wrong or gone never permits anything: a missing answer counts
+//! against the agent, and never keeps other agents waiting.
 //!
-//! Code that is part of this process is registered in a [`Registry`]: single checkpoint types, handlers
-//! and validators, or a [`CheckpointPlugin`] with several of them.
+//! Code of this process is registered in a [`Registry`]: single checkpoint types, handlers and validators,
+//! or a [`CheckpointPlugin`] with several of them.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -66,25 +66,26 @@ pub use plugin::{
 pub use program::ProgramExtension;
 pub use wasm::{WasmExtension, WasmLimits};
 
-/// Something that can be asked.
+/// An extension that can be called.
 pub trait Extension: Send + Sync {
-    /// Answers a question, as JSON. `client` can be asked back; what it answers lets nothing run.
+    /// Answers a question, as JSON. The extension can ask back through `client`; those answers permit
+    /// nothing.
     fn call<'a>(&'a self, call: &'a Call, client: Client) -> Boxed<'a, Result<Value, String>>;
 }
 
-/// What an extension can be asked.
+/// Kind of question that an extension answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Whether a custom trigger fires.
+    /// Decides whether a custom trigger fires.
     Trigger,
-    /// What to do at a checkpoint.
+    /// Decides what happens at a checkpoint.
     Handler,
-    /// Whether an answer is good.
+    /// Decides whether an answer is valid.
     Validator,
 }
 
 impl Role {
-    /// The role's name in configuration.
+    /// Returns the role's name in configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -103,46 +104,45 @@ impl Role {
     }
 }
 
-/// Why an extension cannot be registered.
+/// Reason why an extension cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
-    /// There is one of that name already.
+    /// The name is taken.
     #[error("there is a {} called `{name}` already", role.as_str())]
     Taken {
-        /// What it can be asked.
+        /// Role of the extension.
         role: Role,
         /// The name.
         name: String,
     },
-    /// There is an event type of that name already, or it is one of this program's own, or no record
-    /// could carry it.
+    /// The name of the event type is taken, belongs to this program, or cannot be recorded.
     #[error("no event type can be registered as `{name}`: {what}")]
     Event {
         /// The name.
         name: String,
-        /// Why not.
+        /// Reason.
         what: String,
     },
 }
 
-/// All extensions, by what they can be asked and by name.
+/// All extensions by role and name.
 #[derive(Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<(Role, String), Entry>,
-    /// Handlers of every checkpoint of a type, in the order they were registered.
+    /// Handlers of all checkpoints of a type, in the order of registration.
     by_type: BTreeMap<String, Vec<String>>,
     /// Checkpoint types of this process, by name.
     types: BTreeMap<String, TypeNote>,
     plugins: Vec<Arc<dyn CheckpointPlugin>>,
     hooks: Vec<Hooked>,
     events: EventTypes,
-    /// What is in force, for the record.
+    /// Registered plugins, for the record.
     loaded: Vec<Plugin>,
-    /// What belongs to one of those.
+    /// Names that belong to one of the plugins.
     owned: BTreeSet<String>,
 }
 
-/// Description and own priority of a checkpoint type.
+/// Description and default priority of a checkpoint type.
 #[derive(Clone)]
 struct TypeNote {
     description: String,
@@ -154,9 +154,9 @@ struct TypeNote {
 pub struct CustomType {
     /// The `trigger_id` of its triggers.
     pub trigger_id: String,
-    /// Moment at which it fires, for people.
+    /// Condition under which it fires, for people.
     pub description: String,
-    /// Priority of its checkpoints that name none.
+    /// Priority of its checkpoints that state none.
     pub priority: i64,
 }
 
@@ -173,10 +173,10 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// Registers an extension for what it can be asked, with the time it has to answer.
+    /// Registers an extension for a role, with the time that it has to answer.
     ///
     /// # Errors
-    /// When there is one of that name.
+    /// Fails when the name is taken.
     pub fn register(
         &mut self,
         role: Role,
@@ -193,19 +193,19 @@ impl Registry {
         Ok(())
     }
 
-    /// Has a registered handler asked at every checkpoint of a type.
+    /// Has a registered handler called at every checkpoint of a type.
     pub fn handle_type(&mut self, checkpoint_type: &str, handler: &str) {
         let handlers = self.by_type.entry(checkpoint_type.to_owned()).or_default();
-        if !handlers.iter().any(|it| it == handler) {
+        if !handlers.iter().any(|known| known == handler) {
             handlers.push(handler.to_owned());
         }
     }
 
-    /// Registers a checkpoint type: custom triggers of its name fire when it says so, and its handler
-    /// is asked where a checkpoint names no other.
+    /// Registers a checkpoint type: its evaluator decides whether custom triggers of its name fire, and its
+    /// handler is called where a checkpoint names no other.
     ///
     /// # Errors
-    /// When there is one of that name.
+    /// Fails when the name is taken.
     pub fn register_checkpoint_type(
         &mut self,
         definition: CheckpointTypeDefinition,
@@ -232,7 +232,7 @@ impl Registry {
     /// Registers a handler.
     ///
     /// # Errors
-    /// When there is one of that name.
+    /// Fails when the name is taken.
     pub fn register_handler(
         &mut self,
         name: &str,
@@ -245,7 +245,7 @@ impl Registry {
     /// Registers a validator of answers.
     ///
     /// # Errors
-    /// When there is one of that name.
+    /// Fails when the name is taken.
     pub fn register_validator(
         &mut self,
         name: &str,
@@ -255,16 +255,15 @@ impl Registry {
         self.register(Role::Validator, name, validator, EXTENSION_TIMEOUT)
     }
 
-    /// Registers a hook for events whose type matches a pattern: `action_*`.
+    /// Registers a hook for events whose type matches a pattern such as `action_*`.
     pub fn register_hook(&mut self, event_types: &str, hook: Arc<dyn EventHook>) {
         self.hooks.push((Pattern::new(event_types), hook));
     }
 
-    /// Registers an event type: what a handler wants recorded under its name is checked, and recorded as
-    /// that.
+    /// Registers an event type: events that a handler records under its name are checked against it.
     ///
     /// # Errors
-    /// When the name is taken or cannot be had, or a field is none.
+    /// Fails when the name is taken or invalid, or a field is invalid.
     pub fn register_event_type(
         &mut self,
         definition: EventTypeDefinition,
@@ -272,20 +271,20 @@ impl Registry {
         self.events.register(definition)
     }
 
-    /// The event types that are registered.
+    /// Returns the registered event types.
     pub(super) fn events(&self) -> &EventTypes {
         &self.events
     }
 
-    /// The hooks, in the order they were registered.
+    /// Returns the hooks in the order of registration.
     pub(super) fn hooks(&self) -> &[Hooked] {
         &self.hooks
     }
 
-    /// Registers everything that a plugin brings.
+    /// Registers all parts of a plugin.
     ///
     /// # Errors
-    /// When a name is taken.
+    /// Fails when a name is taken.
     pub fn register_plugin(
         &mut self,
         plugin: Arc<dyn CheckpointPlugin>,
@@ -326,7 +325,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Notes what an operator lists, with its version where it has one.
+    /// Adds an extension of the operator's list, with its version if it has one.
     fn list(&mut self, name: &str, version: Option<String>, roles: impl Iterator<Item = Role>) {
         self.owned.insert(name.to_owned());
         self.loaded.push(Plugin {
@@ -336,7 +335,7 @@ impl Registry {
         });
     }
 
-    /// Everything that is in force, for the record: plugins, and what was registered without one.
+    /// Returns all registered plugins and single extensions, for the record.
     fn loaded(&self) -> Vec<Plugin> {
         let mut alone: BTreeMap<&String, Vec<String>> = BTreeMap::new();
         for (role, name) in self.entries.keys() {
@@ -353,11 +352,11 @@ impl Registry {
         self.loaded.iter().cloned().chain(alone).collect()
     }
 
-    /// What there is, for the engine.
+    /// Returns the names of all extensions, for the engine.
     #[must_use]
     pub fn table(&self) -> Extensions {
         let of = |role: Role| {
-            let names = self.entries.keys().filter(move |(it, _)| *it == role);
+            let names = self.entries.keys().filter(move |(known, _)| *known == role);
             names.map(|(_, name)| name.clone()).collect()
         };
         Extensions {
@@ -370,12 +369,13 @@ impl Registry {
         }
     }
 
-    /// The plugins, for the record.
+    /// Returns the plugins, for the record.
     pub fn plugins(&self) -> impl Iterator<Item = &Arc<dyn CheckpointPlugin>> {
         self.plugins.iter()
     }
 
-    /// Checkpoint types beyond the built-in ones, by name: those of this process and those of an operator's list.
+    /// Returns the checkpoint types beyond the built-in ones by name: those of this process and of an
+    /// operator's list.
     #[must_use]
     pub fn custom_types(&self) -> Vec<CustomType> {
         let names = self
@@ -398,7 +398,8 @@ impl Registry {
         names.map(|(_, name)| of(name)).collect()
     }
 
-    /// Changes a manifest before it is proven: default priorities of registered types, then each plugin's changes.
+    /// Changes a manifest before it is validated: default priorities of registered types, then each
+    /// plugin's changes.
     pub fn configure(&self, manifest: &mut AtlasManifest) {
         for checkpoint in &mut manifest.checkpoints {
             if let CheckpointTrigger::Custom { trigger_id, .. } = &checkpoint.trigger
@@ -418,7 +419,7 @@ impl Registry {
         }
     }
 
-    /// Changes that [`Registry::configure`] makes, for every place that loads Atlases.
+    /// Returns the changes of [`Registry::configure`] as a function, for all code that loads Atlases.
     #[must_use]
     pub fn configuration(&self) -> Configure {
         if self.types.is_empty() && self.plugins.is_empty() {
@@ -428,7 +429,7 @@ impl Registry {
         Configure::new(move |manifest| registry.configure(manifest))
     }
 
-    /// Puts a question to its extension. There is always an answer, and in time.
+    /// Sends a question to its extension. An answer always comes, and in time.
     pub(super) async fn ask(self, call: Call, client: Client) -> Result<Value, String> {
         let key = (Role::of(&call.question), call.name.clone());
         let Some(entry) = self.entries.get(&key) else {
@@ -443,8 +444,8 @@ impl Registry {
     }
 }
 
-/// The version of what does not say one.
+/// Version of an extension that states none.
 const UNVERSIONED: &str = "unversioned";
 
-/// How many questions may be under way at once.
+/// Most questions that run at once.
 pub(super) const CALLS_OUT: usize = MAX_CALLS_OUT;

@@ -1,4 +1,4 @@
-//! Files for others: there as a whole, or not at all, and never in the place of another.
+//! Export files: written completely or not at all, and never over an existing file unless asked.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -12,10 +12,10 @@ use crate::trace::export::html::Report;
 use crate::trace::export::{self, ExportError, Format};
 use crate::trace::source::Source;
 
-/// Writes one session as a file that was not there before, and tells how many bytes it has.
+/// Writes one session as a new file, and returns its size in bytes.
 ///
 /// # Errors
-/// In words, when it cannot be read or written. Then there is no file.
+/// Fails with a message when the session cannot be read or the file cannot be written. No file exists then.
 pub fn export_session<S: Source<Error = String>>(
     source: &S,
     session: &SessionId,
@@ -43,19 +43,19 @@ pub fn export_session<S: Source<Error = String>>(
     Ok(bytes)
 }
 
-/// What becomes of a file that is there already.
+/// Treatment of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum There {
-    /// It stays, and nothing is written.
+    /// The existing file stays, and nothing is written.
     Stays,
-    /// Somebody was asked, and it goes.
+    /// The existing file is replaced: the user agreed.
     Goes,
 }
 
-/// Writes a file that is there as a whole, or not at all. One that exists is left alone.
+/// Writes a file completely or not at all. An existing file is not changed.
 ///
 /// # Errors
-/// What `write` fails with, and what `failed` makes of an error of the file's own.
+/// The error of `write`, or the result of `failed` for an error of the file.
 pub fn write_whole<E>(
     path: &Path,
     failed: impl Fn(io::Error) -> E,
@@ -64,10 +64,11 @@ pub fn write_whole<E>(
     write_whole_as(path, There::Stays, failed, write)
 }
 
-/// The same, where one that exists stays or goes. Whatever fails, it is still there as it was.
+/// Writes a file completely or not at all, and keeps or replaces an existing file. After any failure the
+/// existing file is unchanged.
 ///
 /// # Errors
-/// What `write` fails with, and what `failed` makes of an error of the file's own.
+/// The error of `write`, or the result of `failed` for an error of the file.
 pub fn write_whole_as<E>(
     path: &Path,
     there: There,
@@ -95,7 +96,7 @@ pub fn write_whole_as<E>(
     .map_err(failed)
 }
 
-/// A writer of bytes for those who write text; it keeps what went wrong.
+/// Adapter from text output to a byte writer. It keeps the first error.
 pub struct TextOut<'o> {
     out: &'o mut dyn Write,
     bytes: u64,
@@ -103,7 +104,7 @@ pub struct TextOut<'o> {
 }
 
 impl<'o> TextOut<'o> {
-    /// Writes into `out`.
+    /// Creates an adapter that writes to `out`.
     pub fn new(out: &'o mut dyn Write) -> Self {
         Self {
             out,
@@ -112,13 +113,13 @@ impl<'o> TextOut<'o> {
         }
     }
 
-    /// Bytes that were written.
+    /// Returns the number of written bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What went wrong.
+    /// Returns the error.
     #[must_use]
     pub fn into_error(self) -> io::Error {
         let unknown = || io::Error::other("the output cannot be written");
@@ -154,7 +155,7 @@ fn no_file() -> io::Error {
     )
 }
 
-/// A file beside its target that is gone unless it was finished.
+/// A temporary file next to its target. It is removed unless it is finished.
 struct Partial(PathBuf);
 
 impl Partial {
@@ -173,19 +174,21 @@ impl Partial {
 
     fn create(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        // What agents and operators said is for their owner's eyes.
+        // The content of agents and operators is for the owner only.
         options.write(true).create_new(true).mode(0o600);
         let file = options.open(&self.0)?;
-        // Shows that it is being written. Where files cannot be locked, the process number does.
+        // The lock shows that the file is being written. Where files cannot be locked, the process id shows
+        // it.
         let _ = file.try_lock();
         Ok(file)
     }
 
-    /// Gives the file its name, unless another one has it by now.
+    /// Renames the file to its target, unless another file has that name by now.
     fn finish(self, path: &Path) -> io::Result<()> {
         match fs::hard_link(&self.0, path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                // Some file systems have no second names. Then a name taken just now is not seen.
+                // Some file systems have no hard links. There, a file that was created just now is not
+                // noticed.
                 if path.symlink_metadata().is_ok() {
                     return Err(exists());
                 }
@@ -196,7 +199,7 @@ impl Partial {
     }
 }
 
-/// Removes what exports to the same file left behind when they were killed.
+/// Removes temporary files that killed exports to this file left behind.
 fn remove_leftovers(path: &Path) {
     let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
     let (Some(name), Ok(entries)) = (
@@ -215,7 +218,7 @@ fn remove_leftovers(path: &Path) {
         let is_at_work = Path::new("/proc").join(process.to_string()).exists();
         let is_free = File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
         if is_free && !is_at_work {
-            // Best effort: it is in nobody's way.
+            // Best effort: a leftover does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -223,7 +226,7 @@ fn remove_leftovers(path: &Path) {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Finished, it has its own name; otherwise nobody wants half of it.
+        // A finished file has its own name by now; a partial one is useless.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -233,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leftovers_of_killed_exports_to_the_same_file_go() {
+    fn leftovers_of_killed_exports_to_one_file_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.jsonl");
         let at = |name: &str| folder.path().join(name);
@@ -254,7 +257,7 @@ mod tests {
             |error| error,
             |out| {
                 assert!(ours.exists());
-                // While it is written, an export to the same file leaves it alone.
+                // While it is written, another export to this file does not remove it.
                 remove_leftovers(&path);
                 assert!(ours.exists());
                 out.write_all(b"whole")

@@ -1,8 +1,8 @@
-//! Event hooks: what looks at records before they are sealed, and what is told when they are on disk.
+//! Event hooks: code that sees records before they are sealed, and again when they are on disk.
 //!
-//! Contract: a hook can change the details of an event, never what kind it is, whose it is or where it
-//! stands in its chain. One that breaks, or leaves details that the event does not have, changes
-//! nothing: the event is recorded as it was.
+//! Contract: a hook can change the details of an event, but not its type, its session or its position in
+//! the chain. A hook that panics, or returns details that do not fit the event type, changes nothing: the
+//! event is recorded as it was.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use crate::trace::record::Record;
 
 use super::extension::EventTypes;
 
-/// Looks at events.
+/// Observes events.
 pub trait EventHook: Send + Sync {
-    /// The details as they should be recorded. Called before the event is sealed, and waited for: it
-    /// has to be quick.
+    /// Returns the details to record. The runtime calls this before the event is sealed, and waits: it has
+    /// to be quick.
     fn before_event(&self, event_type: &str, details: Map<String, Value>) -> Map<String, Value> {
         let _ = event_type;
         details
     }
 
-    /// An event is on disk. Nobody waits for this.
+    /// Handles an event that is on disk. The runtime does not wait for this.
     fn on_event(&self, event: &Event) {
         let _ = event;
     }
 }
 
-/// A hook, and the pattern of the event types it is about.
+/// A hook, and the pattern of its event types.
 pub(super) type Hooked = (Pattern, Arc<dyn EventHook>);
 
-/// All hooks at work.
+/// All registered hooks.
 pub(super) struct Hooks {
     all: Vec<Hooked>,
     types: EventTypes,
@@ -56,7 +56,7 @@ impl Hooks {
         }
     }
 
-    /// Hooks that are called before events only: the caller shows them the events itself.
+    /// Creates hooks that are called only before events: the caller shows them recorded events.
     pub(super) fn waiting(hooks: Vec<Hooked>, types: EventTypes) -> Self {
         Self {
             all: hooks,
@@ -65,12 +65,12 @@ impl Hooks {
         }
     }
 
-    /// Whether anybody wants to hear of events.
+    /// Returns true if hooks receive recorded events.
     pub(super) fn listen(&self) -> bool {
         self.told.is_some()
     }
 
-    /// An event as hooks leave it.
+    /// Returns an event after the hooks changed it.
     pub(super) fn before(&self, mut draft: Draft) -> Draft {
         for (pattern, hook) in &self.all {
             let event_type = draft.payload.event_type();
@@ -88,12 +88,12 @@ impl Hooks {
         draft
     }
 
-    /// Details that a hook left, as the event they are of; an error when its type does not have them.
+    /// Converts details from a hook into a payload. Fails if they do not fit the event type.
     fn read(&self, event_type: &str, details: Map<String, Value>) -> Result<Payload, String> {
         if !self.types.contains(event_type) {
             return Payload::read(event_type, details).map_err(|error| error.to_string());
         }
-        // What was left out of a record stays left out; its list is no field of the type.
+        // Redacted fields stay redacted; their list is not a field of the type.
         let mut own = details.clone();
         own.remove(REDACTED);
         match self.types.fault(event_type, &own) {
@@ -104,12 +104,12 @@ impl Hooks {
         }
     }
 
-    /// Events are on disk. When hooks cannot keep up, they miss some: the record has them all. Says how
-    /// many they missed.
+    /// Passes durable events to the hooks. Slow hooks miss some; the record has them all. Returns the
+    /// number of missed events.
     pub(super) fn after(&self, records: &[Record]) -> u64 {
         let Some(told) = &self.told else { return 0 };
         let mut missed = 0;
-        // INVARIANT: what was sealed here reads back.
+        // INVARIANT: records sealed here read back.
         for event in records.iter().filter_map(|record| record.event().ok()) {
             if told.try_send(event).is_err() {
                 tracing::warn!("event hooks are too slow and missed an event");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_that_hooks_are_too_slow_for_are_counted() {
+    async fn events_that_slow_hooks_miss_are_counted() {
         let all = Pattern::new("*");
         let hooks = Hooks::new(vec![(all, Arc::new(Silent))], EventTypes::default());
         assert_eq!(hooks.after(&records(HOOK_QUEUE)), 0);

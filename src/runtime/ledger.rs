@@ -1,8 +1,8 @@
-//! The log over all sessions, as it is kept.
+//! The log over all sessions, as it is stored.
 //!
-//! The log is a session of its own. Again and again an entry goes into it that says where every chain
-//! stands; when that entry is on disk, what it covers is read back and looked at, and only then is the
-//! head of the log signed. So a signature stands for what a disk gave back, not for what was sent to it.
+//! The log is a session of its own. At intervals it gets an entry with the heads of all chains. When that
+//! entry is on disk, the records it covers are read back and checked, and only then is the head of the log
+//! signed. So a signature covers what the disk returned, not what was sent to it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,37 +24,37 @@ use crate::trace::record::Record;
 use crate::trace::tree::Tree;
 use crate::trace::verify;
 
-/// Records that are read back at a time.
+/// Most records that are read back at a time.
 const PAGE: usize = 1024;
 
-/// Keeps the log.
+/// Writer of the log.
 #[derive(Debug)]
 pub(super) struct Ledger {
     chains: Chains,
     log: SessionId,
     signer: Signer,
     tree: Tree,
-    /// Sessions with records behind the last entry that said where they stand.
+    /// Sessions with records after the last entry that covers them.
     changed: BTreeSet<SessionId>,
-    /// Sessions among them that are over.
+    /// Sessions among them that have ended.
     ended: BTreeSet<SessionId>,
     unsealed: u64,
     due: Option<Timestamp>,
 }
 
-/// Why a log cannot be gone on with.
+/// Reason why a log cannot be continued.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// What is there is not what was signed, or what is known from elsewhere.
+    /// The log differs from its signature, or from a head known from another place.
     #[error("the log is not the one that it was: {what}")]
     Diverged {
-        /// What is wrong, for people.
+        /// Description, for people.
         what: String,
     },
-    /// What was written does not come back.
+    /// Written records do not read back.
     #[error("what was written is not what is read back: {what}")]
     ReadBack {
-        /// What is wrong, for people.
+        /// Description, for people.
         what: String,
     },
     /// The store cannot be read.
@@ -63,7 +63,7 @@ pub enum LogError {
 }
 
 impl Ledger {
-    /// Takes up the log of a store. Heads that are known from elsewhere must agree with it.
+    /// Opens the log of a store. Heads known from other places must agree with it.
     pub(super) async fn open(
         store: &dyn Store,
         signer: Signer,
@@ -95,8 +95,8 @@ impl Ledger {
             entries,
             ..
         } = unsealed;
-        // Whatever lies behind the last signed head is signed soon: it must not be more than a crash
-        // can leave there, or a record that was rewritten would be.
+        // Records after the last signed head are signed soon. There must not be more of them than a crash
+        // can leave, or a rewritten record would be signed.
         if tree.size() > 0 && (records > MAX_UNSEALED || entries > MAX_UNSEALED_ENTRIES) {
             let what =
                 format!("{records} events in it are not sealed, more than a crash can leave");
@@ -115,7 +115,7 @@ impl Ledger {
         Ok((ledger, read_back))
     }
 
-    /// Forgets the chains of sessions that are over.
+    /// Drops the chains of ended sessions.
     pub(super) fn keep_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
         let unsealed = &self.changed;
         self.chains
@@ -130,17 +130,17 @@ impl Ledger {
         &self.log
     }
 
-    /// Entries of the log, and events of all sessions.
+    /// Returns the number of log entries, and of events of all sessions.
     pub(super) fn ends(&self) -> (u64, u64) {
         (self.tree.size(), self.chains.events())
     }
 
-    /// Whether the log has no entry yet.
+    /// Returns true if the log has no entry yet.
     pub(super) fn is_new(&self) -> bool {
         self.tree.size() == 0
     }
 
-    /// What has to be noted about how the store was found.
+    /// Returns the entry about the condition in which the store was found, if one is needed.
     pub(super) fn found(
         &self,
         state: &LogState,
@@ -159,7 +159,7 @@ impl Ledger {
         })
     }
 
-    /// Gives a draft its place in its chain.
+    /// Seals a draft as the next record of its chain.
     pub(super) fn seal(&mut self, draft: &Draft) -> Record {
         let record = self.chains.seal(draft);
         self.note(&record, draft.timestamp);
@@ -180,18 +180,18 @@ impl Ledger {
         }
     }
 
-    /// Takes in a record that was sealed elsewhere.
+    /// Adds a record that another console sealed.
     pub(super) fn adopt(&mut self, record: &Record, now: Timestamp) {
         self.chains.adopt(record);
         self.note(record, now);
     }
 
-    /// Signs with another key from now on.
+    /// Changes the key that signs heads from now on.
     pub(super) fn sign_with(&mut self, signer: Signer) {
         self.signer = signer;
     }
 
-    /// An entry of the log.
+    /// Builds an entry of the log.
     pub(super) fn entry(&mut self, payload: impl Into<Payload>, now: Timestamp) -> Record {
         let id = |what: &str| derived(&self.log, what, self.tree.size());
         let draft = Draft {
@@ -211,33 +211,33 @@ impl Ledger {
         record
     }
 
-    /// Sealing is due soon from now on, also where the clock was set back.
+    /// Schedules the next sealing, also after the clock was set back.
     fn fall_due(&mut self, now: Timestamp) {
         let soon = now.plus(SEAL_TIME);
         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
     }
 
-    /// The wall clock was set: sealing is due after as much time as before.
+    /// Adjusts the schedule to a clock step: the remaining time stays equal.
     pub(super) fn clock_moved(&mut self, step: ClockStep) {
         self.due = self.due.map(|due| step.apply(due));
     }
 
-    /// When the next sealing is due, if there is anything to seal.
+    /// Returns the time of the next sealing, if there is anything to seal.
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.due
     }
 
-    /// Whether an entry covers everything that there is.
+    /// Returns true if an entry covers all records.
     pub(super) fn is_sealed(&self) -> bool {
         self.unsealed == 0
     }
 
-    /// Whether so much is unsealed that nobody should wait for the time.
+    /// Returns true if enough records are unsealed to seal them before the time limit.
     pub(super) fn is_full(&self) -> bool {
         self.unsealed >= SEAL_EVENTS
     }
 
-    /// The entry that says where every chain stands, and what the log is with it.
+    /// Builds the entry with the heads of all chains, and the resulting head of the log.
     pub(super) fn seal_all(&mut self, now: Timestamp) -> (Record, LogHead) {
         let sessions = std::mem::take(&mut self.changed);
         let sessions = sessions.into_iter().filter_map(|session| {
@@ -268,14 +268,14 @@ impl Ledger {
         (record, head)
     }
 
-    /// Place of the newest entry, which has this hash.
+    /// Returns the position of the newest entry, which has this hash.
     pub(super) fn place(&self, hash: Digest) -> EntryPlace {
         let (entries, events) = self.ends();
         let records = entries.saturating_add(events);
         EntryPlace { hash, records }
     }
 
-    /// Signs a head. What it covers must have been read back.
+    /// Signs a head. The records that it covers must have been read back.
     pub(super) fn sign(&self, head: &LogHead) -> Seal {
         Seal {
             size: head.size,
@@ -284,27 +284,27 @@ impl Ledger {
     }
 }
 
-/// What lies behind the last signed head.
+/// Records after the last signed head.
 #[derive(Debug, Default)]
 struct Unsealed {
     records: u64,
-    /// Those of them that are the log's own.
+    /// Number of records that belong to the log.
     entries: u64,
     sessions: BTreeSet<SessionId>,
-    /// Those of them with records behind the last entry that said where they stand. That entry may be there and
-    /// its signature not.
+    /// Sessions with records after the last entry that covers them. That entry may exist without its
+    /// signature.
     changed: BTreeSet<SessionId>,
 }
 
-/// Place of an entry of the log.
+/// Position of a log entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryPlace {
     pub(super) hash: Digest,
-    /// Records of log and sessions with the entry.
+    /// Number of records of log and sessions, including the entry.
     pub(super) records: u64,
 }
 
-/// Reads back what was written, from where the last signed head ends.
+/// Reads written records back, from the end of the last signed head.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadBack {
     records: u64,
@@ -312,7 +312,7 @@ pub(super) struct ReadBack {
 }
 
 impl ReadBack {
-    /// Takes up where the signed part of the record ends, and says what lies behind it.
+    /// Starts at the end of the signed part of the record, and returns what lies after it.
     async fn resume(
         store: &dyn Store,
         log: &SessionId,
@@ -338,14 +338,14 @@ impl ReadBack {
                 } else if envelope.event_type == "log_sealed" {
                     unsealed.changed.clear();
                 }
-                // A key is handed over together with the head that says so. Whoever could write an entry
-                // and let it be signed here would have a key of his own trusted.
+                // A key rotation is stored together with the signed head. If an unsigned rotation were
+                // accepted, a process that can write an entry could have its own key trusted.
                 if record.session == *log && envelope.event_type == "key_rotated" {
                     let what = "an entry that was never signed names another key";
                     return Err(diverged(what.to_owned()));
                 }
                 if unsealed.sessions.insert(record.session.clone()) {
-                    // Where the signed part ends, the chain stood right before this record.
+                    // At the end of the signed part, the chain ended right before this record.
                     let previous = envelope.previous_hash.parse();
                     let previous = previous.map_err(|_| read_back("no previous_hash".into()))?;
                     let stood = (record.sequence, previous);
@@ -358,13 +358,13 @@ impl ReadBack {
         }
     }
 
-    /// Forgets the chains of sessions that are over.
+    /// Drops the chains of ended sessions.
     pub(super) fn keep_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
         self.heads.retain(|session, _| is_live(session));
         self.heads.shrink_to_fit();
     }
 
-    /// Reads back everything up to and with the entry that has this hash.
+    /// Reads back all records up to the entry with this hash.
     pub(super) async fn up_to(
         mut self,
         store: Arc<dyn Store>,
@@ -372,7 +372,7 @@ impl ReadBack {
         entry: EntryPlace,
     ) -> Result<Self, LogError> {
         loop {
-            // Agents go on meanwhile: what lies behind the entry is not read twice.
+            // Agents continue meanwhile: records after the entry are not read twice.
             let left = entry.records.saturating_sub(self.records);
             let limit = usize::try_from(left).unwrap_or(PAGE).min(PAGE);
             let limit = if limit == 0 { PAGE } else { limit };
@@ -406,14 +406,14 @@ impl ReadBack {
         *hash = record.hash;
         self.records += 1;
         if record.ends {
-            // Nothing follows in its chain.
+            // Its chain gets no more records.
             self.heads.remove(session);
         }
         Ok(())
     }
 }
 
-/// The head that is kept beside a store whose log has so many entries.
+/// Reads the head that is stored next to a store whose log has this many entries.
 fn head_beside(note: &str, entries: u64) -> Result<LogHead, LogError> {
     let kept = KnownHead::read(note).map_err(|error| {
         diverged(format!(
@@ -431,7 +431,7 @@ fn head_beside(note: &str, entries: u64) -> Result<LogHead, LogError> {
     Ok(kept.head)
 }
 
-/// The tree over the entries so far. Heads that are known must be its heads.
+/// Builds the tree over all entries. Known heads must agree with it.
 fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<Tree, LogError> {
     let mut tree = Tree::default();
     for size in 0..=hashes.len() as u64 {
@@ -463,7 +463,7 @@ fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<Tree, L
     Ok(tree)
 }
 
-/// An identifier for an entry that nobody has to draw: the same for the same place in the same log.
+/// Derives an identifier for an entry from the log and the position, so that it is reproducible.
 fn derived(log: &SessionId, what: &str, number: u64) -> Uuid {
     let parts = [
         log.as_str().as_bytes(),

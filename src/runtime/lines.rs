@@ -1,19 +1,19 @@
-//! Going over lines of a file that may be long, without copying them.
+//! Iteration over lines of a file that may be long, without copies.
 
 use std::io::{self, BufRead};
 
 use crate::base::limits::MAX_LINE_BYTES;
 
-/// How much is read at a time: what processors keep close while they look at it.
+/// Block size of reads: small enough for the processor's cache.
 pub const READ_BYTES: usize = 64 * 1024;
 
-/// Goes over lines without their line feeds, one at a time. A line longer than any record is cut: it is no
-/// record, and is told as that.
+/// Calls a function for each line, without its line feed. A line longer than any record is cut: it is
+/// invalid, and is reported as such.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails when the input cannot be read.
 pub fn each_line(mut input: impl BufRead, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    // The beginning of a line whose end was not read yet.
+    // Beginning of a line whose end was not read yet.
     let mut begun = Vec::new();
     loop {
         let block = match input.fill_buf() {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_wherever_blocks_end() {
+    fn lines_do_not_depend_on_block_boundaries() {
         for text in [
             "",
             "\n",
@@ -74,7 +74,10 @@ mod tests {
             "\n\na\n\n",
             "long line\nx\n\nlast one",
         ] {
-            let mut wanted: Vec<_> = text.split('\n').map(|it| it.as_bytes().to_vec()).collect();
+            let mut wanted: Vec<_> = text
+                .split('\n')
+                .map(|line| line.as_bytes().to_vec())
+                .collect();
             if wanted.last().is_some_and(Vec::is_empty) {
                 wanted.pop();
             }
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_cut() {
+    fn an_overlong_line_is_cut() {
         let most = usize::try_from(MAX_LINE_BYTES).unwrap();
         let text = vec![b'x'; most * 2 + 1];
         let lines = lines(&text, READ_BYTES);

@@ -1,8 +1,8 @@
-//! Sessions, held requests and decisions as the screen sees them, updated by change.
+//! Sessions, held requests and decisions for the screen, updated incrementally.
 //!
 //! Contract: after [`LiveView::refresh`] the view equals one that is built from the whole engine. Every
-//! change of a session or a held request is an effect that names it, so only what was named is looked at
-//! again. A new set of Atlases changes what every session may do: then all of it is built anew.
+//! change of a session or a held request is an effect that names it, so only named items are refreshed. A
+//! new set of Atlases changes what every session may do: then the whole view is rebuilt.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::engine::command::{Decided, StateChange, StateKind};
 use crate::engine::held::Held;
 
-/// The view, and what of it is out of date.
+/// The view, and its outdated parts.
 #[derive(Debug, Default)]
 pub(super) struct LiveView {
     pub(super) atlases: Vec<AtlasSummary>,
@@ -38,7 +38,7 @@ impl LiveView {
         view
     }
 
-    /// Notes a piece of state that changed.
+    /// Notes a change of state.
     pub(super) fn note_change(&mut self, change: &StateChange) {
         match change.kind {
             StateKind::Session => self.stale_sessions.extend(change.key.parse()),
@@ -56,7 +56,7 @@ impl LiveView {
         self.stale_decided = true;
     }
 
-    /// Builds everything anew: other Atlases are in force.
+    /// Rebuilds the view after other Atlases were loaded.
     pub(super) fn rebuild(&mut self, engine: &Engine) {
         let atlases = engine.atlases();
         self.atlases = atlases.iter().map(AtlasSummary::of).collect();
@@ -70,7 +70,7 @@ impl LiveView {
         self.refresh(engine);
     }
 
-    /// Brings what is out of date up to date.
+    /// Refreshes the outdated parts.
     pub(super) fn refresh(&mut self, engine: &Engine) {
         for id in std::mem::take(&mut self.stale_sessions) {
             self.refresh_session(engine, id);
@@ -85,7 +85,7 @@ impl LiveView {
         self.check(engine);
     }
 
-    /// Compares the view with the whole engine: a change that no effect named is a fault.
+    /// Compares the view with the whole engine: a change that no effect named is a bug.
     #[cfg(debug_assertions)]
     fn check(&self, engine: &Engine) {
         let sessions = engine.sessions().into_iter();
@@ -128,7 +128,7 @@ impl LiveView {
     }
 }
 
-/// Held requests are listed in the order they were asked; identifiers count up.
+/// Returns the sort key of held requests: in the order of requests; identifiers count up.
 fn order(held: &Held) -> (Timestamp, usize, &GateId) {
     (held.opened_at, held.id.as_str().len(), &held.id)
 }

@@ -1,4 +1,4 @@
-//! Other Atlases while agents are at work.
+//! Replacement of Atlases while agents work.
 
 use std::sync::Arc;
 
@@ -8,52 +8,52 @@ use crate::base::digest::Digest;
 use crate::engine::Engine;
 use crate::engine::reload::hash_of;
 
-/// Atlases that are to take the place of those in force.
+/// A request to replace the loaded Atlases.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// All that are to be in force: only what was proven is an Atlas at all.
+    /// All Atlases to load. An `Atlas` is always validated.
     pub atlases: Arc<[Atlas]>,
-    /// One digest for those that the operator saw in force. Others are not replaced unseen.
+    /// Digest of the Atlases that the operator saw loaded. Other Atlases are not replaced unseen.
     pub instead_of: Digest,
-    /// Who wants it.
+    /// Operator who loads them.
     pub by: String,
 }
 
 impl PartialEq for Load {
     fn eq(&self, other: &Self) -> bool {
-        let of = |it: &Self| (hash_of(&it.atlases), it.instead_of);
+        let of = |load: &Self| (hash_of(&load.atlases), load.instead_of);
         of(self) == of(other) && self.by == other.by
     }
 }
 
-/// Why Atlases are not taken. Those in force stay in force.
+/// Reason why Atlases are refused. The loaded ones stay.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadRefused {
-    /// This console only looks.
+    /// This console is read-only.
     #[error("this console is read-only")]
     ReadOnly,
-    /// Nobody is there any more to take them.
+    /// The console is stopping.
     #[error("the console is stopping")]
     Stopping,
-    /// Others were loaded since.
+    /// Other Atlases were loaded meanwhile.
     #[error("other Atlases were loaded meanwhile: look again")]
     Changed,
-    /// They are in force.
+    /// These Atlases are already loaded.
     #[error("they are in force already")]
     Same,
-    /// Two of them have the same identifier: nobody could say which of them decided.
+    /// Two of them have one identifier, so the record could not tell which of them decided.
     #[error("two Atlases have the identifier `{0}`")]
     SameAtlas(String),
-    /// None would be left: nothing would be asked of anybody any more.
+    /// No Atlas would be left, so no agent would be asked anything.
     #[error("no Atlas would be left")]
     Nothing,
-    /// It cannot be recorded, so it does not happen.
+    /// The change cannot be recorded, so it does not happen.
     #[error("nothing can be recorded: {0}")]
     Unavailable(String),
 }
 
 impl Load {
-    /// Why it cannot take the place of what is in force, if so.
+    /// Returns the reason why it cannot replace the loaded Atlases, if there is one.
     pub(super) fn fault(&self, engine: &Engine) -> Option<LoadRefused> {
         let in_force = engine.atlas_hash();
         if self.instead_of != in_force {

@@ -1,4 +1,4 @@
-//! What the two ways in send to the actor.
+//! Messages of the two handles to the actor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,43 +22,43 @@ use crate::trace::verify::Report;
 /// A message to the actor.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// Something for the engine, with where the reply goes.
+    /// A command for the engine, with the channel for its reply.
     Ask {
         ask: AskId,
         command: Command,
         reply: oneshot::Sender<Reply>,
     },
-    /// An extension answered, or did not.
+    /// An extension answered or failed.
     Returned(CallId, Returned),
-    /// All chains were checked.
+    /// Result of a full verification.
     Checked(Result<Report, String>),
-    /// An operator typed something, or threw it away.
+    /// An operator typed a draft or discarded it.
     Draft(DraftOf, Option<Value>),
-    /// Somebody wants something explained. It changes nothing.
+    /// A request for an explanation. It changes nothing.
     Explain(Question, oneshot::Sender<Result<Account, String>>),
-    /// Somebody begins to watch evaluations, or stops.
+    /// A console starts or stops to watch evaluations.
     Watch(Watch),
-    /// Atlases are to look on in the shadow of those in force, or to stop that.
+    /// Start or stop shadow Atlases, which only observe.
     Shadow(Option<Load>),
     /// A turn of a conversation.
     Turn(Box<TurnAsked>),
     /// A session hands a thread over.
     HandOver(Box<HandOverAsked>),
-    /// An operator does something to a conversation.
+    /// An operator acts on a conversation.
     ThreadAct(Box<ThreadActAsked>),
-    /// The log gets an entry that is not about a command.
+    /// A log entry that does not result from a command.
     Enter(Box<EntryAsked>),
-    /// Other Atlases are wanted, instead of those of that hash.
+    /// Other Atlases are to be loaded.
     Load(Load, oneshot::Sender<Result<(), LoadRefused>>),
     /// The store failed while nothing was written.
     StoreFailed(StoreError),
-    /// Nothing could be recorded for this time, for this reason, and it can be again.
+    /// Nothing could be recorded for this time and reason; now recording works again.
     StallEnded(Duration, String),
-    /// Finish what is under way and stop.
+    /// Finish running work and stop.
     Stop(oneshot::Sender<()>),
 }
 
-/// What something was typed for.
+/// Subject of a draft.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DraftOf {
     /// A held request.
@@ -79,7 +79,7 @@ impl From<Name> for DraftOf {
     }
 }
 
-/// A turn, and where what comes of it goes: first to whoever looks, then that it is durable.
+/// A turn with its channels: first for the outcome, then for the reply when it is durable.
 #[derive(Debug)]
 pub(super) struct TurnAsked {
     pub(super) ask: AskId,
@@ -88,7 +88,7 @@ pub(super) struct TurnAsked {
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
-/// An entry for the log, and the way back for the answer that it is durable.
+/// An entry for the log, with the channel for the reply when it is durable.
 #[derive(Debug)]
 pub(super) struct EntryAsked {
     pub(super) ask: AskId,
@@ -96,7 +96,7 @@ pub(super) struct EntryAsked {
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
-/// Hand-over of a thread, and where the answer goes.
+/// A hand-over of a thread, with the channel for the reply.
 #[derive(Debug)]
 pub(super) struct HandOverAsked {
     pub(super) ask: AskId,
@@ -104,7 +104,7 @@ pub(super) struct HandOverAsked {
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
-/// What an operator does to a conversation, and where the answer goes.
+/// An operator's action on a conversation, with the channel for the reply.
 #[derive(Debug)]
 pub(super) struct ThreadActAsked {
     pub(super) ask: AskId,
@@ -113,7 +113,7 @@ pub(super) struct ThreadActAsked {
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
-/// One number per ask, whoever asks.
+/// Source of ask ids, shared by all handles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AskIds(Arc<AtomicU64>);
 

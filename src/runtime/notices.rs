@@ -1,10 +1,10 @@
-//! Notices that stewards asked for: kept with the record that causes them, sent until they are taken.
+//! Notices that stewards asked for: stored with their record, and sent until they are delivered.
 //!
-//! A notice is a row of state that is written in one batch with its record, and dropped when it was
-//! delivered. So what was not acknowledged before a crash is sent after it, under the same identifier:
-//! at least once. Bodies are signed as the Standard Webhooks convention has it.
+//! A notice is a row of state that is written in one batch with its record, and removed after delivery. So
+//! an unacknowledged notice is sent again after a crash, under its old identifier: delivery is at least
+//! once. Bodies are signed according to the Standard Webhooks convention.
 //!
-//! Nothing of it decides anything, and nobody who asks or decides waits for it.
+//! Notices decide nothing, and no agent or operator waits for them.
 
 use std::collections::BTreeMap;
 
@@ -21,28 +21,28 @@ pub use kept::{KeptNotice, NoticeState};
 pub(super) use outbox::{Came, Outbox};
 pub use secret::{SECRET_FILE, Secret, SecretError, SecretSource};
 
-/// Whether stewards are told.
+/// Setting of notices to stewards.
 #[derive(Clone, Debug)]
 pub enum Webhooks {
-    /// They are, with what is signed with this.
+    /// Notices are sent, signed with this secret.
     On(SecretSource),
-    /// They are not, and nothing is kept for them.
+    /// Notices are neither sent nor stored.
     Off(Off),
 }
 
-/// Why no steward is told.
+/// Reason why notices are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Off {
-    /// The user does not want it.
+    /// The user's setting.
     Setting,
-    /// Nothing that is played for show reaches anybody.
+    /// The demo sends nothing.
     Demo,
-    /// Nobody is told of what is done without a console.
+    /// Changes without a running console send nothing.
     NoConsole,
 }
 
 impl Off {
-    /// It, for people.
+    /// Returns a description, for people.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -53,25 +53,25 @@ impl Off {
     }
 }
 
-/// What is known about notices.
+/// Summary of notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoticesState {
-    /// Why none are sent, where none are.
+    /// Reason why notices are off, if they are.
     pub off: Option<Off>,
-    /// Those that are not delivered yet.
+    /// Number of undelivered notices.
     pub waiting: usize,
-    /// Those that were given up.
+    /// Number of notices that were given up.
     pub failed: usize,
-    /// Those that there was no room for, since the runtime started.
+    /// Number of notices that exceeded the limit, since the runtime started.
     pub left_out: u64,
-    /// What became of the last try that came to nothing, while any are left.
+    /// Error of the last failed attempt, while any notice is left.
     pub error: Option<String>,
-    /// The same for each Atlas with any.
+    /// Counts for each Atlas with notices.
     pub by_atlas: BTreeMap<String, AtlasNotices>,
 }
 
 impl NoticesState {
-    /// Those that nobody hears of by itself any more: given up, or left out.
+    /// Returns the number of notices that will not be sent without help: given up, or over the limit.
     #[must_use]
     pub fn unheard(&self) -> usize {
         let left_out = usize::try_from(self.left_out).unwrap_or(usize::MAX);
@@ -79,18 +79,18 @@ impl NoticesState {
     }
 }
 
-/// What is known about the notices of one Atlas.
+/// Summary of one Atlas' notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AtlasNotices {
-    /// Those that are not delivered yet.
+    /// Number of undelivered notices.
     pub waiting: usize,
-    /// Those that were given up.
+    /// Number of notices that were given up.
     pub failed: usize,
-    /// What became of a try that came to nothing.
+    /// Error of a failed attempt.
     pub error: Option<String>,
 }
 
-/// The notices among rows of state, the oldest first. What cannot be read is told with its key.
+/// Returns the notices among rows of state, the oldest first, and the keys and errors of unreadable ones.
 #[must_use]
 pub fn kept_notices(rows: Vec<StateRow>) -> (Vec<KeptNotice>, Vec<(String, String)>) {
     let rows = rows.into_iter().filter(|row| row.kind == NOTICE);
@@ -105,10 +105,10 @@ pub fn kept_notices(rows: Vec<StateRow>) -> (Vec<KeptNotice>, Vec<(String, Strin
     (notices, unreadable)
 }
 
-/// Has notices tried again as if they were new, while no console has the store.
+/// Schedules notices again as if they were new, while no console uses the store.
 ///
 /// # Errors
-/// When the store fails.
+/// Fails when the store fails.
 pub async fn retry(
     store: &dyn Store,
     notices: Vec<KeptNotice>,
@@ -121,10 +121,10 @@ pub async fn retry(
     write(store, again.collect()).await
 }
 
-/// Forgets notices, while no console has the store. The record keeps what they were about.
+/// Removes notices, while no console uses the store. The record keeps their subject.
 ///
 /// # Errors
-/// When the store fails.
+/// Fails when the store fails.
 pub async fn forget(store: &dyn Store, notices: &[KeptNotice]) -> Result<(), StoreError> {
     write(store, notices.iter().map(KeptNotice::no_row).collect()).await
 }

@@ -1,15 +1,15 @@
-//! How addresses are called that somebody named: those, and no others.
+//! HTTP client for addresses that a steward or an operator configured, and no others.
 
 use std::time::Duration;
 
 use ureq::Agent;
 
-/// What calls an address. All of a call together takes at most so long.
+/// Creates a client. A whole call takes at most `timeout`.
 pub(super) fn agent(timeout: Duration) -> Agent {
     let agent = Agent::config_builder()
         .timeout_global(Some(timeout))
-        // Whoever answers there may not send what was said on to somebody else, nor may the
-        // environment.
+        // Neither the receiver, by a redirect, nor the environment, by a proxy, may pass the content on to
+        // a third party.
         .max_redirects(0)
         .proxy(None)
         .build();

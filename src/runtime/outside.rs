@@ -1,4 +1,4 @@
-//! Questions to extensions, carried out. Whatever becomes of one, its answer comes back.
+//! Calls of extensions. Each call gets an answer, even if the extension fails.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use super::extension::{CALLS_OUT, Client, Registry};
 use super::message::{AskIds, Message};
 use crate::engine::extension::{Call, Returned};
 
-/// The way out to extensions.
+/// Caller of extensions.
 pub(super) struct Outside {
     registry: Registry,
     messages: mpsc::WeakSender<Message>,
@@ -31,7 +31,7 @@ impl Outside {
         }
     }
 
-    /// Puts a question, and brings the answer back as a message. Nobody waits for it here.
+    /// Sends a question, and returns the answer later as a message. Does not wait.
     pub(super) fn ask(&self, call: Call) {
         let id = call.id;
         let session = call.context.session.id.clone();
@@ -41,7 +41,7 @@ impl Outside {
         tokio::spawn(async move {
             let turn = turns.acquire_owned().await;
             let begun = Instant::now();
-            // In a task of its own: one that panics has answered too, namely nothing.
+            // Runs in a separate task: a panic counts as a failed answer.
             let asked = tokio::spawn(registry.ask(call, client)).await;
             let returned = Returned {
                 outcome: asked.unwrap_or_else(|_| Err("it broke down".to_owned())),

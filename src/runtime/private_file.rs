@@ -1,15 +1,15 @@
-//! Small files for their owner alone: made once, whole or not at all.
+//! Small private files: created once, completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The text of a file that is made when it is not there. Whoever is first wins: others may need it at the
-/// same time.
+/// Reads a file, and creates it if it is missing. If several processes create it at once, the first one
+/// wins.
 ///
 /// # Errors
-/// When it cannot be read, made or written.
+/// Fails when the file cannot be read, created or written.
 pub fn read_or_make(
     folder: &Path,
     name: &str,
@@ -29,7 +29,7 @@ pub fn read_or_make(
         .mode(0o600)
         .open(&draft)?;
     file.write_all(new.as_bytes())?;
-    // An empty one after a power cut would be nobody's secret.
+    // Without this, a power failure could leave an empty secret.
     file.sync_all()?;
     let linked = fs::hard_link(&draft, &path);
     fs::remove_file(&draft)?;

@@ -1,4 +1,4 @@
-//! The record for those who read it from beginning to end and can wait.
+//! Blocking reader of the record.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::trace::record::Record;
 use crate::trace::source::Source;
 use crate::trace::verify::{Checked, Trust};
 
-/// The record as a [`Source`]. It waits for the disk: only for a thread that may wait.
+/// The record as a [`Source`]. It blocks on the disk, so it is only for threads that may block.
 #[derive(Clone)]
 pub struct Reading {
     store: Arc<dyn Store>,
@@ -22,7 +22,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads this store, whose heads are signed with that key, and waits on that runtime.
+    /// Creates a reader of this store. The key verifies its heads; `runtime` runs the reads.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, key: Verifier, runtime: Handle) -> Self {
         Self {
@@ -32,10 +32,10 @@ impl Reading {
         }
     }
 
-    /// Records of a session, from a sequence number on.
+    /// Returns records of a session, from a sequence number on.
     ///
     /// # Errors
-    /// When the record cannot be read, in words.
+    /// Fails with a message when the record cannot be read.
     pub fn records(
         &self,
         session: &SessionId,

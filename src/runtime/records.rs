@@ -1,4 +1,4 @@
-//! The record for those who listen: what is on disk, and when there is more of it.
+//! Stream of durable records, with notice of new ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::base::id::SessionId;
 use crate::store::Store;
 use crate::trace::event::Event;
 
-/// The record, as it grows. It shows nothing that could still be lost, and can do nothing.
+/// Read-only access to the growing record. It shows only durable events.
 #[derive(Clone)]
 pub struct Records {
     store: Arc<dyn Store>,
@@ -20,10 +20,10 @@ impl Records {
         Self { store, snapshots }
     }
 
-    /// Events of a session, from a sequence number on; waits until there are some.
+    /// Returns events of a session from a sequence number on; waits until there are some.
     ///
     /// # Errors
-    /// When the record cannot be read, in words; or the runtime has stopped.
+    /// Fails with a message when the record cannot be read, or when the runtime has stopped.
     pub async fn next(
         &mut self,
         session: &SessionId,
@@ -31,7 +31,7 @@ impl Records {
         limit: usize,
     ) -> Result<Vec<Event>, String> {
         loop {
-            // Before reading: what comes after that is news again.
+            // Marked before reading, so that later changes are noticed.
             self.snapshots.mark_unchanged();
             let events = self.store.events(session.clone(), from, limit).await;
             let events = events.map_err(|error| error.to_string())?;

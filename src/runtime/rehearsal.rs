@@ -1,5 +1,5 @@
-//! A real runtime on a real store, for tests of what is above it: agents ask, time is moved by hand, and
-//! what is on disk is read by a reader of its own.
+//! Test runtime on a real store: agents make requests, tests advance the clock, and a separate reader
+//! checks the disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use crate::trace::head::LogHead;
 use crate::trace::note::Signer;
 use crate::trace::verify::Trust;
 
-/// What an agent that asked was told, once it was.
+/// Pending answer to an agent's request.
 pub(crate) type Asked = JoinHandle<Result<Requested, Denied>>;
 
 /// More events than any test has in a session.
 const MOST: usize = 10_000;
 
-/// Gives every event a row of its own, so that a test can get at it. That is as good a record.
+/// Gives every event its own row, so that a test can change it. The record stays valid.
 const APART: &str = r#"
     CREATE TEMP TABLE apart AS SELECT e.position + one.key AS position, e.session AS session,
         e.sequence + one.key AS sequence, one.value AS records,
@@ -48,7 +48,7 @@ const APART: &str = r#"
     DROP TABLE apart;
 "#;
 
-/// A runtime at work on a store in a folder that goes with it.
+/// A running runtime on a store in a temporary folder.
 pub(crate) struct Rehearsal {
     folder: TempDir,
     atlas: String,
@@ -61,7 +61,7 @@ pub(crate) struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// A runtime under one Atlas, with a new store.
+    /// Starts a runtime with one Atlas and a new store.
     pub(crate) async fn begin(atlas: &str, operator: &str, now: Timestamp) -> Self {
         let mut rehearsal = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -77,13 +77,13 @@ impl Rehearsal {
         rehearsal
     }
 
-    /// Stops it, changes it, and starts it again on the same store.
+    /// Stops the runtime, applies a change, and starts it again on the old store.
     pub(crate) async fn again(&mut self, change: impl FnOnce(&mut Restart<'_>)) {
         if let Some(runtime) = self.runtime.take() {
             runtime.stop().await;
         }
         if let Some(store) = self.store.take() {
-            // The check that a runtime begins with may still be reading.
+            // The verification at the start of a runtime may still be reading.
             while Arc::strong_count(&store) > 1 {
                 tokio::task::yield_now().await;
             }
@@ -95,7 +95,7 @@ impl Rehearsal {
     async fn open(&mut self) {
         let store = loop {
             match SqliteStore::open(self.folder.path()) {
-                // Another process that a test starts holds the lock, too, for a moment.
+                // A process that another test starts may hold the lock for a moment.
                 Err(StoreError::InUse { .. }) => tokio::task::yield_now().await,
                 opened => break Arc::new(opened.unwrap()),
             }
@@ -135,7 +135,7 @@ impl Rehearsal {
         Arc::clone(&self.desk().snapshots().borrow())
     }
 
-    /// Waits for a picture that shows `wanted`.
+    /// Waits for a snapshot that satisfies `wanted`.
     pub(crate) async fn until(&self, wanted: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
         let mut snapshots = self.desk().snapshots();
         let found =
@@ -165,7 +165,7 @@ impl Rehearsal {
         self.runtime().agents().end_session(end).await.unwrap();
     }
 
-    /// An agent reports a turn of its conversation.
+    /// Reports a turn of an agent's conversation.
     pub(crate) async fn turn(&self, session: &str, turn: &Value) {
         let take = TakeTurn {
             session: session.parse().unwrap(),
@@ -175,7 +175,7 @@ impl Rehearsal {
         self.runtime().agents().turn(take).await.unwrap();
     }
 
-    /// An agent asks, and waits for the answer by itself.
+    /// Sends an agent's request, and waits for the answer in another task.
     pub(crate) fn ask(&self, session: &str, action: &str, params: Value) -> Asked {
         let request = ActionRequest {
             session: session.parse().unwrap(),
@@ -193,7 +193,7 @@ impl Rehearsal {
         Reader::open(&self.folder.path().join(FILE_NAME)).unwrap()
     }
 
-    /// Every event of a type that is on disk, the log's own included, as somebody else reads it.
+    /// Returns all events of a type on disk, including the log's own, as another process reads them.
     pub(crate) fn on_disk(&self, event_type: &str) -> Vec<Value> {
         let reader = self.reader();
         let chains = reader.heads().unwrap().into_iter();
@@ -207,7 +207,7 @@ impl Rehearsal {
             .collect()
     }
 
-    /// What is held on disk.
+    /// Returns the held requests on disk.
     pub(crate) fn held_on_disk(&self) -> Vec<Arc<Held>> {
         let rows = self.reader().state().unwrap().into_iter();
         let held = rows.filter(|row| row.kind == StateKind::Held.as_str());
@@ -219,33 +219,33 @@ impl Rehearsal {
         held_in(held).unwrap()
     }
 
-    /// Whether every chain on disk holds.
+    /// Returns true if every chain on disk is valid.
     pub(crate) fn is_sound(&self) -> bool {
         let report = self.reader().verify(Trust::nothing()).unwrap();
         report.is_sound()
     }
 }
 
-/// What can be changed while nobody has the store.
+/// Changes that are possible while no process uses the store.
 pub(crate) struct Restart<'r>(&'r mut Rehearsal);
 
 impl Restart<'_> {
-    /// Somebody else is named at the start.
+    /// Sets another operator for the next start.
     pub(crate) fn operator(&mut self, name: &str) {
         name.clone_into(&mut self.0.operator);
     }
 
-    /// Another Atlas is in force.
+    /// Sets another Atlas for the next start.
     pub(crate) fn atlas(&mut self, text: &str) {
         text.clone_into(&mut self.0.atlas);
     }
 
-    /// It may write, or not.
+    /// Sets the access for the next start.
     pub(crate) fn access(&mut self, access: Access) {
         self.0.access = access;
     }
 
-    /// Somebody changes the file of the store.
+    /// Changes the file of the store, as another process would.
     pub(crate) fn tamper(&mut self, sql: &str) {
         let path: &Path = self.0.folder.path();
         let file = Connection::open(path.join(FILE_NAME)).unwrap();
@@ -254,7 +254,7 @@ impl Restart<'_> {
     }
 }
 
-/// Lets everything that can go on go on.
+/// Lets all tasks run that can.
 pub(crate) async fn settle() {
     for _ in 0..200 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Atlases that look on, in the shadow of those in force.
+//! Shadow Atlases: they observe commands, and decide nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use crate::engine::command::Command;
 use crate::engine::explain::Verdict;
 use crate::engine::shade::Shade;
 
-/// What Atlases would have done that only look on.
+/// Summary of shadow Atlases.
 #[derive(Clone, Debug)]
 pub struct Shadowed {
-    /// One digest for them.
+    /// Digest of all of them.
     pub hash: Digest,
-    /// Since when.
+    /// Time of their start.
     pub since: Timestamp,
-    /// What they were asked about.
+    /// Number of commands they saw.
     pub looked: u64,
-    /// Where they would have done something else.
+    /// Number of commands with another verdict.
     pub differ: u64,
-    /// The newest of those, newest first.
+    /// The newest differences, newest first.
     pub kept: Vec<Arc<Difference>>,
 }
 
-/// Something that Atlases in the shadow would have done otherwise.
+/// A command on which the shadow Atlases differ from the loaded ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// When.
+    /// Time of the command.
     pub at: Timestamp,
     /// The session.
     pub session: SessionId,
     /// Its agent.
     pub agent: String,
-    /// What was asked.
+    /// Description of the request.
     pub subject: String,
-    /// What those in force say.
+    /// Verdict of the loaded Atlases.
     pub live: String,
-    /// What those in the shadow say.
+    /// Verdict of the shadow Atlases.
     pub shadow: String,
 }
 
-/// Atlases that look on.
+/// Running shadow Atlases.
 #[derive(Debug)]
 pub(super) struct Shadow {
     shade: Shade,
@@ -68,7 +68,7 @@ impl Shadow {
         }
     }
 
-    /// Looks at a command before it is carried out by others. Gives whether there is news.
+    /// Evaluates a command before the engine executes it. Returns true if the summary changed.
     pub(super) fn look(&mut self, engine: &Engine, command: &Command, now: Timestamp) -> bool {
         let Some((session, agent, live)) = engine.looked(command, now) else {
             return false;
@@ -94,7 +94,7 @@ impl Shadow {
         true
     }
 
-    /// What the screen is shown.
+    /// Returns the summary for the screen.
     pub(super) fn picture(&mut self) -> Arc<Shadowed> {
         let made = || {
             Arc::new(Shadowed {
@@ -109,7 +109,7 @@ impl Shadow {
     }
 }
 
-/// Whether two verdicts come to the same for whoever asks, and for who is asked.
+/// Returns true if two verdicts mean one thing for the caller and for the operator.
 fn same(one: &Verdict, other: &Verdict) -> bool {
     match (one, other) {
         (Verdict::Denied(one), Verdict::Denied(other)) => one.code == other.code,

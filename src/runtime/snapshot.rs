@@ -1,6 +1,6 @@
-//! What the screen sees: one immutable picture of the whole, replaced as things change.
+//! Immutable snapshots of the whole state for the screen, replaced as the state changes.
 //!
-//! A snapshot shows only what is durable. A decision that is still being written is not in it.
+//! A snapshot shows only durable data. A decision that is still being written is not in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,86 +31,87 @@ mod sessions;
 
 pub use sessions::SessionList;
 
-/// An action that an agent ran without asking.
+/// An action that an agent ran without a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RanUnasked {
     /// The session.
     pub session: SessionId,
-    /// What ran, as the hook reported it, without secrets.
+    /// Description from the hook, without secrets.
     pub what: Arc<str>,
     /// Number of such actions while this console ran.
     pub count: u64,
 }
 
-/// The picture.
+/// A snapshot of the state.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Grows with every picture.
+    /// Grows with every snapshot.
     pub revision: u64,
-    /// Who sits at this console.
+    /// Operator at this console.
     pub operator: String,
-    /// Whether this console can decide.
+    /// Tells whether this console can decide.
     pub access: Access,
-    /// The Atlases in force.
+    /// Summaries of the loaded Atlases.
     pub atlases: Vec<AtlasSummary>,
-    /// The same, whole.
+    /// The loaded Atlases.
     pub loaded: Arc<[Atlas]>,
-    /// Since when they are in force, and what was before.
+    /// Load time of the Atlases, and their predecessors.
     pub in_force: InForce,
-    /// What those who watch see of evaluations.
+    /// Watched evaluations.
     pub watched: Watched,
     /// Conversations, the one with the newest turn first.
     pub threads: Arc<[Arc<Thread>]>,
     /// Sessions that have not ended, in the order they started.
     pub sessions: SessionList,
-    /// Held requests, in the order they were asked.
+    /// Held requests, in the order of their arrival.
     pub held: Vec<Arc<Held>>,
     /// Decisions, newest first.
     pub decided: Vec<Arc<Decided>>,
-    /// What operators have typed and not yet decided with, by gate. It comes back after a restart.
+    /// Drafts of operators for held requests, by gate. They survive a restart.
     pub drafts: Arc<Drafts>,
-    /// What operators have typed for summaries and was not taken. It comes back after a restart too.
+    /// Drafts of operators for summaries that were not accepted. They survive a restart, too.
     pub thread_drafts: Arc<ThreadDrafts>,
-    /// What operators did beside deciding, as far as it still holds.
+    /// Operators' other actions, as far as they still apply.
     pub acts: Acts,
-    /// The state of the record.
+    /// State of the record.
     pub chain: ChainState,
-    /// The state of the store.
+    /// State of the store.
     pub store: StoreState,
-    /// What reached nobody.
+    /// Counts of undelivered items.
     pub dropped: Dropped,
-    /// What stewards are told, and have not heard yet.
+    /// State of notices to stewards.
     pub notices: Arc<NoticesState>,
     /// The last step of the wall clock while this console ran.
     pub clock_moved: Option<ClockMovedAt>,
-    /// Time of the last new thread that was refused because no thread could make room for it.
+    /// Time of the last new thread that was refused because no other thread could be dropped for it.
     pub threads_full_at: Option<Timestamp>,
-    /// The last action that an agent ran without asking, as its hook reported, while this console ran.
+    /// The last action without a request, as its hook reported, while this console ran.
     pub ran_unasked: Option<RanUnasked>,
-    /// The reason why the state of the store was not believed at the start, for people.
+    /// Reason why the stored state was not trusted at the start, for people.
     pub distrusted: Option<Arc<str>>,
-    /// True when the head beside the store was missing at the start.
+    /// True if the head file next to the store was missing at the start.
     pub headless: bool,
 }
 
 /// A step of the wall clock, with the time after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockMovedAt {
-    /// Its direction and size.
+    /// Direction and size.
     pub step: ClockStep,
     /// Time on the wall clock when it was noticed.
     pub at: Timestamp,
 }
 
 impl Snapshot {
-    /// The fault of the record that no operator said to know of, if there is one. Agents are denied for it.
+    /// Returns the fault of the record that no operator has acknowledged, if there is one. Agents are
+    /// denied for it.
     #[must_use]
     pub fn unknown_fault(&self) -> Option<RecordFault> {
         let known = self.acts.known.as_ref();
         self.chain.verdict.unknown_fault(known)
     }
 
-    /// The picture of nothing at all.
+    /// Returns an empty snapshot.
     #[must_use]
     pub fn empty() -> Self {
         Self {
@@ -141,101 +142,101 @@ impl Snapshot {
     }
 }
 
-/// What reached nobody since the runtime started. No gate is ever among it.
+/// Counts of undelivered items since the runtime started. Gates are never among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Advice that a budget of an Atlas left out; the record names each.
+    /// Advice that an Atlas' budget skipped; the record names each.
     pub advice: u64,
-    /// Events that hooks were too slow to hear of; the record has them all.
+    /// Events that slow hooks missed; the record has them all.
     pub hooks: u64,
-    /// Answers whose asker had gone; what was decided is on record.
+    /// Answers whose caller had disconnected; the decisions are on record.
     pub answers: u64,
 }
 
 impl Dropped {
-    /// All of it.
+    /// Returns the sum.
     #[must_use]
     pub fn total(self) -> u64 {
         self.advice + self.hooks + self.answers
     }
 }
 
-/// What operators did beside deciding, as far as it still holds.
+/// Operators' actions other than decisions, as far as they still apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acts {
-    /// Denials that were overruled and that nobody has acknowledged, the oldest first.
+    /// Overruled denials that no operator has acknowledged, the oldest first.
     pub overruled: Vec<Overruled>,
-    /// What an operator knows to be wrong with the record.
+    /// Fault of the record that an operator has acknowledged.
     pub known: Option<RecordFault>,
 }
 
-/// What those who watch see. Nothing is added while nobody does.
+/// Watched evaluations. Nothing is added while no console watches.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
-    /// Whether somebody watches.
+    /// Tells whether a console watches.
     pub watch: Watch,
-    /// Evaluations since the runtime started, as far as somebody watched.
+    /// Number of watched evaluations since the runtime started.
     pub total: u64,
-    /// The newest of them, newest first.
+    /// The newest evaluations, newest first.
     pub evaluations: Arc<[Arc<Evaluated>]>,
-    /// What was used of limits, by session.
+    /// Use of limits, by session.
     pub limits: Arc<BTreeMap<SessionId, Vec<LimitUse>>>,
-    /// Atlases in the shadow of those in force, and what they would have done otherwise.
+    /// Shadow Atlases, and their differences.
     pub shadow: Option<Arc<Shadowed>>,
 }
 
-/// What checkpoints and policies made of something that happened.
+/// Evaluation of an event by checkpoints and policies.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
-    /// Counts up from 1.
+    /// Number, counted from 1.
     pub number: u64,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
     /// The session.
     pub session: SessionId,
     /// Its agent.
     pub agent: String,
-    /// Checkpoints that fired, that did not, and that were not about it.
+    /// Numbers of checkpoints that fired, that did not fire, and that did not apply.
     pub counts: (usize, usize, usize),
-    /// What was found, as far as it is kept.
+    /// Findings, as far as they are kept.
     pub account: Account,
-    /// What came of it at once.
+    /// Immediate outcome.
     pub came: Came,
 }
 
-/// What came of something at once.
+/// Immediate outcome of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// It went on.
+    /// Allowed.
     Allowed,
-    /// It is held.
+    /// Held.
     Held(Vec<GateId>),
-    /// It was denied, and why.
+    /// Denied, with the reason.
     Denied(String),
-    /// It waits: for a gate that is held already, or for an extension.
+    /// Waits for a gate that is already held, or for an extension.
     Waits,
 }
 
-/// What was typed at held requests; what it means is the console's.
+/// Drafts for held requests. Only the console interprets them.
 pub type Drafts = BTreeMap<GateId, Value>;
 
-/// Who sits at a console, and what they may do.
+/// Operator of a console, and the access rights.
 #[derive(Clone, Debug)]
 pub(super) struct Seat {
     pub(super) operator: String,
     pub(super) access: Access,
 }
 
-/// Whether a console can decide.
+/// Access of a console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It can.
+    /// The console can decide.
     Write,
-    /// It can only look.
+    /// The console can only show.
     ReadOnly,
 }
 
-/// An Atlas in force.
+/// Summary of a loaded Atlas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtlasSummary {
     /// Its identifier.
@@ -246,7 +247,7 @@ pub struct AtlasSummary {
     pub name: String,
     /// Digest of its text.
     pub hash: Digest,
-    /// How many checkpoints it has.
+    /// Number of checkpoints.
     pub checkpoints: usize,
 }
 
@@ -262,14 +263,14 @@ impl AtlasSummary {
     }
 }
 
-/// Since when the Atlases are in force, and what was before.
+/// Load time of the Atlases, and their predecessors.
 #[derive(Clone, Debug, Default)]
 pub struct InForce {
-    /// One digest for all of them: a held request that was judged under another cannot be passed.
+    /// Digest of all Atlases: a held request that was judged under another digest cannot pass.
     pub hash: Option<Digest>,
-    /// Since when.
+    /// Time of loading.
     pub since: Option<Timestamp>,
-    /// Those that they took the place of, while this runtime was at work.
+    /// Atlases that they replaced while this runtime ran.
     pub before: Option<Arc<[Atlas]>>,
 }
 
@@ -280,29 +281,29 @@ pub struct SessionSummary {
     pub id: SessionId,
     /// Its agent.
     pub agent: String,
-    /// What it says it is for.
+    /// Purpose that the agent stated.
     pub intent: Option<String>,
-    /// Whether it may act at all.
+    /// Tells whether the session may act.
     pub entry: Entry,
-    /// Held gates that stand before everything it asks for.
+    /// Held gates before all requests of the session.
     pub pending: Vec<GateId>,
-    /// When it started.
+    /// Start of the session.
     pub started_at: Timestamp,
-    /// Actions that ran.
+    /// Number of actions that ran.
     pub actions: u64,
-    /// Capabilities it has.
+    /// Unlocked capabilities.
     pub unlocked: Vec<String>,
-    /// Capabilities it lacks.
+    /// Locked capabilities.
     pub locked: Vec<String>,
     /// Actions that passed gates allow, as patterns.
     pub allowed: Vec<String>,
     /// Actions that passed gates deny, as patterns.
     pub denied: Vec<String>,
-    /// Contexts it was handed.
+    /// Contexts that the session received.
     pub contexts: Vec<String>,
-    /// Checkpoints whose guidance holds.
+    /// Checkpoints whose guidance is active.
     pub guidance: Vec<String>,
-    /// Events recorded for it.
+    /// Number of recorded events.
     pub events: u64,
 }
 
@@ -344,76 +345,76 @@ fn written<'p>(patterns: impl IntoIterator<Item = &'p Patterns>) -> Vec<String> 
     patterns.map(ToString::to_string).collect()
 }
 
-/// What is known about the record as a whole.
+/// Summary of the whole record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChainState {
-    /// Sessions on record.
+    /// Number of recorded sessions.
     pub sessions: u64,
-    /// Events on record.
+    /// Number of recorded events.
     pub events: u64,
-    /// What the last check found.
+    /// Result of the last verification.
     pub verdict: ChainVerdict,
-    /// How far the log is signed, and whether its head is kept elsewhere.
+    /// State of the log's signed head.
     pub head: HeadState,
 }
 
-/// What is known about the signed end of the log.
+/// State of the log's signed head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadState {
     /// Entries of the log that the newest signed head covers.
     pub signed: u64,
-    /// Events that it covers, where it was signed since the start: they were read back before.
+    /// Events that it covers, if it was signed since the start: they were read back first.
     pub covered: u64,
-    /// The file elsewhere that keeps it.
+    /// State of the external copy.
     pub elsewhere: Elsewhere,
 }
 
-/// Whether the head of the log is kept elsewhere.
+/// State of the external copy of the log's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// Nobody asked for that.
+    /// Not configured.
     #[default]
     Nowhere,
-    /// It is.
+    /// Written.
     Kept,
-    /// It should be, and could not be written.
+    /// Configured, but it could not be written.
     Failed {
-        /// What failed, for people.
+        /// Reason, for people.
         what: String,
     },
 }
 
-/// What the last check of all chains found.
+/// Result of the last verification of all chains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ChainVerdict {
-    /// Not checked yet.
+    /// Not verified yet.
     #[default]
     Unchecked,
-    /// Every chain holds, as far as it was read.
+    /// All chains are valid, as far as they were read.
     Verified {
-        /// Events that were read. What came later is not checked yet.
+        /// Number of events that were read. Later events are not verified yet.
         events: u64,
-        /// Those of them that no signed head covered when they were read.
+        /// Number of read events that no signed head covered.
         unsealed: u64,
     },
-    /// A chain does not hold.
+    /// A chain is invalid.
     Broken {
         /// The session.
         session: SessionId,
-        /// What is wrong, for people.
+        /// Fault, for people.
         what: String,
-        /// Digest of everything that is wrong.
+        /// Digest of all faults.
         mark: Digest,
     },
     /// The record could not be read.
     Unreadable {
-        /// What is wrong, for people.
+        /// Reason, for people.
         what: String,
     },
 }
 
 impl ChainVerdict {
-    /// What a whole report comes to.
+    /// Converts a report.
     fn of(report: &Report) -> Self {
         match report.first_fault() {
             None => Self::Verified {
@@ -433,13 +434,13 @@ impl ChainVerdict {
         }
     }
 
-    /// What is wrong, unless it is known.
+    /// Returns the fault, unless it is the known one.
     pub(super) fn unknown_fault(&self, known: Option<&RecordFault>) -> Option<RecordFault> {
         let is_known = |fault: &RecordFault| known.is_some_and(|known| known.mark == fault.mark);
         self.fault().filter(|fault| !is_known(fault))
     }
 
-    /// What is wrong, if anything is.
+    /// Returns the fault, if there is one.
     #[must_use]
     pub fn fault(&self) -> Option<RecordFault> {
         match self {
@@ -471,7 +472,7 @@ impl From<&Result<Report, String>> for ChainVerdict {
     }
 }
 
-/// One digest of everything that is wrong: whoever knows of one fault does not know of another.
+/// Returns a digest of all faults: an operator's acknowledgement of one fault does not cover another.
 fn mark(report: &Report) -> Digest {
     let faults = report.faults();
     let told: Vec<_> = faults
@@ -480,7 +481,7 @@ fn mark(report: &Report) -> Digest {
     Digest::of_parts(told.iter().map(String::as_bytes))
 }
 
-/// Events of a chain that no head covers.
+/// Returns the number of events of a chain that no head covers.
 fn unsealed(verdict: &Verdict) -> u64 {
     match verdict {
         Verdict::Holds(proven) => proven.tail(),

@@ -1,7 +1,7 @@
-//! Snapshot files on disk: read, looked into, and written.
+//! Snapshot files on disk: read, inspected and written.
 //!
-//! Contract: an artifact is read only where it lies beside its snapshot file, and a file that is there is
-//! replaced only for somebody who was asked.
+//! Contract: an artifact is read only if it lies in the folder of its snapshot file. An existing file is
+//! replaced only after the user agreed.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -11,16 +11,16 @@ use super::file::{There, write_whole_as};
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
 use crate::reconstruct::{Account, Artifact, Snapshot, SnapshotError, written};
 
-/// Why nothing came of a snapshot file.
+/// Reason why a snapshot file could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotFileError {
     /// A file cannot be read.
     #[error("cannot read `{}`: {}", .0.display(), .1)]
     Read(PathBuf, io::Error),
-    /// What it says cannot be used.
+    /// The content cannot be used.
     #[error("`{}` cannot be reconstructed from: {}", .0.display(), .1)]
     Unusable(PathBuf, SnapshotError),
-    /// An artifact lies elsewhere.
+    /// An artifact lies in another folder.
     #[error("an artifact is kept beside its snapshot file, and `{}` is elsewhere", .0.display())]
     Elsewhere(PathBuf),
     /// A file cannot be written.
@@ -29,7 +29,7 @@ pub enum SnapshotFileError {
 }
 
 impl SnapshotFileError {
-    /// The way out, where there is one.
+    /// Returns advice on the error, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -39,7 +39,7 @@ impl SnapshotFileError {
         }
     }
 
-    /// Whether a file is in the way of what was to be written.
+    /// Returns true if an existing file prevents the write.
     #[must_use]
     pub fn is_there_already(&self) -> bool {
         match self {
@@ -52,25 +52,25 @@ impl SnapshotFileError {
 /// Reads a snapshot file.
 ///
 /// # Errors
-/// When it cannot be read, or is none.
+/// Fails when the file cannot be read, or is not a snapshot.
 pub fn read_snapshot(file: &Path) -> Result<Snapshot, SnapshotFileError> {
     let text = read(file).map_err(|error| SnapshotFileError::Read(file.to_owned(), error))?;
     of_text(file, &text)
 }
 
-/// The snapshot that the text of a file says.
+/// Parses the text of a snapshot file.
 ///
 /// # Errors
-/// When it is none.
+/// Fails when the text is not a snapshot.
 pub fn of_text(file: &Path, text: &[u8]) -> Result<Snapshot, SnapshotFileError> {
     Snapshot::read(text).map_err(|error| SnapshotFileError::Unusable(file.to_owned(), error))
 }
 
-/// What an artifact says: in the file, or in another one beside it. A path leads nowhere else, not by a
-/// link either.
+/// Returns the content of an artifact: from the snapshot file, or from a file in its folder. A path or a
+/// link to another folder is refused.
 ///
 /// # Errors
-/// When it lies elsewhere, or cannot be read.
+/// Fails when the artifact lies in another folder, or cannot be read.
 pub fn artifact_content(
     file: &Path,
     artifact: &Artifact,
@@ -99,8 +99,8 @@ pub fn artifact_content(
     Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// No more of a file than a snapshot may have, and one byte to tell. What is no file could keep whoever
-/// reads waiting for ever.
+/// Reads a file up to the limit and one byte more, so that the caller can detect an excess. Anything but a
+/// regular file is refused: reading a pipe could block forever.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(file)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
@@ -111,7 +111,7 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The text of a session's snapshot file.
+/// Returns the text of a session's snapshot file.
 #[must_use]
 pub fn snapshot_text(account: &Account) -> String {
     let mut text = serde_json::to_string_pretty(&written(account)).unwrap_or_default();
@@ -122,7 +122,7 @@ pub fn snapshot_text(account: &Account) -> String {
 /// Writes the snapshot file of a session.
 ///
 /// # Errors
-/// When it cannot be written, or is there already and stays.
+/// Fails when the file cannot be written, or exists and must stay.
 pub fn write_snapshot(
     path: &Path,
     account: &Account,

@@ -1,18 +1,19 @@
-//! The seal over the state: a keyed digest of all its rows, bound to the end of the record.
+//! Seal over the state: a keyed digest of all rows, bound to the end of the record.
 //!
-//! The rows decide what may run after a restart (permits, held requests, what sessions passed and spent), which session
-//! owns a thread and what its memento says, and whether acknowledged events may be missing. Any process that can write
-//! to the store can edit, remove or put back rows while the console is closed. So every batch that changes rows or adds records carries one more row: a code over all rows and over where the log and
-//! the record end, made with a key that is derived from the key that signs the log. Without that key no row can be
-//! forged; and rows that were valid once do not fit the record that has gone on since. Batches are written whole,
-//! so the seal fits after a crash, too.
+//! The rows decide what may run after a restart (permits, held requests, passed gates and used limits of
+//! sessions), which session owns a thread and what its memento says, and whether acknowledged events may be
+//! missing. Any process that can write to the store can edit, remove or restore rows while the console is
+//! closed. So every batch that changes rows or adds records carries one more row: a code over all rows and
+//! over the ends of the log and the record, made with a key that is derived from the key that signs the
+//! log. Without that key no row can be forged, and rows that were valid once do not fit a record that has
+//! grown since. Batches are written atomically, so the seal fits after a crash, too.
 //!
-//! Contract: where the seal does not fit, no row lets anything run. Permits and held requests are dropped, open
-//! sessions are over, limits that all sessions share count as used up, threads wait until an operator hands them over,
-//! and that is in the log and in an alarm.
+//! Contract: if the seal does not fit, no row permits anything. Permits and held requests are dropped, open
+//! sessions end, limits that all sessions share count as used up, and threads wait until an operator hands
+//! them over. The log and an alarm report this.
 //!
-//! Not covered: a store that was replaced as a whole by an older copy of itself. Only a head that is kept
-//! elsewhere shows that.
+//! Not covered: replacement of the whole store by an older copy of it. Only an external copy of the head
+//! shows that.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -36,63 +37,63 @@ use crate::trace::event::{Payload, StoreRecovered};
 use crate::trace::note::Signer;
 use crate::trace::verify;
 
-/// The kind of the row that has the seal.
+/// State kind of the row with the seal.
 pub(super) const STATE_SEAL: &str = "state_seal";
 
-/// The key of that row.
+/// Key of that row.
 const CURRENT: &str = "current";
 
 type Lanes = [u64; 4];
 
-/// The seal over the engine's state.
+/// Seal over the state.
 pub(super) struct StateSeal {
     row_key: Hmac<Sha256>,
     seal_key: Hmac<Sha256>,
-    /// The key of seals that cover only the engine's rows, as an earlier version wrote them. A key of its own: the
-    /// seal of a store without other rows must not pass for one that does not care about them.
+    /// Key of seals that cover only the engine's rows, as an earlier version wrote them. It is a separate
+    /// key: the seal of a store without other rows must not be accepted as a seal that ignores them.
     engine_seal_key: Hmac<Sha256>,
-    /// The part of each row in the sum.
+    /// Contribution of each row to the sum.
     rows: HashMap<(String, String), Lanes>,
     sum: Lanes,
     written: Option<Digest>,
     standing: Standing,
 }
 
-/// The origin of the rows.
+/// Origin of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// The console's own: the seal goes on with them.
+    /// The console wrote them: it continues to seal them.
     Own,
     /// Another process changed them: they are never sealed.
     Foreign,
-    /// The key that sealed them is lost: they are marked so, and never sealed.
+    /// The key that sealed them is lost: they are marked as such, and never sealed.
     Orphaned,
 }
 
-/// The verdict of a store's seal about its rows.
+/// Result of checking the rows of a store against its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Backing {
-    /// The rows are those that a console wrote last.
+    /// A console wrote these rows last.
     Backed,
-    /// The rows are not those that a console wrote last, for this reason.
+    /// The rows differ from those that a console wrote last, for this reason.
     Unbacked(&'static str),
-    /// The key was changed without the old one, so nothing tells whether they are.
+    /// The key was changed without the old one, so the rows cannot be checked.
     Orphaned,
 }
 
-/// The version of cra that wrote to a store last, as far as the seal is concerned.
+/// Version of cra that wrote to a store last, as far as it matters for the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WrittenBy {
-    /// One that seals the state.
+    /// A version that seals the state.
     Sealing,
-    /// An earlier one.
+    /// An earlier version.
     Earlier,
 }
 
-/// The version that made the newest signed entry of the log.
+/// Returns the version that made the newest signed entry of the log.
 ///
 /// # Errors
-/// When the store cannot be read, or the entry is not what its hash says.
+/// Fails when the store cannot be read, or the entry does not match its hash.
 pub(super) async fn written_by(store: &dyn Store, log: &LogState) -> Result<WrittenBy, LogError> {
     let Some(size) = log.seal.as_ref().map(|seal| seal.size) else {
         return Ok(WrittenBy::Earlier);
@@ -107,12 +108,12 @@ pub(super) async fn written_by(store: &dyn Store, log: &LogState) -> Result<Writ
     let marker = serde_json::from_str::<Marker>(envelope.payload);
     match marker {
         Ok(marker) if !marker.state_sealed.unwrap_or_default() => Ok(WrittenBy::Earlier),
-        // An entry that cannot be read is not one of an earlier version.
+        // An unreadable entry does not come from an earlier version.
         Ok(_) | Err(_) => Ok(WrittenBy::Sealing),
     }
 }
 
-/// The part of an entry that says whether the state was sealed.
+/// The part of an entry that tells whether the state was sealed.
 #[derive(serde::Deserialize)]
 struct Marker {
     #[serde(default)]
@@ -120,9 +121,9 @@ struct Marker {
 }
 
 impl StateSeal {
-    /// The seal over these rows of a store. They are believed only if the seal among them fits.
+    /// Creates the seal over these rows of a store. The rows are trusted only if the stored seal fits.
     pub(super) fn new(signer: &Signer, rows: &[StateRow]) -> Self {
-        // A signature over a text that is never published is known to the holder of the key alone.
+        // Only the holder of the key knows a signature over a text that is never published.
         let secret = |text: &str| Digest::of(signer.signature(text));
         let mut seal = Self {
             row_key: keyed(&secret("cra state row key 1\n")),
@@ -137,7 +138,7 @@ impl StateSeal {
         seal
     }
 
-    /// Compares the rows of a store with the seal among them.
+    /// Compares the rows of a store with the stored seal.
     pub(super) fn backing(&self, rows: &[StateRow], ledger: &Ledger, by: WrittenBy) -> Backing {
         let stored = rows.iter().find(|row| row.kind == STATE_SEAL);
         let stored = stored.and_then(|row| row.body.as_deref());
@@ -149,12 +150,12 @@ impl StateSeal {
             None if by == WrittenBy::Sealing => Backing::Unbacked("its seal is gone"),
             None if self.rows.is_empty() => Backing::Backed,
             None if ledger.is_new() => Backing::Unbacked("there is no log that goes with it"),
-            // An earlier version wrote them, which sealed no state.
+            // An earlier version, which did not seal state, wrote them.
             None => Backing::Backed,
         }
     }
 
-    /// Seals with a key that is derived from another signer from now on.
+    /// Changes the key to one that is derived from another signer.
     pub(super) fn change_key(&mut self, signer: &Signer, rows: &[StateRow]) {
         let standing = self.standing;
         *self = Self {
@@ -163,12 +164,12 @@ impl StateSeal {
         };
     }
 
-    /// Never seals the rows of this store: another process changed them.
+    /// Stops sealing the rows of this store: another process changed them.
     pub(super) fn distrust(&mut self) {
         self.standing = Standing::Foreign;
     }
 
-    /// Tells whether the rows are sealed on.
+    /// Returns true if the rows are still sealed.
     pub(super) fn is_own(&self) -> bool {
         self.standing == Standing::Own
     }
@@ -178,7 +179,7 @@ impl StateSeal {
         self.standing = Standing::Orphaned;
     }
 
-    /// Adds the seal to a batch that changes rows or adds records. The records are in the ledger already.
+    /// Adds the seal to a batch that changes rows or adds records. The ledger already has the records.
     pub(super) fn stamp(&mut self, batch: &mut Batch, ledger: &Ledger) {
         self.note(&batch.state);
         let code = match self.standing {
@@ -224,12 +225,12 @@ impl StateSeal {
         lanes
     }
 
-    /// The code over all rows and the ends of log and record.
+    /// Returns the code over all rows and the ends of log and record.
     fn code(&self, ledger: &Ledger) -> Digest {
         code_with(&self.seal_key, ledger, lane_bytes(self.sum).as_flattened())
     }
 
-    /// The code over the engine's rows only, as an earlier version made it.
+    /// Returns the code over the engine's rows only, as an earlier version made it.
     fn engine_code(&self, ledger: &Ledger) -> Digest {
         let rows = self.rows.iter();
         let engine = rows.filter(|((kind, _), _)| engine_kind(kind).is_some());
@@ -240,7 +241,7 @@ impl StateSeal {
         code_with(&self.engine_seal_key, ledger, sum.as_flattened())
     }
 
-    /// The code that says that the key which sealed the rows is lost. It covers no row.
+    /// Returns the code which marks that the key of the rows is lost. It covers no row.
     fn orphan_code(&self, ledger: &Ledger) -> Digest {
         let what = b"the key that sealed the rows is lost";
         code_with(&self.seal_key, ledger, what)
@@ -260,7 +261,7 @@ fn code_with(key: &Hmac<Sha256>, ledger: &Ledger, what: &[u8]) -> Digest {
 
 impl fmt::Debug for StateSeal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the keys.
+        // Never show the keys.
         let rows = self.rows.len();
         f.debug_struct("StateSeal")
             .field("rows", &rows)
@@ -268,7 +269,7 @@ impl fmt::Debug for StateSeal {
     }
 }
 
-/// Rows that do not count where the seal does not back them.
+/// Counts of rows that are ignored because the seal does not confirm them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
     /// Permits.
@@ -293,23 +294,24 @@ impl Dropped {
     }
 }
 
-/// The state of a store, as far as it is believed.
+/// State of a store, as far as it is trusted.
 #[derive(Debug)]
 pub(super) struct OpenedState {
     pub(super) seal: StateSeal,
-    /// The rows that count.
+    /// Trusted rows.
     pub(super) rows: Vec<StateRow>,
-    /// Rows to be written: those that do not count are removed, and limits count as used up.
+    /// Rows to write: untrusted ones are removed, and limits count as used up.
     pub(super) changed: Vec<StateRow>,
-    /// The reason why rows do not count, for people.
+    /// Reason why rows are not trusted, for people.
     pub(super) distrusted: Option<String>,
 }
 
 impl OpenedState {
-    /// The state of a store. Where the seal does not back it, only rows that let nothing run are left: counters,
-    /// what was spent of limits, what operators have to acknowledge. Rows of limits may be missing, so limits that all
-    /// sessions share count as used up from `now` on. Threads are kept for an operator to look at. Texts that operators
-    /// had typed are dropped, and acknowledged events count as possibly missing.
+    /// Checks the state of a store. If the seal does not confirm it, only rows that permit nothing are
+    /// left: counters, used limits, and items that operators have to acknowledge. Rows of limits may be
+    /// missing, so limits that all sessions share count as used up from `now` on. Threads are kept for an
+    /// operator to inspect. Operators' drafts are dropped, and acknowledged events count as possibly
+    /// missing.
     pub(super) fn new(
         seal: StateSeal,
         rows: Vec<StateRow>,
@@ -353,7 +355,7 @@ impl OpenedState {
             replace_row(&mut rows, replaced.clone());
             changed.push(replaced);
         }
-        // The start writes its own row; this one says what the console before may have lost.
+        // The start writes its own row; this one tells what the last console may have lost.
         replace_row(
             &mut rows,
             Acknowledgement::running(Acknowledge::Early).row(),
@@ -366,7 +368,7 @@ impl OpenedState {
         }
     }
 
-    /// The entry of the log about rows that do not count.
+    /// Returns the log entry about untrusted rows.
     pub(super) fn entry(&self) -> Option<Payload> {
         let what = self.distrusted.clone()?;
         Some(StoreRecovered { what, by: None }.into())
@@ -378,23 +380,23 @@ fn replace_row(rows: &mut Vec<StateRow>, with: StateRow) {
     rows.push(with);
 }
 
-/// Tells whether a row lets nothing run, whatever it says.
+/// Returns true if a row permits nothing, with any content.
 fn lets_nothing_run(row: &StateRow) -> bool {
     match engine_kind(&row.kind) {
         Some(StateKind::Session | StateKind::Held | StateKind::Permit | StateKind::Fault) => false,
         Some(StateKind::Counter | StateKind::Usage | StateKind::Overruled) => true,
-        // A forged draft would put words into an operator's mouth.
+        // A forged draft could pass for an operator's own text.
         None => row.kind != DRAFT && row.kind != THREAD_DRAFT,
     }
 }
 
-/// Tells whether the seal covers rows of a kind. Commands change notices while no console is open, and a notice decides
-/// nothing.
+/// Returns true if the seal covers rows of a kind. Commands change notices while no console is open, and a
+/// notice decides nothing.
 fn is_covered(kind: &str) -> bool {
     kind != STATE_SEAL && kind != NOTICE
 }
 
-/// The kind of one of the engine's rows; `None` for rows that the runtime keeps.
+/// Returns the kind of one of the engine's rows; `None` for rows of the runtime.
 fn engine_kind(kind: &str) -> Option<StateKind> {
     let mut kinds = StateKind::ALL.into_iter();
     kinds.find(|known| known.as_str() == kind)
@@ -415,7 +417,7 @@ fn lane_wise(a: Lanes, b: Lanes, with: fn(u64, u64) -> u64) -> Lanes {
 }
 
 fn keyed(key: &Digest) -> Hmac<Sha256> {
-    // A key that is shorter than a block of the hash is filled up with zeros.
+    // A key that is shorter than a block of the hash is padded with zeros.
     let mut block = [0; 64];
     for (place, byte) in block.iter_mut().zip(key.as_bytes()) {
         *place = *byte;
@@ -449,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_depends_on_every_row_on_the_key_and_on_nothing_else() {
+    fn the_sum_depends_only_on_the_rows_and_the_key() {
         let rows = [
             row("permit", "c-1", Some("{}")),
             row("session", "s-1", Some("{}")),

@@ -1,24 +1,25 @@
-//! The state of the store, as pictures show it.
+//! State of the store, as snapshots show it.
 
-/// State of the store: it takes records, hangs, or has failed.
+/// State of the store: it accepts records, hangs, or has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreState {
-    /// The store takes records.
+    /// The store accepts records.
     Ready,
-    /// A write takes too long, or there is no room: nothing is recorded until that ends, and nothing is allowed.
+    /// A write takes too long, or the disk is full: until that ends nothing is recorded, and nothing is
+    /// allowed.
     Stalled {
-        /// The reason, for people.
+        /// Reason, for people.
         what: String,
     },
     /// A write failed: nothing more is recorded, and nothing is allowed.
     Poisoned {
-        /// The failure, for people.
+        /// Failure, for people.
         what: String,
     },
 }
 
 impl StoreState {
-    /// The reason why nothing is recorded, if there is one.
+    /// Returns the reason why nothing is recorded, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         match self {
@@ -27,8 +28,8 @@ impl StoreState {
         }
     }
 
-    /// State in a picture that takes the place of one with the state `last`. A stall stays until the watch over the
-    /// store ends it, and begins where there is no room.
+    /// Returns the state for a snapshot that replaces one with the state `last`. A stall stays until the
+    /// watchdog of the store ends it, and begins when the disk is full.
     pub(super) fn after(&self, last: &Self, shortage: Option<&str>) -> Self {
         match (self, last, shortage) {
             (Self::Poisoned { .. }, ..) => self.clone(),
@@ -40,7 +41,7 @@ impl StoreState {
         }
     }
 
-    /// The reason why nothing is recorded, where that can end without a restart.
+    /// Returns the reason why nothing is recorded, if that can end without a restart.
     #[must_use]
     pub fn stall(&self) -> Option<&str> {
         match self {

@@ -1,10 +1,10 @@
-//! Conversations, as the runtime keeps them.
+//! Threads of conversations, as the runtime stores them.
 //!
-//! A turn is classified here and recorded by the engine in its session's chain; the thread behind it is kept
-//! in the same batch. So what is shown of a thread is what its records say.
+//! A turn is classified here and recorded by the engine in its session's chain; its thread is stored in the
+//! same batch. So the shown state of a thread agrees with its records.
 //!
-//! Contract: only the owner of a thread, or the session it was handed over to, takes turns in it. A new thread never
-//! takes the room of another owner's thread that is still in use.
+//! Contract: only the owner of a thread, or the session it was handed over to, takes turns in it. A new
+//! thread never displaces another owner's thread that is still in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,28 +34,28 @@ use room::Victim;
 
 pub use recorded::recorded_turn;
 
-/// The kind of state under which threads are kept.
+/// State kind of threads.
 pub(super) const THREAD: &str = "thread";
 
-/// The kind of state under which is kept what was typed for one and not taken.
+/// State kind of drafts for threads that were not accepted.
 pub(super) const THREAD_DRAFT: &str = "thread_draft";
 
-/// The name that the contract of the breakpoint engine has for what decides.
+/// Name of the deciding actor in the contract of the breakpoint engine.
 const ACTOR: &str = "solserver";
 
-/// A turn, and whose it is.
+/// A turn with its session.
 #[derive(Clone, Debug)]
 pub struct TakeTurn {
-    /// The session of the agent that it is a turn with.
+    /// Session of the agent.
     pub session: SessionId,
-    /// The conversation; without a name it is the session's own.
+    /// Conversation; without a name, the session's own thread.
     pub thread: Option<Name>,
     /// The turn.
     pub turn: Turn,
 }
 
 impl TakeTurn {
-    /// The conversation it is in.
+    /// Returns the conversation of the turn.
     #[must_use]
     pub fn thread(&self) -> Option<Name> {
         let own = || self.session.as_str().parse().ok();
@@ -68,9 +68,9 @@ impl TakeTurn {
 pub struct HandOver {
     /// Session that owns the thread.
     pub session: SessionId,
-    /// The thread; the session's own if there is none.
+    /// Name of the thread; without a name, the session's own thread.
     pub thread: Option<Name>,
-    /// Session that may take it up.
+    /// Session that may continue the thread.
     pub to: SessionId,
 }
 
@@ -86,7 +86,7 @@ impl HandOver {
 pub(super) struct LiveSessions<'e>(pub(super) &'e Engine);
 
 impl LiveSessions<'_> {
-    /// The session as an owner. A session that is not live has only its name.
+    /// Returns the session as an owner. A session that is not live has only its name.
     pub(super) fn owner(self, session: &SessionId) -> ThreadOwner {
         let known = self.0.session(session);
         ThreadOwner {
@@ -100,7 +100,7 @@ impl LiveSessions<'_> {
         self.0.session(session).is_some()
     }
 
-    /// Digests of the secrets of all sessions that have not ended.
+    /// Returns the digests of the secrets of all live sessions.
     fn secrets(self) -> BTreeSet<Digest> {
         let sessions = self.0.session_ids();
         let secret = |session| self.0.session(session)?.owner;
@@ -108,52 +108,53 @@ impl LiveSessions<'_> {
     }
 }
 
-/// What an operator does to a conversation.
+/// An operator's action on a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadAct {
-    /// Writes its summary anew.
+    /// Rewrites its summary.
     Edit {
-        /// What it is to be.
+        /// New summary.
         shape: Shape,
-        /// What told the memento that they read from others.
+        /// Etag of the memento that the operator read.
         if_match: String,
     },
-    /// Says that it drifts.
+    /// Marks it as drifting.
     FlagDrift,
     /// Hands it over to another session.
     HandOver {
-        /// Session that may take it up.
+        /// Session that may continue it.
         to: SessionId,
     },
 }
 
-/// Threads by their names, and how they go on.
+/// All threads by name.
 #[derive(Debug)]
 pub(super) struct Threads {
     all: BTreeMap<Name, Arc<Thread>>,
-    /// Names of stored threads that cannot be read. A new one does not take their place.
+    /// Names of unreadable stored threads. A new thread does not replace them.
     unreadable: BTreeSet<String>,
     ids: RandomIds,
     drafts: Arc<ThreadDrafts>,
-    /// The list for the screen, until a thread changes.
+    /// List for the screen, until a thread changes.
     listed: Option<Arc<[Arc<Thread>]>>,
-    /// Time of the last new thread that was refused because no thread could make room.
+    /// Time of the last new thread that was refused because no other thread could be dropped for it.
     full_at: Option<Timestamp>,
 }
 
-/// What operators typed for summaries that was not taken, by conversation; what it means is the console's.
+/// Drafts of operators for summaries that were not accepted, by conversation. Only the console interprets
+/// them.
 pub type ThreadDrafts = BTreeMap<Name, Value>;
 
-/// Threads as a store keeps them.
+/// Threads of a store.
 #[derive(Debug, Default)]
 pub struct KeptThreads {
-    /// Those that can be read, the one with the newest turn first.
+    /// Readable threads, the one with the newest turn first.
     pub threads: Vec<Arc<Thread>>,
-    /// The names of the others, and why they cannot.
+    /// Names of unreadable threads, with the errors.
     pub unreadable: Vec<(String, String)>,
 }
 
-/// The threads among what a store keeps.
+/// Returns the threads among rows of state.
 #[must_use]
 pub fn kept_threads(rows: impl IntoIterator<Item = StateRow>) -> KeptThreads {
     let mut kept = KeptThreads::default();
@@ -168,8 +169,8 @@ pub fn kept_threads(rows: impl IntoIterator<Item = StateRow>) -> KeptThreads {
     kept
 }
 
-/// The row of a thread that another process may have changed: only an operator can hand it over. `None` for a row that
-/// cannot be read, which no session can use either.
+/// Returns the row of a thread that another process may have changed: only an operator can hand it over.
+/// `None` for an unreadable row, which no session can use either.
 pub(super) fn unverified_thread(row: &StateRow) -> Option<StateRow> {
     let thread: Thread = json::read(row.body.as_deref()?.as_bytes()).ok()?;
     Some(StateRow {
@@ -193,7 +194,7 @@ pub(super) struct Taken {
 }
 
 impl Threads {
-    /// Threads as they were kept. What cannot be read is left out: the record has what was decided.
+    /// Restores stored threads. Unreadable ones are skipped: the record has the decisions.
     pub(super) fn restored(rows: impl IntoIterator<Item = StateRow>) -> Self {
         let (drafts, rows): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|row| row.kind == THREAD_DRAFT);
@@ -201,7 +202,7 @@ impl Threads {
         for (thread, error) in &kept.unreadable {
             tracing::warn!(%thread, %error, "a kept thread cannot be read");
         }
-        // What cannot be read was only typed: it is typed again.
+        // An unreadable draft was only typed: the operator can type it again.
         let drafts = drafts.into_iter().filter_map(|row| {
             let draft = json::read(row.body?.as_bytes()).ok()?;
             Some((row.key.parse().ok()?, draft))
@@ -219,7 +220,7 @@ impl Threads {
         }
     }
 
-    /// All of them, the one with the newest turn first.
+    /// Returns all threads, the one with the newest turn first.
     pub(super) fn all(&mut self) -> Arc<[Arc<Thread>]> {
         let threads = &self.all;
         let listed = self.listed.get_or_insert_with(|| {
@@ -230,12 +231,14 @@ impl Threads {
         Arc::clone(listed)
     }
 
-    /// Time of the last new thread that was refused because no thread could make room.
+    /// Returns the time of the last new thread that was refused because no other thread could be dropped
+    /// for it.
     pub(super) fn full_at(&self) -> Option<Timestamp> {
         self.full_at
     }
 
-    /// The answer to a turn whose message was taken already; `None` for a new message. Nothing is recorded of a retry.
+    /// Returns the stored answer to a turn whose message was already taken; `None` for a new message. A
+    /// retry is not recorded.
     pub(super) fn answered(
         &self,
         take: &TakeTurn,
@@ -251,7 +254,7 @@ impl Threads {
         }
     }
 
-    /// Classifies a turn. Nothing is kept yet.
+    /// Classifies a turn. Nothing is stored yet.
     pub(super) fn take(
         &mut self,
         take: &TakeTurn,
@@ -293,8 +296,8 @@ impl Threads {
         })
     }
 
-    /// Keeps what came of a turn that is recorded: the rows to be written, and the log entry about the thread that
-    /// was dropped for it.
+    /// Stores the result of a recorded turn. Returns the rows to write, and the log entry about the thread
+    /// that was dropped for it.
     pub(super) fn keep(
         &mut self,
         taken: Taken,
@@ -314,7 +317,8 @@ impl Threads {
         (rows, entry)
     }
 
-    /// Hands a thread over for the session that owns it: the event to be recorded, and the thread to be kept.
+    /// Hands a thread over for the session that owns it. Returns the event to record, and the thread to
+    /// store.
     pub(super) fn hand_over(
         &self,
         hand_over: &HandOver,
@@ -329,12 +333,12 @@ impl Threads {
         offer(thread, &hand_over.to, hand_over.session.as_str(), live)
     }
 
-    /// Keeps a thread after an event about it is recorded: the row to be written.
+    /// Stores a thread after an event about it is recorded. Returns the row to write.
     pub(super) fn keep_changed(&mut self, thread: Thread) -> StateRow {
         self.put(thread)
     }
 
-    /// Counts a refused write of a session: the row to be written.
+    /// Counts a refused write of a session. Returns the row to write.
     pub(super) fn count_refused(
         &mut self,
         id: &Name,
@@ -346,7 +350,7 @@ impl Threads {
         Some(self.put(counted))
     }
 
-    /// Does what an operator wants: what is to be recorded, and the row to be written.
+    /// Executes an operator's action. Returns the event to record, and the row to write.
     pub(super) fn act(
         &mut self,
         id: &Name,
@@ -393,13 +397,13 @@ impl Threads {
         row
     }
 
-    /// What operators typed that was not taken.
+    /// Returns the drafts that were not accepted.
     pub(super) fn drafts(&self) -> Arc<ThreadDrafts> {
         Arc::clone(&self.drafts)
     }
 
-    /// Keeps what was typed for a conversation, or throws it away: the row to be written. Nothing is kept for
-    /// one that is not there.
+    /// Stores or removes a draft for a conversation. Returns the row to write; `None` if the conversation
+    /// does not exist.
     pub(super) fn keep_draft(&mut self, thread: Name, draft: Option<Value>) -> Option<StateRow> {
         if draft.is_some() && !self.all.contains_key(&thread) {
             return None;
@@ -418,38 +422,38 @@ impl Threads {
     }
 }
 
-/// Why a turn was not taken, or an act not done.
+/// Reason why a turn or an operator's action is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
-    /// There is no conversation of that name.
+    /// The thread does not exist.
     #[error("there is no such thread")]
     NoThread,
-    /// It belongs to another session.
+    /// The thread belongs to another session.
     #[error("the thread belongs to another session")]
     Foreign,
-    /// Another process may have changed it while no console was open.
+    /// Another process may have changed the thread while no console was open.
     #[error(
         "the thread may have been changed while no console was open, so an operator has to hand it over"
     )]
     Unverified,
-    /// It is stored and cannot be read, so its owner is not known.
+    /// The stored thread cannot be read, so its owner is unknown.
     #[error("the stored thread of that name cannot be read")]
     Unreadable,
-    /// The session that it is handed over to is not there.
+    /// The session to hand the thread over to does not exist.
     #[error("there is no session `{0}` to hand the thread over to")]
     NoSession(SessionId),
-    /// The owner has as many threads as it may have, and all of them are in use.
+    /// The owner has reached its limit of threads, and all of them are in use.
     #[error("this session has {MAX_SESSION_THREADS} threads, and none of them can make room")]
     OwnLimit,
-    /// The process has as many threads as it may have, and all of them are in use.
+    /// The process has reached its limit of threads, and all of them are in use.
     #[error(
         "this process has {MAX_THREADS_PER_PEER} threads in all its sessions, and none of them can make room"
     )]
     ProcessLimit,
-    /// There are as many threads as there may be, and all of them are in use.
+    /// The total limit of threads is reached, and all of them are in use.
     #[error("there are {MAX_THREADS} threads, and none of them can make room")]
     Full,
-    /// It was refused.
+    /// The thread refused the turn.
     #[error(transparent)]
     Turn(Refusal),
 }
@@ -462,7 +466,7 @@ fn refused_write(thread: &Thread) -> Refused {
     }
 }
 
-/// Offers a thread to a live session: the event to be recorded, and the thread to be kept.
+/// Offers a thread to a live session. Returns the event to record, and the thread to store.
 fn offer(
     thread: &Thread,
     to: &SessionId,

@@ -1,5 +1,5 @@
-//! What is done to a record while no console has it: taking in sessions that were recorded elsewhere,
-//! pruning what is old, changing the key. Each leaves an entry in the log, and a signed head.
+//! Maintenance of a record while no console uses it: import of sessions, pruning of old events, change of
+//! the key. Each operation leaves an entry in the log, and a signed head.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,56 +25,56 @@ mod pruning;
 
 pub use pruning::{PruneOrder, Pruned};
 
-/// Records that are written, or looked at, together.
+/// Most records that are written or read together.
 const PAGE: usize = 1024;
 
-/// A record, and the right to change what may be changed about it.
+/// An open record, with exclusive access for maintenance.
 pub struct Upkeep {
     store: Arc<dyn Store>,
     ledger: Ledger,
     read_back: ReadBack,
     state_seal: StateSeal,
     clock: Arc<dyn Clock>,
-    /// Sessions that are about to be taken in, and have no entry in the log yet.
+    /// Sessions that are about to be imported, and have no entry in the log yet.
     announced: BTreeMap<String, TraceImported>,
 }
 
-/// The key that sealed the state of a store.
+/// Key that sealed the state of a store.
 #[derive(Clone, Copy, Debug)]
 pub enum StateKey<'k> {
-    /// The one that signs.
+    /// The key that signs.
     Signer,
-    /// The one that signed before.
+    /// The key that signed before.
     Old(&'k Signer),
-    /// One that is not there any more: the state cannot be verified.
+    /// A key that is lost: the state cannot be verified.
     Lost,
 }
 
-/// Why something cannot be done to a record.
+/// Reason why maintenance of a record failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpkeepError {
-    /// The log cannot be gone on with.
+    /// The log cannot be continued.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The store cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A session of that name is there, and is another one.
+    /// Another session of that name is on record.
     #[error("the session `{0}` is on record already, with other events")]
     Taken(SessionId),
-    /// A session of that name is still at work here.
+    /// A session of that name is still live in this store.
     #[error("the session `{0}` is still open in this store")]
     Live(SessionId),
-    /// No session of that name is there.
+    /// The session is not on record.
     #[error("no session `{0}` is on record")]
     NoSession(SessionId),
-    /// The session is under no legal hold.
+    /// The session has no legal hold.
     #[error("the session `{0}` is under no legal hold")]
     NotHeld(SessionId),
 }
 
 impl UpkeepError {
-    /// What can be done about it.
+    /// Returns advice on the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -90,11 +90,11 @@ impl UpkeepError {
 }
 
 impl Upkeep {
-    /// Takes up the log of a store, and signs what is there and not signed yet. Heads that are known
-    /// from elsewhere must agree with it.
+    /// Opens the log of a store, and signs all unsigned records. Heads known from other places must agree
+    /// with it.
     ///
     /// # Errors
-    /// When the log is not the one that was signed, or the store fails.
+    /// Fails when the log differs from the signed one, or the store fails.
     pub async fn open(
         store: Arc<dyn Store>,
         signer: Signer,
@@ -104,10 +104,10 @@ impl Upkeep {
         Self::open_sealed_by(StateKey::Signer, store, signer, clock, known).await
     }
 
-    /// Takes up the log of a store whose state may have been sealed with another key than the one that signs.
+    /// Opens the log of a store whose state may be sealed with another key than the signing one.
     ///
     /// # Errors
-    /// When the log is not the one that was signed, or the store fails.
+    /// Fails when the log differs from the signed one, or the store fails.
     pub async fn open_sealed_by(
         state_key: StateKey<'_>,
         store: Arc<dyn Store>,
@@ -127,7 +127,7 @@ impl Upkeep {
         match (state_seal.backing(&rows, &ledger, by), state_key) {
             (Backing::Backed, _) => {}
             (Backing::Orphaned, _) | (Backing::Unbacked(_), StateKey::Lost) => state_seal.orphan(),
-            // State that does not fit its seal stays as it is found: the next console says so.
+            // State that does not fit its seal stays as it is: the next console reports it.
             (Backing::Unbacked(_), StateKey::Signer | StateKey::Old(_)) => state_seal.distrust(),
         }
         let mut entries: Vec<Payload> = Vec::new();
@@ -159,10 +159,10 @@ impl Upkeep {
         })
     }
 
-    /// How many events of each of these sessions are there already.
+    /// Returns the number of events of each session that are already on record.
     ///
     /// # Errors
-    /// When one is there that is not the beginning of what is to be taken in, or is still at work.
+    /// Fails when a recorded session is not the beginning of the import, or is still live.
     pub async fn known(
         &self,
         sessions: &BTreeMap<SessionId, Vec<Digest>>,
@@ -187,17 +187,17 @@ impl Upkeep {
         Ok(known)
     }
 
-    /// Announces a session that is taken in. The log says so together with its first record here: how
-    /// many there are, so that an import that is interrupted shows.
+    /// Announces a session to import. The log entry is written together with its first record, with the
+    /// number of records, so that an interrupted import is visible.
     pub fn announce(&mut self, imported: TraceImported) {
         let session = imported.imported_session.clone();
         self.announced.insert(session, imported);
     }
 
-    /// Takes in records of announced sessions that follow what is there. They were verified.
+    /// Imports verified records of announced sessions that continue the recorded ones.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails when the store fails.
     pub async fn take_in(&mut self, records: Vec<Record>) -> Result<(), UpkeepError> {
         let now = self.clock.now();
         let mut pruned: BTreeMap<SessionId, Old> = BTreeMap::new();
@@ -216,7 +216,7 @@ impl Upkeep {
             batch.records.push(record);
         }
         for (session, old) in pruned {
-            // Where it was recorded, this was explained in another log.
+            // The log of the original store explained the pruning; this log needs its own entry.
             let entry = RetentionApplied {
                 reason: "pruned before it was taken in".to_owned(),
                 ..old.entry(&session)
@@ -226,10 +226,10 @@ impl Upkeep {
         self.write(batch).await
     }
 
-    /// Rows of the state that the next console drops, if it drops any.
+    /// Counts the rows of state that the next console will drop, if any.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails when the store fails.
     pub async fn dropped(&self) -> Result<Option<Dropped>, UpkeepError> {
         if self.state_seal.is_own() {
             return Ok(None);
@@ -237,11 +237,11 @@ impl Upkeep {
         Ok(Some(Dropped::of(&self.store.state().await?)))
     }
 
-    /// Hands over to another key. The entry that names it and the head that covers it, which both keys
-    /// sign, are written together: no console finds the one without the other.
+    /// Changes the signing key. The entry that names the new key and the head that covers it, which both
+    /// keys sign, are written together: no console finds one without the other.
     ///
     /// # Errors
-    /// When the store fails, or does not give back what was written.
+    /// Fails when the store fails, or does not return what was written.
     pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, UpkeepError> {
         self.seal().await?;
         let rotated = KeyRotated {
@@ -267,10 +267,10 @@ impl Upkeep {
         Ok(seal)
     }
 
-    /// Rewrites the store, so that nothing that was pruned or deleted can be read in its files.
+    /// Rewrites the store, so that pruned or deleted data cannot be read in its files.
     ///
     /// # Errors
-    /// When the store fails. What was pruned is pruned all the same.
+    /// Fails when the store fails. The pruning stays in effect.
     pub async fn compact(&mut self) -> Result<(), UpkeepError> {
         let batch = Batch {
             compact: true,
@@ -280,10 +280,10 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Signs what there is and not signed yet. The newest signed head, if there is one.
+    /// Signs all unsigned records. Returns the newest signed head, if there is one.
     ///
     /// # Errors
-    /// When the store fails, or does not give back what was written.
+    /// Fails when the store fails, or does not return what was written.
     pub async fn seal(&mut self) -> Result<Option<Seal>, UpkeepError> {
         if self.ledger.is_sealed() {
             return Ok(self.store.log().await?.seal);
@@ -307,7 +307,7 @@ impl Upkeep {
         Ok(seal)
     }
 
-    /// Reads back what was written, up to and with the entry at that place.
+    /// Reads written records back, up to the entry at that position.
     async fn read_up_to(&mut self, entry: EntryPlace) -> Result<(), LogError> {
         let read_back = std::mem::take(&mut self.read_back);
         let (store, log) = (Arc::clone(&self.store), self.ledger.log().clone());
@@ -315,7 +315,7 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Writes, and signs as often as a console would.
+    /// Writes a batch, and seals as often as a console would.
     async fn write(&mut self, mut batch: Batch) -> Result<(), UpkeepError> {
         self.state_seal.stamp(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
@@ -335,12 +335,12 @@ impl fmt::Debug for Upkeep {
     }
 }
 
-/// Whether something is done, or only told.
+/// Mode of an operation: execute, or only report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// It is done.
+    /// Execute the operation.
     Do,
-    /// It is only told what would be done.
+    /// Only report what would be done.
     Tell,
 }
 
@@ -364,7 +364,7 @@ impl Old {
         self.count += 1;
     }
 
-    /// The entry of the log about them. Its reason is for the caller.
+    /// Builds the log entry about them. The caller sets its reason.
     fn entry(&self, session: &SessionId) -> RetentionApplied {
         RetentionApplied {
             pruned_session: session.to_string(),

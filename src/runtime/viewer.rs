@@ -1,7 +1,7 @@
-//! A runtime that only shows: the record belongs to another process, or its disk cannot be written.
+//! Read-only runtime: another process owns the record, or its disk cannot be written.
 //!
-//! There is no engine at work here and no way in for agents. The state that the other process keeps is
-//! read every second, and a picture is made of it.
+//! This runtime executes no commands and has no handle for agents. It reads the state of the other process
+//! every second, and publishes a snapshot of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,24 +24,24 @@ use crate::store::{StateRow, Store, StoreError};
 use crate::trace::note::Verifier;
 use crate::trace::verify::Head;
 
-/// Time between two readings of the store.
+/// Interval between two reads of the store.
 const VIEW_TIME: Duration = Duration::from_secs(1);
 
-/// Parts of a runtime that only shows.
+/// Parts of a read-only runtime.
 pub struct ViewParts {
     /// The store, which is only read.
     pub store: Arc<dyn Store>,
-    /// The Atlases that the state is shown under.
+    /// Atlases under which the state is shown.
     pub atlases: Vec<Atlas>,
-    /// The source of time.
+    /// Source of time.
     pub clock: Arc<dyn Clock>,
-    /// The operator at this console.
+    /// Operator at this console.
     pub operator: String,
-    /// The key that the heads of the log are signed with.
+    /// Key that signs the heads of the log.
     pub key: Verifier,
 }
 
-/// State and chain heads of a store, as they were read together.
+/// State and chain heads of a store, read together.
 type Seen = (Vec<StateRow>, Vec<Head>);
 
 struct Viewer {
@@ -53,10 +53,10 @@ struct Viewer {
 }
 
 impl Runtime {
-    /// Starts a runtime that shows what is in a store and changes nothing.
+    /// Starts a runtime that shows the content of a store and changes nothing.
     ///
     /// # Errors
-    /// When what is kept cannot be read or used.
+    /// Fails when the stored state cannot be read or used.
     pub async fn view(parts: ViewParts) -> Result<Self, StartError> {
         check_names(&parts.atlases)?;
         let seen = look(parts.store.as_ref()).await?;
@@ -116,7 +116,7 @@ impl Viewer {
                     }
                     Some(Message::Explain(question, reply)) => {
                         let now = self.parts.clock.now();
-                        // The caller may have left; nothing else comes of it.
+                        // The caller may have disconnected; that changes nothing.
                         let _ = reply.send(self.engine.account(&question, now));
                     }
                     Some(Message::Stop(done)) => {
@@ -124,7 +124,7 @@ impl Viewer {
                         return;
                     }
                     None => return,
-                    // Everything else would change something: the caller sees its reply dropped.
+                    // All other messages would change something: the caller sees its reply channel closed.
                     Some(_) => {}
                 },
             }

@@ -1,9 +1,9 @@
-//! The watch over the store: files that change while nothing is written, and writes that do not end.
+//! Watchdog of the store: notices files that change while nothing is written, and writes that do not end.
 //!
-//! The actor learns of a failed write from its acknowledgement. Two faults never come to one: a store
-//! that is deleted or damaged while no agent asks, and a disk that does not answer. So the store is looked at every
-//! second. While a write takes too long, or there is no room for more records, the picture says so and agents are
-//! refused at once; when that ends, it goes on record, and everything goes on.
+//! The actor learns of a failed write from its acknowledgement. Two faults never produce one: a store that
+//! is deleted or damaged while no agent makes a request, and a disk that does not respond. So the store is
+//! checked every second. While a write takes too long, or the disk is full, the snapshot shows it and
+//! agents are refused at once. When that ends, the outage is recorded, and requests are accepted again.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -18,16 +18,16 @@ use crate::store::{Batch, Store, StoreError};
 use crate::trace::note::Verifier;
 use crate::trace::verify::Trust;
 
-/// Time between two looks at the store.
+/// Interval between two checks of the store.
 const WATCH_TIME: Duration = Duration::from_secs(1);
 
-/// Longest time that one write may take. A disk that is only slow takes a fraction of it.
+/// Longest time for one write. A disk that is merely slow takes a fraction of it.
 pub const STALL_TIME: Duration = Duration::from_secs(5);
 
-/// Least time between two whole checks because another program changed the files.
+/// Shortest interval between two full verifications because another program changed the files.
 const RECHECK_TIME: Duration = Duration::from_mins(1);
 
-/// The watch over one store. It ends with the runtime or the store.
+/// Watchdog of one store. It ends with the runtime or the store.
 pub(super) struct Watchdog {
     pub(super) store: Weak<dyn Store>,
     pub(super) snapshots: watch::Sender<Arc<Snapshot>>,
@@ -36,13 +36,13 @@ pub(super) struct Watchdog {
     pub(super) key: Verifier,
 }
 
-/// A time in which nothing can be recorded.
+/// A period in which nothing can be recorded.
 struct Stall {
     since: Instant,
     what: String,
 }
 
-/// Changes of the files by other programs that were looked into.
+/// Changes of the files by other programs that were already verified.
 #[derive(Default)]
 struct Rechecked {
     changes: u64,
@@ -50,7 +50,7 @@ struct Rechecked {
 }
 
 impl Watchdog {
-    /// Looks at the store again and again.
+    /// Checks the store at intervals.
     pub(super) async fn run(self) {
         let mut ticks = interval(WATCH_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -64,7 +64,7 @@ impl Watchdog {
             let since = store.writing_since();
             let since = since.filter(|since| since.elapsed() >= STALL_TIME);
             let hangs = since.is_some();
-            // A disk that does not tell in time says nothing new.
+            // A disk that does not respond in time gives no new information.
             if let Ok(now) = problem(since, &store).await {
                 self.show(now.as_ref().map(|now| now.what.clone()));
                 stall = match (stall.take(), now) {
@@ -96,16 +96,16 @@ impl Watchdog {
         matches!(self.snapshots.borrow().store, StoreState::Poisoned { .. })
     }
 
-    /// Has it put on record that nothing could be recorded for a while.
+    /// Has the runtime record that nothing could be recorded for some time.
     async fn tell_ended(&self, stall: Stall) {
         if let Some(messages) = self.messages.upgrade() {
             let ended = Message::StallEnded(stall.since.elapsed(), stall.what);
-            // Without an actor there is no record.
+            // Without an actor nothing is recorded.
             let _ = messages.send(ended).await;
         }
     }
 
-    /// Checks the whole record, beside everything else, after another program changed the files.
+    /// Verifies the whole record in the background, after another program changed the files.
     fn recheck(&self, store: &Arc<dyn Store>, rechecked: &mut Rechecked) {
         let changes = store.foreign_changes();
         let is_recent = |at: Instant| at.elapsed() < RECHECK_TIME;
@@ -128,7 +128,7 @@ impl Watchdog {
         });
     }
 
-    /// Shows why nothing can be recorded, or that recording goes on.
+    /// Publishes the reason why nothing can be recorded, or that recording works again.
     fn show(&self, problem: Option<String>) {
         self.snapshots.send_if_modified(|picture| {
             let store = match (&picture.store, problem) {
@@ -151,7 +151,7 @@ impl Watchdog {
     }
 }
 
-/// The reason why nothing can be recorded now, if there is one.
+/// Returns the reason why nothing can be recorded now, if there is one.
 async fn problem(
     hangs_since: Option<Instant>,
     store: &Arc<dyn Store>,
@@ -172,14 +172,14 @@ fn stall_text() -> String {
     )
 }
 
-/// The reason why there is no room for more records.
+/// Returns the reason why the disk has no space for more records.
 async fn shortage(store: &Arc<dyn Store>) -> Result<Option<String>, Elapsed> {
     let store = Arc::clone(store);
     let asked = tokio::task::spawn_blocking(move || store.shortage());
     Ok(timeout(WATCH_TIME, asked).await?.ok().flatten())
 }
 
-/// Has the store look at its files, and waits for it no longer than until the next look.
+/// Has the store check its files, and waits at most until the next check.
 async fn probe(store: Arc<dyn Store>) -> Result<(), StoreError> {
     let looked = timeout(WATCH_TIME, async {
         store.append(Batch::default()).await?.await

@@ -1,7 +1,7 @@
-//! What checkpoints made of what happened lately, for those who watch.
+//! Recent evaluations of checkpoints, for a console that watches them.
 //!
-//! Nothing is looked at while nobody watches. Contract: watching changes no decision and no record. What is
-//! kept is bounded: so many evaluations, so much of each.
+//! Nothing is evaluated while no console watches. Contract: watching changes no decision and no record. The
+//! number of kept evaluations and the size of each are limited.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use crate::base::limits::{EVALUATIONS_KEPT, EVIDENCE_CHARS, EVIDENCE_KEPT};
 use crate::engine::Engine;
 use crate::engine::command::{AskId, Command, Effect, Reply};
 
-/// Whether somebody watches.
+/// Tells whether a console watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watch {
-    /// Nobody does.
+    /// No console watches.
     #[default]
     Off,
-    /// Somebody does.
+    /// A console watches.
     On,
 }
 
-/// The evaluations that are kept.
+/// Kept evaluations.
 #[derive(Debug, Default)]
 pub(super) struct Watching {
     watch: Watch,
     kept: VecDeque<Arc<Evaluated>>,
     total: u64,
-    /// Atlases that look on.
+    /// Shadow Atlases.
     pub(super) shadow: Option<Shadow>,
-    /// The newest picture of them, made when it is wanted.
+    /// The newest list for snapshots, built on demand.
     shown: Option<Arc<[Arc<Evaluated>]>>,
 }
 
 impl Watching {
-    /// Somebody begins to watch, or stops. What was seen stays: who comes back wants to go on.
-    /// Tells whether that is news.
+    /// Starts or stops watching. Kept evaluations stay, so that watching can continue later. Returns true
+    /// if the setting changed.
     pub(super) fn set(&mut self, watch: Watch) -> bool {
         std::mem::replace(&mut self.watch, watch) != watch
     }
 
-    /// Looks at a command before it is carried out, while somebody watches.
+    /// Evaluates a command before it is executed, if a console watches.
     pub(super) fn before(
         &self,
         engine: &Engine,
@@ -64,7 +64,7 @@ impl Watching {
         })
     }
 
-    /// Keeps what was looked at, with what came of it.
+    /// Stores an evaluation with its outcome.
     pub(super) fn after(&mut self, seen: Option<Evaluated>, ask: AskId, effects: &[Effect]) {
         let Some(mut seen) = seen else {
             return;
@@ -76,7 +76,7 @@ impl Watching {
         self.shown = None;
     }
 
-    /// What the screen is shown.
+    /// Returns the content for the screen.
     pub(super) fn picture(&mut self, engine: &Engine, now: Timestamp) -> Watched {
         let limits = match self.watch {
             Watch::On => Arc::new(engine.limits(now)),
@@ -96,7 +96,7 @@ impl Watching {
     }
 }
 
-/// What came of a command at once.
+/// Returns the immediate outcome of a command.
 fn came(ask: AskId, effects: &[Effect]) -> Came {
     let held = effects.iter().filter_map(|effect| match effect {
         Effect::Held(gate) => Some(gate.clone()),

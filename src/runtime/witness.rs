@@ -1,4 +1,4 @@
-//! A copy of the log's head, kept elsewhere: on another disk, in a repository, on a colleague's machine.
+//! External copy of the log's head: on another disk, in a repository, on a colleague's machine.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::trace::head::KnownHead;
 
-/// The head that is kept in a file, if there is one.
+/// Reads the head from a file, if the file exists.
 ///
 /// # Errors
-/// In words, when there is something else in it, or it cannot be read.
+/// Fails with a message when the file holds something else or cannot be read.
 pub fn read(path: &Path) -> Result<Option<KnownHead>, String> {
     let failed = |what: String| format!("`{}`: {what}", path.display());
     match fs::read_to_string(path) {
@@ -22,11 +22,11 @@ pub fn read(path: &Path) -> Result<Option<KnownHead>, String> {
     }
 }
 
-/// Keeps a signed head in a file. Whoever reads the file finds the head before or this one, never a
-/// part of one.
+/// Writes a signed head to a file. A reader of the file finds the old head or the new one, never a partial
+/// one.
 ///
 /// # Errors
-/// In words, when it cannot be written.
+/// Fails with a message when the file cannot be written.
 pub fn keep(path: &Path, note: &str) -> Result<(), String> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");

@@ -1,79 +1,79 @@
-//! Why a store does not do what it is asked, and the way out.
+//! Errors of a store, each with help for the operator.
 
-/// Why a store does not do what it is asked.
+/// Error of a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The file cannot be opened or made.
+    /// The file cannot be opened or created.
     #[error("cannot open the store `{path}`: {what}")]
     Open {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// Cause of the failure.
         what: String,
     },
-    /// The file is something else.
+    /// The file belongs to another program.
     #[error("`{path}` is not a cra store: {what}")]
     Foreign {
         /// The file.
         path: String,
-        /// What it seems to be.
+        /// Apparent kind of the file.
         what: String,
     },
-    /// The file was written by another version.
+    /// Another version wrote the file.
     #[error("`{path}` has store format {found}; this version of cra reads format {known}")]
     Version {
         /// The file.
         path: String,
-        /// Its format.
+        /// Format of the file.
         found: i64,
-        /// Ours.
+        /// Format that this version supports.
         known: i64,
     },
-    /// The database is not there, and other files say that it was.
+    /// The database is missing, but other files show that it existed.
     #[error(
         "the database `{path}` {what}, and {relics} beside it belong to a record that was begun"
     )]
     Missing {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// State of the database file.
         what: &'static str,
-        /// The files that are there.
+        /// Names of the files that exist.
         relics: String,
     },
-    /// There is no room on the disk.
+    /// The disk is full.
     #[error("{what}")]
     Full {
-        /// Where, how much is free, and how much is needed.
+        /// Location, free space and needed space.
         what: String,
     },
-    /// Another console has it.
+    /// Another console uses the store.
     #[error("the store `{path}` is in use by another console{holder}")]
     InUse {
         /// The file.
         path: String,
-        /// Who, where that is known.
+        /// Process that holds it, if known.
         holder: String,
     },
-    /// What is in it cannot be read.
+    /// The content cannot be read.
     #[error("the store is damaged: {what}")]
     Damaged {
-        /// What is wrong.
+        /// Description of the damage.
         what: String,
     },
-    /// Nobody wanted to know any more.
+    /// The caller cancelled the operation.
     #[error("the check was stopped: nothing was proven")]
     Stopped,
-    /// A write failed; nothing more is taken.
+    /// A write failed; the store accepts nothing more.
     #[error("the store no longer takes records: {what}")]
     Poisoned {
-        /// What failed.
+        /// Cause of the failure.
         what: String,
     },
 }
 
 impl StoreError {
-    /// What can be done about it.
+    /// Help for the operator: how to resolve the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {

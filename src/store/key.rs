@@ -1,4 +1,4 @@
-//! The key that signs the log's heads: a file beside the store, for its owner alone.
+//! The key that signs the log's heads: a file next to the store, readable by its owner only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,16 +9,16 @@ use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
 use crate::trace::note::{NoteError, Signer, Verifier};
 
-/// The key's name in the folder of its store.
+/// Name of the key file in the folder of its store.
 pub const FILE_NAME: &str = "cra.key";
 
-/// A key that is to take the place of the one in use, and has not yet.
+/// Name of the file with the prepared next key, before it replaces the current one.
 const NEXT: &str = "cra.key.next";
 
-/// Characters of a key's digest in the name of the file that keeps it.
+/// Number of characters of a key's digest in the name of its backup file.
 const KEPT_ID_CHARS: usize = 12;
 
-/// Why there is no key to sign with.
+/// Reason why no key can sign.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read or written.
@@ -26,24 +26,24 @@ pub enum KeyError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// Cause of the failure.
         source: io::Error,
     },
-    /// What is in the file is no key.
+    /// The file does not contain a key.
     #[error("`{}` does not hold a key: {source}", path.display())]
     Form {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause of the failure.
         source: NoteError,
     },
-    /// Others can read it.
+    /// Other users can read the file.
     #[error("`{}` can be read by others: whoever reads it can sign in this console's name", path.display())]
     Open {
         /// The file.
         path: PathBuf,
     },
-    /// It is the key of another log.
+    /// The key belongs to another log.
     #[error("`{}` is the key of another log, not of `{log}`", path.display())]
     Other {
         /// The file.
@@ -51,15 +51,15 @@ pub enum KeyError {
         /// The log.
         log: SessionId,
     },
-    /// The log names a key that was in use before, and is kept beside.
+    /// The log names an earlier key, of which a backup file exists.
     #[error("`{}` is not the key that the log names; that one is kept as `{}`", path.display(), kept.display())]
     Kept {
         /// The file.
         path: PathBuf,
-        /// The file that keeps the key of the log.
+        /// Backup file with the key of the log.
         kept: PathBuf,
     },
-    /// The log was signed, and the key is gone.
+    /// The log was signed, and its key is missing.
     #[error("the key `{}` is gone, and the log was signed with it", path.display())]
     Gone {
         /// The file.
@@ -68,7 +68,7 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// What can be done about it.
+    /// Help for the operator: how to resolve the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -91,21 +91,21 @@ impl KeyError {
     }
 }
 
-/// Whether a log has been signed before.
+/// Signing history of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// It has not: a key is made.
+    /// The log was never signed: a key is created.
     Unsigned,
-    /// It has: its key must be there.
+    /// The log was signed: its key must exist.
     Signed,
 }
 
-/// The key of the log in `folder`. Where nothing was signed yet, it is made.
+/// Loads the key of the log in `folder`. If nothing was signed yet, creates it.
 ///
-/// `current` is the key that the log itself names as the one in use.
+/// `current` is the key that the log itself names as current.
 ///
 /// # Errors
-/// When there is none that can be used.
+/// When no usable key exists.
 pub fn load(
     folder: &Path,
     log: &SessionId,
@@ -136,19 +136,19 @@ pub fn load(
     Ok(signer)
 }
 
-/// Makes a key that is to take the place of the one in use, and keeps it beside that one.
+/// Creates the next key and stores it next to the current one.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn prepare_next(folder: &Path, log: &SessionId) -> Result<Signer, KeyError> {
     let path = folder.join(NEXT);
     let signer = generate(&path, log)?;
-    // An earlier one that never came into use goes.
+    // Replaces an earlier next key that never came into use.
     write_private(&path, &signer)?;
     Ok(signer)
 }
 
-/// Puts the prepared key in the place of the one in use, if the log says that it is the one in use now.
+/// Replaces the current key by the prepared one, if the log names the prepared one as current.
 ///
 /// # Errors
 /// When the files cannot be moved.
@@ -157,7 +157,7 @@ pub fn finish_rotation(folder: &Path, current: Option<&Verifier>) -> Result<(), 
     let Some(current) = current.filter(|_| next.exists()) else {
         return Ok(());
     };
-    // One that cannot be read was cut short before anything named it.
+    // An unreadable next key was truncated before any log entry named it.
     if !read(&next).is_ok_and(|next| next.verifier() == *current) {
         return Ok(());
     }
@@ -167,10 +167,10 @@ pub fn finish_rotation(folder: &Path, current: Option<&Verifier>) -> Result<(), 
         .map_err(|source| io_error(&path, source))
 }
 
-/// Reads the key in `folder`, where there is one.
+/// Loads the key in `folder`, if there is one.
 ///
 /// # Errors
-/// When it is there and cannot be used.
+/// When the key exists and cannot be used.
 pub fn existing(folder: &Path) -> Result<Option<Signer>, KeyError> {
     let path = folder.join(FILE_NAME);
     if !path.exists() {
@@ -179,15 +179,14 @@ pub fn existing(folder: &Path) -> Result<Option<Signer>, KeyError> {
     read(&path).map(Some)
 }
 
-/// Keeps the key in use under a name of its own, before another takes its place. A record that is
-/// restored from a backup may need it.
+/// Backs up the current key before another replaces it. A record restored from a backup may need it.
 fn keep_old(path: &Path) -> io::Result<()> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    // What is no key is kept too, under the digest of what it is.
+    // Content that is not a key is backed up too, under its digest.
     let id = match Signer::from_secret(&text) {
         Ok(signer) => Digest::of(signer.verifier().to_string()).to_string(),
         Err(_) => Digest::of(&text).to_string(),
@@ -196,20 +195,20 @@ fn keep_old(path: &Path) -> io::Result<()> {
     let kept = path.with_file_name(format!("{FILE_NAME}.{id}"));
     match fs::hard_link(path, &kept) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Some file systems have no second names.
+        // Some file systems have no hard links.
         Err(_) => fs::copy(path, &kept).map(drop),
         Ok(()) => Ok(()),
     }
 }
 
-/// The file that keeps a key which was in use before, if it is there.
+/// Backup file of an earlier key, if it exists.
 fn kept_path(folder: &Path, key: &Verifier) -> Option<PathBuf> {
     let id = Digest::of(key.to_string()).to_string();
     let kept = folder.join(format!("{FILE_NAME}.{}", id.get(..KEPT_ID_CHARS)?));
     kept.exists().then_some(kept)
 }
 
-/// The public half of the key in `folder`, where there is one that can be read.
+/// Public key of the log in `folder`, if it can be read.
 #[must_use]
 pub fn verifier(folder: &Path) -> Option<Verifier> {
     let text = fs::read_to_string(folder.join(FILE_NAME)).ok()?;
@@ -242,10 +241,10 @@ fn read(path: &Path) -> Result<Signer, KeyError> {
 fn write_private(path: &Path, signer: &Signer) -> Result<(), KeyError> {
     use std::os::unix::fs::OpenOptionsExt;
     let write = || {
-        // Under another name first: whoever finds the key finds all of it.
+        // The key is written under another name first: a reader of the final name always finds the whole key.
         let mut name = path.as_os_str().to_owned();
         name.push(".new");
-        // One that was left by a crash may be somebody else's to read.
+        // A file left by a crash may be readable by other users.
         match fs::remove_file(&name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
@@ -287,10 +286,10 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_made_once_for_its_owner_alone_and_is_not_made_anew_when_it_is_gone() {
+    fn a_key_is_created_once_with_owner_access_only_and_never_recreated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
-        // Left by a crash, for everybody to read.
+        // Left by a crash, readable by all users.
         fs::write(folder.path().join("cra.key.new"), "half a k").unwrap();
         let made = load(folder.path(), &log(), History::Unsigned, None).unwrap();
         assert_eq!(mode(&path), 0o600);
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_log_or_one_that_was_replaced_is_not_signed_with() {
+    fn keys_of_another_log_and_replaced_keys_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let made = load(folder.path(), &log(), History::Unsigned, None).unwrap();
         let other = "log-2".parse().unwrap();
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_next_key_comes_into_use_when_the_log_names_it_and_a_torn_one_is_in_nobodys_way() {
+    fn a_next_key_is_used_when_the_log_names_it_and_a_torn_one_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let first = load(folder.path(), &log(), History::Unsigned, None).unwrap();
         let (first, next_path) = (first.verifier(), folder.path().join(NEXT));

@@ -1,8 +1,8 @@
-//! A store in memory, for tests: a journal on a disk that can lose what was not synced, tear what was
-//! being written, run out of space, fail to sync, be taken away and hang.
+//! In-memory store for tests: a journal on a simulated disk that can lose unsynced data, tear writes,
+//! run out of space, fail to sync, disappear and hang.
 //!
-//! It keeps the same promises as the real one and is written through the same writer: what was
-//! acknowledged is there after a power cut, and what was not may be gone, whole batches at a time.
+//! The store keeps the same promises as the SQLite store and uses the same writer: acknowledged data
+//! survives a power cut, and other data may be lost, in whole batches.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ use hang::Hang;
 use journal::Journal;
 use tables::Tables;
 
-/// A store in memory. Clones are the same opening of it.
+/// In-memory store. Clones share one opening of it.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
@@ -43,16 +43,16 @@ struct Shared {
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        // INVARIANT: an empty disk has nothing on it that could be damaged.
+        // INVARIANT: an empty disk holds nothing that could be damaged.
         Self::open(Disk::default()).unwrap_or_else(|_| Self::with(Journal::default(), None))
     }
 }
 
 impl MemoryStore {
-    /// Opens what is on a disk.
+    /// Opens the store on a disk.
     ///
     /// # Errors
-    /// When something on it is damaged that was acknowledged.
+    /// When acknowledged data on the disk is damaged.
     pub fn open(disk: Disk) -> Result<Self, StoreError> {
         let (journal, mended) = Journal::open(disk)?;
         Ok(Self::with(journal, mended))
@@ -71,21 +71,21 @@ impl MemoryStore {
         }
     }
 
-    /// Makes the write after the next `count` fail for want of space, and all that follow.
+    /// Makes the write after the next `count` writes fail with a full disk, and all later writes.
     pub fn fail_after(&self, count: u64) {
         self.disk(|disk| disk.full_after(count));
     }
 
-    /// Does something to the disk.
+    /// Accesses the simulated disk.
     pub fn disk<T>(&self, act: impl FnOnce(&mut Disk) -> T) -> T {
         act(&mut self.shared().writer.medium().disk)
     }
 
-    /// The same store as a new process would open it: working again, with what is on its disk.
-    /// Earlier openings write nothing any more, as a process that died does not.
+    /// Reopens the store as a new process would: faults are cleared, and the content of the disk is read.
+    /// Earlier openings write nothing any more, like a dead process.
     ///
     /// # Panics
-    /// Never by itself: when the disk is damaged, the store comes back empty, and tests see that.
+    /// Never. If the disk is damaged, the store is empty, and tests detect that.
     #[must_use]
     pub fn reopen(&self) -> Self {
         let mut disk = self.disk(|disk| disk.clone());
@@ -93,7 +93,7 @@ impl MemoryStore {
         self.reopen_on(disk)
     }
 
-    /// The same store as a new process would open it after a power cut: see [`Disk::after_power_cut`].
+    /// Reopens the store as a new process would after a power cut: see [`Disk::after_power_cut`].
     #[must_use]
     pub fn reopen_after_power_cut(&self, kept: usize, garbled: Garbled) -> Self {
         let left = self.disk(|disk| disk.after_power_cut(kept, garbled));
@@ -118,13 +118,12 @@ impl MemoryStore {
         }
     }
 
-    /// Makes the disk hang, as if since that moment: no write ends and nothing is read until
-    /// [`MemoryStore::go_on`].
+    /// Makes the disk hang since that time: no write ends and nothing is read until [`MemoryStore::go_on`].
     pub fn hang(&self, since: Instant) {
         self.hang.begin(since);
     }
 
-    /// Ends a hang. Batches that were handed over meanwhile are written, in order.
+    /// Ends a hang. Batches queued meanwhile are written, in order.
     pub fn go_on(&self) {
         self.hang.end(|batch| self.write(batch));
     }
@@ -224,7 +223,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// Pieces of state by kind and key.
+/// Rows of state by kind and key.
 type State = BTreeMap<(String, String), String>;
 
 #[cfg(test)]

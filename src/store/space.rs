@@ -1,15 +1,15 @@
-//! Room on a disk: how much is free, and whether an error means that there is none.
+//! Free disk space and disk-full errors.
 
 use std::io;
 use std::path::Path;
 
-/// Room that a start takes: the write-ahead log, its index, and the first records.
+/// Space that a start needs: the write-ahead log, its index, and the first records.
 pub(super) const ROOM_BYTES: u64 = 1 << 20;
 
-/// With less than this SQLite cannot even make its index, and calls that an input/output error.
+/// With less than this SQLite cannot create its index, and reports an input/output error.
 const SCARCE_BYTES: u64 = 64 << 10;
 
-/// Bytes that are free for this user where a path is, or would be.
+/// Free bytes for this user on the file system of a path, which need not exist.
 #[must_use]
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let mut there = path.ancestors().filter(|path| !path.as_os_str().is_empty());
@@ -18,7 +18,7 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// The text for a disk that is full: how much is free where `path` is, and how much is needed.
+/// Message about a full disk: the free space at `path` and the needed space.
 #[must_use]
 pub fn full_disk(path: &Path, needed_bytes: u64) -> String {
     let shown = path.display();
@@ -32,13 +32,13 @@ pub fn full_disk(path: &Path, needed_bytes: u64) -> String {
     }
 }
 
-/// Bytes of the files that are there.
+/// Total size of the files that exist.
 pub(super) fn used_bytes(files: &[&Path]) -> u64 {
     let sizes = files.iter().filter_map(|file| file.metadata().ok());
     sizes.map(|found| found.len()).sum()
 }
 
-/// The reason why there is no room for more records, if there is none: the quota is used up, or the disk is full.
+/// Reason why space for more records is missing, if any: the quota is used up, or the disk is full.
 pub(super) fn shortage(path: &Path, used_bytes: u64, quota_bytes: Option<u64>) -> Option<String> {
     if let Some(quota) = quota_bytes.filter(|quota| used_bytes >= *quota) {
         return Some(format!(
@@ -51,7 +51,7 @@ pub(super) fn shortage(path: &Path, used_bytes: u64, quota_bytes: Option<u64>) -
     (free < ROOM_BYTES).then(|| full_disk(path, ROOM_BYTES))
 }
 
-/// Reads a size such as `500MiB`, `20GiB` or a number of bytes.
+/// Parses a size such as `500MiB`, `20GiB` or a number of bytes.
 ///
 /// # Errors
 /// When the text is not a size.
@@ -77,12 +77,12 @@ fn wrong_size(text: &str) -> String {
     format!("`{text}` is not a size of at least 1 MiB: write `500MiB` or `20GiB`")
 }
 
-/// Tells whether so little is free that a failed write was one for want of room.
+/// True if so little space is free that a failed write was probably caused by it.
 pub(super) fn is_scarce(path: &Path) -> bool {
     free_bytes(path).is_some_and(|free| free < SCARCE_BYTES)
 }
 
-/// Tells whether an error says that there is no room.
+/// True if an error means that the disk is full.
 #[must_use]
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
@@ -91,7 +91,7 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// A number of bytes, for people.
+/// Formats a number of bytes for display.
 fn size_text(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     for (unit, shift) in UNITS {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_with_their_units() {
+    fn sizes_are_parsed_with_their_units() {
         assert_eq!(parse_size("1048576"), Ok(1 << 20));
         assert_eq!(parse_size("500MiB"), Ok(500 << 20));
         assert_eq!(parse_size("20 GiB"), Ok(20 << 30));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_said_with_what_is_free_and_what_is_needed() {
+    fn a_full_disk_message_names_free_and_needed_space() {
         let folder = tempfile::tempdir().unwrap();
         let text = full_disk(&folder.path().join("not/there/yet"), 3 << 20);
         assert!(

@@ -1,4 +1,4 @@
-//! SQLite: one file, written by one thread, readable with any SQLite tool.
+//! SQLite store: one file, written by one thread, readable with any SQLite tool.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -43,47 +43,47 @@ use lock::StoreLock;
 use medium::SqliteMedium;
 use room::Room;
 
-/// The file's name in its folder.
+/// Name of the database file in its folder.
 pub const FILE_NAME: &str = "cra.db";
 
-/// The name of its lock.
+/// Name of the lock file.
 pub const LOCK_FILE_NAME: &str = "cra.lock";
 
-/// The name of its write-ahead log.
+/// Name of the write-ahead log.
 const WAL_FILE_NAME: &str = "cra.db-wal";
 
 /// A store in a SQLite file.
 #[derive(Debug)]
 pub struct SqliteStore {
-    // Absent only while the store is being closed.
+    // Absent only while the store is closing.
     queue: Option<Queue>,
     writer: Option<JoinHandle<()>>,
     reader: Option<Arc<Mutex<Reader>>>,
-    /// For what takes long: it must not keep others from reading.
+    /// For long operations, which open their own connection so that they do not block other readers.
     path: PathBuf,
     mended: Option<String>,
     activity: Activity,
     room: Room,
-    /// Tells whether the head beside the store was missing when it was opened.
+    /// True if the head file next to the store was missing when it was opened.
     headless: bool,
     foreign_changes: Arc<AtomicU64>,
-    /// Held for as long as the store is open: one console, one writer, one sequence. A store that is
-    /// only read has none.
+    /// Lock that is held while the store is open: one console, one writer, one sequence. A read-only store
+    /// has none.
     lock: Option<StoreLock>,
 }
 
 impl SqliteStore {
-    /// Opens the store in `folder`, or makes a new one there.
+    /// Opens the store in `folder`, or creates a new one there.
     ///
     /// # Errors
     /// When the file cannot be opened, belongs to another program or version, is damaged, is missing
-    /// beside its key, or is in use; and when the disk is full. Nothing is changed then.
+    /// although its key exists, or is in use; and when the disk is full. Nothing is changed then.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE_NAME);
         Self::open_file(folder, &path).map_err(|error| name_full_disk(error, &path))
     }
 
-    /// Sets the largest size of the database with its write-ahead log.
+    /// Sets the maximum size of the database with its write-ahead log.
     #[must_use]
     pub fn with_quota(self, quota_bytes: Option<u64>) -> Self {
         self.room.set_quota(quota_bytes);
@@ -139,11 +139,11 @@ impl SqliteStore {
         })
     }
 
-    /// Opens the store in `folder` to read it alone. Another process may write to it, and its disk need
-    /// not be writable.
+    /// Opens the store in `folder` read-only. Another process may write to it, and its disk need not be
+    /// writable.
     ///
     /// # Errors
-    /// When it is not there, or cannot be read.
+    /// When it does not exist, or cannot be read.
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE_NAME);
         check_not_missing(&path)?;
@@ -162,7 +162,7 @@ impl SqliteStore {
         })
     }
 
-    /// Runs a query where blocking is allowed.
+    /// Runs a query on a thread where blocking is allowed.
     fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
@@ -181,12 +181,12 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // The writer's connection closes last, so that everything lies in the one file; then the lock
-        // goes: whoever opens the store next must not find this writer still at work.
+        // The writer's connection closes last, so that all data is in the one file. Then the lock is released:
+        // the next process that opens the store must not find this writer still running.
         drop(self.reader.take());
         drop(self.queue.take());
         if let Some(writer) = self.writer.take() {
-            // A writer that panicked has written nothing more, and whoever waited was told.
+            // A writer that panicked has written nothing more, and its callers were notified.
             let _ = writer.join();
         }
     }
@@ -214,7 +214,7 @@ impl Store for SqliteStore {
     }
 
     fn note_outage(&self, what: &str) {
-        // Best effort, as with every outage.
+        // Best effort, like every note of an outage.
         if let Some(Ok(mut lock)) = self.lock.as_ref().map(StoreLock::share) {
             lock.note_outage(what);
         }
@@ -322,7 +322,7 @@ fn open_error(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
     }
 }
 
-/// An error of the file system, for people.
+/// Converts a file system error to a message for the operator.
 fn io_error(path: &Path, error: &io::Error) -> StoreError {
     if space::is_full(error) {
         return StoreError::Full {
@@ -340,11 +340,11 @@ fn damaged(error: &rusqlite::Error) -> StoreError {
     StoreError::Damaged { what }
 }
 
-/// Says how much room there is where an error comes of a full disk.
+/// Adds the free space to an error that is caused by a full disk.
 fn name_full_disk(error: StoreError, path: &Path) -> StoreError {
     let full = match &error {
         StoreError::Full { .. } => true,
-        // Without room for its index SQLite says only that something cannot be opened or read.
+        // Without space for its index SQLite only reports that a file cannot be opened or read.
         StoreError::Open { .. } | StoreError::Damaged { .. } => space::is_scarce(path),
         StoreError::Foreign { .. }
         | StoreError::Version { .. }
@@ -361,7 +361,7 @@ fn name_full_disk(error: StoreError, path: &Path) -> StoreError {
     }
 }
 
-/// Makes the folder for its owner alone. One that exists is left as it is.
+/// Creates the folder with owner-only access. An existing folder stays unchanged.
 pub(super) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let new: Vec<_> = folder
@@ -373,7 +373,7 @@ pub(super) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
         .mode(0o700)
         .create(folder)?;
     for folder in new {
-        // A folder is on disk when the one above says so; SQLite sees to the files inside.
+        // A folder is durable when its parent is synced; SQLite syncs the files inside.
         let above = folder
             .parent()
             .filter(|above| !above.as_os_str().is_empty());
@@ -382,7 +382,7 @@ pub(super) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the file for its owner alone, before SQLite would make it for everyone.
+/// Creates the file with owner-only access, before SQLite would create it for everyone.
 fn make_private_file(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = OpenOptions::new();
@@ -390,11 +390,11 @@ fn make_private_file(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Refuses to begin a new record where an old one was: its database is gone, and the files beside it are
-/// there.
+/// Refuses to begin a new record where an old one existed: its database is missing, but its other files
+/// exist.
 ///
 /// # Errors
-/// When the database is missing or empty, and its key, its head or its write-ahead log is there.
+/// When the database is missing or empty, and its key, its head or its write-ahead log exists.
 pub fn check_not_missing(database: &Path) -> Result<(), StoreError> {
     let what = match fs::metadata(database) {
         Ok(found) if found.len() > 0 => return Ok(()),
@@ -406,7 +406,7 @@ pub fn check_not_missing(database: &Path) -> Result<(), StoreError> {
     refuse_relics(database, what, &names)
 }
 
-/// Refuses to go on where one of these files is beside a database that has nothing in it.
+/// Fails if one of these files is next to an empty database.
 fn refuse_relics(database: &Path, what: &'static str, names: &[&str]) -> Result<(), StoreError> {
     let has_content = |name: &&&str| {
         let found = fs::metadata(database.with_file_name(name));
@@ -424,7 +424,7 @@ fn refuse_relics(database: &Path, what: &'static str, names: &[&str]) -> Result<
     })
 }
 
-/// A path with something behind its name.
+/// Appends a suffix to the file name of a path.
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_not_called_a_damaged_store() {
+    fn a_full_disk_is_not_reported_as_a_damaged_store() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);

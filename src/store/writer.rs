@@ -1,4 +1,4 @@
-//! The one who writes. What waits is committed together, and whoever waits is told only then.
+//! Writer that commits waiting batches together and acknowledges them after the commit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -8,14 +8,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Ack, Batch, StoreError};
 use crate::base::limits::WRITE_QUEUE;
 
-/// Something that batches can be put on.
+/// Storage medium for batches.
 pub(super) trait Medium: Send {
-    /// Writes all of them or none. When this returns, they are durable.
+    /// Writes all batches or none. When this returns, they are durable.
     fn commit(&mut self, batches: &[&Batch]) -> Result<(), String>;
 }
 
-/// Writes to a medium until a write fails. From then on nobody can say what is on it, and nothing more
-/// is taken.
+/// Writer to a medium until a write fails. After that the content of the medium is unknown, and the
+/// writer accepts nothing more.
 #[derive(Debug)]
 pub(super) struct Writer<M> {
     medium: M,
@@ -23,12 +23,12 @@ pub(super) struct Writer<M> {
     activity: Activity,
 }
 
-/// The time since when a writer writes, for other threads to see.
+/// Start time of the current write, visible to other threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Activity(Arc<Mutex<Option<Instant>>>);
 
 impl Activity {
-    /// Start of the write that is under way, if one is.
+    /// Start of the current write, if one is running.
     pub(super) fn since(&self) -> Option<Instant> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,7 +47,7 @@ impl<M: Medium> Writer<M> {
         }
     }
 
-    /// The time since when it writes, for other threads.
+    /// Start time of the current write, for other threads.
     pub(super) fn activity(&self) -> Activity {
         self.activity.clone()
     }
@@ -71,29 +71,28 @@ impl<M: Medium> Writer<M> {
         &mut self.medium
     }
 
-    /// Writes what comes until nobody can hand over batches any more.
+    /// Writes queued batches until all senders are gone.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut jobs = Vec::new();
         while queue.blocking_recv_many(&mut jobs, WRITE_QUEUE) > 0 {
             let batches: Vec<_> = jobs.iter().map(|job| &job.batch).collect();
             let outcome = self.write(&batches);
             for job in jobs.drain(..) {
-                // Whoever no longer listens does not need to know.
+                // A caller that no longer listens needs no result.
                 let _ = job.done.send(outcome.clone());
             }
         }
     }
 }
 
-/// A batch and whoever waits for it.
+/// A batch and the channel to its waiting caller.
 #[derive(Debug)]
 pub(super) struct Job {
     batch: Batch,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// The way to a writer on a thread of its own. When it is full, whoever hands over waits: nothing is
-/// ever dropped.
+/// Bounded queue to a writer on its own thread. When it is full, callers wait: nothing is ever dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Queue(mpsc::Sender<Job>);
 
@@ -130,7 +129,7 @@ mod tests {
     use super::super::StateRow;
     use super::*;
 
-    /// Keeps what each commit had in it.
+    /// Medium that notes the content of each commit.
     #[derive(Clone, Default)]
     struct Noted(Arc<Mutex<Vec<Vec<String>>>>);
 
@@ -156,11 +155,11 @@ mod tests {
 
     // covers T25
     #[tokio::test]
-    async fn a_full_queue_makes_whoever_hands_over_wait_and_drops_nothing() {
+    async fn a_full_queue_makes_callers_wait_and_drops_nothing() {
         let (queue, jobs) = Queue::new();
         let mut acks = Vec::new();
         for n in 0..WRITE_QUEUE {
-            // Nobody writes yet: handing over does not wait for the disk.
+            // No writer runs yet: queueing does not wait for the disk.
             acks.push(queue.append(batch(n)).await.unwrap());
         }
         let mut full = Box::pin(queue.append(batch(WRITE_QUEUE)));

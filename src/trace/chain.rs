@@ -8,10 +8,10 @@ use super::event::{Draft, TRACE_VERSION};
 use super::hash::Envelope;
 use super::record::{Record, SESSION_ENDED};
 
-/// What most records take.
+/// Initial buffer size of a record; most records fit.
 const RECORD_BYTES: usize = 768;
 
-/// The end of one session's chain: what the next event hangs on to.
+/// End of one session's chain: the values the next event is linked to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     session: SessionId,
@@ -21,7 +21,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The chain of a session that has no event yet.
+    /// Creates the chain of a session that has no event yet.
     #[must_use]
     pub fn new(session: SessionId) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Chain {
         }
     }
 
-    /// The chain that ends with an event already on record.
+    /// Continues a chain after its last recorded event.
     #[must_use]
     pub fn resume(
         session: SessionId,
@@ -48,22 +48,22 @@ impl Chain {
         }
     }
 
-    /// Hash of the last event; zeros where there is none.
+    /// Hash of the last event; zeros if the chain is empty.
     #[must_use]
     pub fn last_hash(&self) -> Digest {
         self.last_hash
     }
 
-    /// Events so far.
+    /// Number of events in the chain.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.next_sequence
     }
 
-    /// Gives a draft its place, and its hash.
+    /// Assigns a draft its sequence number, previous hash and hash.
     ///
-    /// Time does not run backwards in a chain: when the machine's clock was set back, the event
-    /// carries the time of the one before.
+    /// Time never runs backwards in a chain: after the machine's clock was set back, an event carries the
+    /// timestamp of the event before it.
     pub fn seal(&mut self, draft: &Draft) -> Record {
         let timestamp = draft.timestamp.max(self.last_timestamp);
         let mut text = String::with_capacity(RECORD_BYTES);

@@ -1,7 +1,8 @@
-//! The details of an event, read without believing them.
+//! Access to the details of an event that does not trust their shape.
 //!
-//! A record may come from another version, from elsewhere, or from a hand that changed it: a field may
-//! be missing, or be something else than its name says. Whoever reads it takes what is there.
+//! A record may come from another version or another machine, or may have been tampered with. A field
+//! may be missing or have another type than expected. Readers take the fields that are valid and skip
+//! the rest.
 
 use serde_json::{Map, Value};
 
@@ -24,12 +25,12 @@ impl<'e> Details<'e> {
         self.0.get(name)
     }
 
-    /// A text, if it is one.
+    /// A string field; `None` if absent or of another type.
     pub(crate) fn text(self, name: &str) -> Option<&'e str> {
         self.value(name)?.as_str()
     }
 
-    /// A text of its own, empty where there is none.
+    /// A string field as an owned `String`; empty if absent.
     pub(crate) fn owned(self, name: &str) -> String {
         self.text(name).unwrap_or_default().to_owned()
     }
@@ -42,12 +43,12 @@ impl<'e> Details<'e> {
         self.value(name)?.as_bool()
     }
 
-    /// The details that stand under a name, if they are details.
+    /// A nested object; `None` if absent or of another type.
     pub(crate) fn within(self, name: &str) -> Option<Self> {
         self.value(name)?.as_object().map(Self)
     }
 
-    /// The texts of a list.
+    /// The strings of an array field.
     pub(crate) fn texts(self, name: &str) -> impl Iterator<Item = &'e str> + use<'e> {
         let list = self.value(name).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str)

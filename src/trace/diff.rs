@@ -1,9 +1,9 @@
-//! Two sessions held against each other: where they first part, and what differs after that.
+//! Comparison of two sessions: the first divergence and every difference after it.
 //!
-//! Steps are matched by what they are about (a checkpoint, an action, a policy) and compared by what they
-//! say about it; who decided, and when, does not make a difference. What is common at the beginning is
-//! read and forgotten. After the first difference at most [`MAX_ALIGNED`] steps of each session are
-//! aligned; of what comes later only the numbers are compared, and that is said.
+//! Steps are matched by their subject (a checkpoint, an action, a policy) and compared by what they say
+//! about it. The deciding operator and the time do not count as a difference. The common prefix is read
+//! and not kept. After the first difference at most [`MAX_ALIGNED`] steps of each session are aligned.
+//! For later steps only the totals are compared, and [`Difference::not_aligned`] reports their number.
 
 use std::collections::VecDeque;
 
@@ -26,65 +26,65 @@ mod tests;
 use step::Step;
 pub use step::{Kind, Told};
 
-/// Most steps of each session that are aligned after the first difference: what two long sessions that
-/// have nothing in common take is the square of it.
+/// Most steps of each session that are aligned after the first difference. Aligning two long sessions
+/// with nothing in common costs the square of this.
 pub const MAX_ALIGNED: usize = 4000;
 
-/// Most differences that are told; all are counted.
+/// Most differences that are reported; all are counted.
 pub const MAX_TOLD: usize = 500;
 
-/// Most people that a sum names.
+/// Most deciders that a summary names.
 const MAX_DECIDERS: usize = 20;
 
-/// How two sessions differ.
+/// Differences between two sessions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Steps that both have in common at the beginning.
+    /// Number of identical steps at the beginning.
     pub common: u64,
-    /// Where they part; nothing when they do the same.
+    /// First divergence; `None` if the sessions are the same.
     pub first: Option<Divergence>,
-    /// Everything that differs, in order; the first [`MAX_TOLD`].
+    /// The first [`MAX_TOLD`] differences, in order.
     pub changes: Vec<Change>,
-    /// How many there are.
+    /// Number of all differences.
     pub changes_found: u64,
-    /// Steps of the two that were not aligned, because there are too many.
+    /// Steps of each session that were not aligned because there are too many.
     pub not_aligned: (u64, u64),
-    /// What each came to.
+    /// Totals of each session.
     pub sums: (Sum, Sum),
 }
 
-/// Where two sessions part. One that ends there has no step.
+/// First point at which two sessions differ. A session that ends there has no step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Divergence {
-    /// What the first did.
+    /// Step of the first session.
     pub a: Option<Told>,
-    /// What the second did.
+    /// Step of the second session.
     pub b: Option<Told>,
 }
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// What kind of step it is.
+    /// Kind of the step.
     pub kind: Kind,
-    /// The step of the first; absent when only the second has it.
+    /// Step of the first session; absent if only the second has it.
     pub a: Option<Told>,
-    /// The step of the second; absent when only the first has it.
+    /// Step of the second session; absent if only the first has it.
     pub b: Option<Told>,
 }
 
-/// What a session came to.
+/// Totals of one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sum {
-    /// Its agent.
+    /// Agent of the session.
     pub agent: String,
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// How it ended, if it has.
+    /// Final status, once the session has ended.
     pub status: Option<String>,
-    /// Actions asked for.
+    /// Actions requested.
     pub attempted: u64,
-    /// Actions completed, and how many of these failed.
+    /// Actions completed, failed ones included.
     pub completed: u64,
     /// Actions that failed.
     pub failed: u64,
@@ -98,20 +98,20 @@ pub struct Sum {
     pub overrides: u64,
     /// Errors.
     pub errors: u64,
-    /// Those who decided, in the order they first did; the first few.
+    /// Names of the deciders, in the order of their first decision; at most `MAX_DECIDERS`.
     pub decided_by: Vec<String>,
 }
 
-/// One side of a comparison: where a session is read from, and which.
+/// One side of a comparison: a session and the source to read it from.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'s, S: ?Sized> {
-    /// Where it is read from.
+    /// Source of the records.
     pub source: &'s S,
     /// The session.
     pub session: &'s SessionId,
 }
 
-/// Holds two sessions against each other. They need not be in the same record.
+/// Compares two sessions, which may come from different sources.
 ///
 /// # Errors
 /// When a record cannot be read.
@@ -146,7 +146,7 @@ where
     })
 }
 
-/// What differs between two lists of steps: the first of it, and how much it is.
+/// Differences between two lists of steps: the first [`MAX_TOLD`] and the total count.
 fn changes(a: &[Step], b: &[Step]) -> (Vec<Change>, u64) {
     let keys = |steps: &'_ [Step]| {
         steps
@@ -197,7 +197,7 @@ impl Found {
     }
 }
 
-/// The steps of a session, read as they are wanted.
+/// Steps of a session, read on demand.
 struct Steps<'s, S: ?Sized> {
     side: Side<'s, S>,
     end: u64,
@@ -257,7 +257,7 @@ impl<'s, S: Source + ?Sized> Steps<'s, S> {
         }
     }
 
-    /// The steps from here on that are aligned, `first` before them, and how many more there are.
+    /// The remaining steps to align, starting with `first`, and the number of steps beyond the limit.
     fn rest(&mut self, first: Option<Step>) -> Result<(Vec<Step>, u64), S::Error> {
         let mut rest: Vec<Step> = first.into_iter().collect();
         let mut more = 0;

@@ -1,4 +1,4 @@
-//! What can be recorded, and the envelope it is recorded in.
+//! Event types and the envelope they are recorded in.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,43 +33,43 @@ pub use words::*;
 /// Version of the envelope; part of every hash.
 pub const TRACE_VERSION: &str = "1.0";
 
-/// One record: an event in its place in its session's chain.
+/// One recorded event with its position in its session's chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// Version of the envelope.
     pub trace_version: String,
-    /// This event.
+    /// Identifier of this event.
     pub event_id: EventId,
-    /// The operation it belongs to.
+    /// Operation that the event belongs to.
     pub trace_id: TraceId,
-    /// Its node in the span tree.
+    /// Node of the span tree.
     pub span_id: SpanId,
-    /// The node above, if any.
+    /// Parent node, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_span_id: Option<SpanId>,
-    /// The session whose chain it is in.
+    /// Session whose chain contains the event.
     pub session_id: SessionId,
-    /// Its place in that chain, from 0.
+    /// Position in that chain, from 0.
     pub sequence: u64,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Timestamp,
-    /// What happened.
+    /// Name of the event type.
     pub event_type: String,
-    /// The details; empty where they were pruned.
+    /// Details; empty if they were pruned.
     #[serde(default)]
     pub payload: Map<String, Value>,
-    /// Whether the details were dropped because they were old. The hash still covers them.
+    /// True if retention dropped the details. The hash still covers them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pruned: bool,
-    /// Hash of the event before; zeros for the first.
+    /// Hash of the event before; zeros for the first event.
     pub previous_hash: Digest,
-    /// Hash of all of the above.
+    /// Hash over all fields above.
     pub hash: Digest,
 }
 
 impl LogStarted {
-    /// The first entry of a log that this program begins.
+    /// Creates the first entry of a log that this program begins.
     #[must_use]
     pub fn now(key: &Verifier) -> Self {
         Self {
@@ -80,32 +80,32 @@ impl LogStarted {
     }
 }
 
-/// An event before it has its place in a chain.
+/// An event that has no position in a chain yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// The session it belongs to.
+    /// Session that the event belongs to.
     pub session_id: SessionId,
-    /// This event.
+    /// Identifier of this event.
     pub event_id: EventId,
-    /// The operation it belongs to.
+    /// Operation that the event belongs to.
     pub trace_id: TraceId,
-    /// Its node in the span tree.
+    /// Node of the span tree.
     pub span_id: SpanId,
-    /// The node above, if any.
+    /// Parent node, if any.
     pub parent_span_id: Option<SpanId>,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Timestamp,
-    /// What happened.
+    /// Event type with its details.
     pub payload: Payload,
-    /// Whether anything waits for it to be on disk.
+    /// Requirement to have the event on disk before replies are sent.
     pub durability: Durability,
 }
 
-/// Whether anything waits for an event to be on disk.
+/// Requirement to have an event on disk before replies are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// It is written soon; nobody waits.
+    /// The event is written soon; no reply waits for it.
     Async,
-    /// It and everything before it is on disk before anyone is told.
+    /// This event and all events before it are on disk before any reply is sent.
     Sync,
 }

@@ -1,7 +1,8 @@
-//! The record as a file for others: CSV for spreadsheets, HTML for people without this program, OTLP for
-//! tools that draw traces, golden traces for regression tests. JSON Lines, which alone can be verified, is [`super::jsonl`].
+//! Export of the record to files: CSV for spreadsheets, HTML for readers without this program, OTLP for
+//! tracing tools, golden traces for regression tests.
+//! JSON Lines, the only format that can be verified, is in [`super::jsonl`].
 //!
-//! Everything is written as it is read; of a session that is being drawn only its span tree is kept.
+//! Events are written as they are read; only the span tree of the current session is kept in memory.
 
 use std::fmt;
 
@@ -18,13 +19,13 @@ pub mod otlp;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Why an export came to nothing.
+/// Reason why an export failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError<E> {
     /// The record cannot be read.
     #[error(transparent)]
     Read(E),
-    /// The writer takes no more. It knows why.
+    /// The writer failed and knows the reason.
     #[error("the output cannot be written")]
     Write,
 }
@@ -35,23 +36,23 @@ impl<E> From<fmt::Error> for ExportError<E> {
     }
 }
 
-/// What a record is written in.
+/// File format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One event a line. The only one that can be verified again.
+    /// One event per line. Only this format can be verified again.
     Jsonl,
-    /// For spreadsheets.
+    /// CSV for spreadsheets.
     Csv,
-    /// For people without this program.
+    /// HTML report for readers without this program.
     Html,
-    /// For tools that draw traces.
+    /// OTLP for tracing tools.
     Otlp,
-    /// What was decided, without what differs from run to run: for regression tests.
+    /// Decisions without values that differ from run to run, for regression tests.
     Golden,
 }
 
 impl Format {
-    /// The format that the ending of a file's name asks for.
+    /// Format for a file name extension.
     #[must_use]
     pub fn of_ending(ending: &str) -> Option<Self> {
         match ending.to_ascii_lowercase().as_str() {
@@ -64,7 +65,7 @@ impl Format {
         }
     }
 
-    /// Its name.
+    /// Name of the format.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -80,7 +81,7 @@ impl Format {
 /// Writes sessions in a format.
 ///
 /// # Errors
-/// When the record cannot be read, or the writer takes no more.
+/// When the record cannot be read, or the writer fails.
 pub fn write<S: Source>(
     format: Format,
     source: &S,
@@ -117,7 +118,7 @@ fn each_event<S: Source>(
     Ok(())
 }
 
-/// Hands over the events of a session that have a sequence below `end`.
+/// Passes the events of a session with a sequence below `end` to `take`.
 fn visit<S: Source>(
     source: &S,
     session: &SessionId,
@@ -127,7 +128,7 @@ fn visit<S: Source>(
     each(&Read(source), session, (0, end), take)
 }
 
-/// A source whose errors are those of an export.
+/// Source whose read errors are converted to [`ExportError`].
 struct Read<'s, S>(&'s S);
 
 impl<S: Source> Source for Read<'_, S> {

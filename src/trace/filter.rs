@@ -1,8 +1,8 @@
-//! A small language that picks events: `type:checkpoint|action risk>=high -actor:op-1 "wrong tenant"`.
+//! Filter language that selects events: `type:checkpoint|action risk>=high -actor:op-1 "wrong tenant"`.
 //!
-//! A filter is a list of terms that must all hold; a `-` before a term means that it must not. Pure: text
-//! in, a [`Filter`] or an error with its column out. An event is judged by the text that its hash covers;
-//! its details are taken apart only where a term asks for them.
+//! A filter is a list of terms that must all hold; a `-` before a term negates it. Parsing is pure: it
+//! returns a [`Filter`] or an error with its column. A filter matches against the text that the event's
+//! hash covers; details are parsed only if a term needs them.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -22,13 +22,13 @@ mod tests;
 
 pub use parse::FilterError;
 
-/// Which events are wanted. Without a term, all of them.
+/// Condition that selects events. Without terms it selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     terms: Vec<Term>,
 }
 
-/// One thing that must hold, or must not.
+/// One condition, possibly negated.
 #[derive(Clone, Debug, PartialEq)]
 struct Term {
     sign: Sign,
@@ -43,17 +43,17 @@ enum Sign {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Test {
-    /// A name that the event, or its session, has.
+    /// A name that the event or its session has.
     Named(Field, Vec<String>),
-    /// How risky what it is about is.
+    /// Risk tier of the event's subject.
     Risk(Order, Tier),
-    /// When it happened.
+    /// Time of the event.
     Time(Side, String),
-    /// A text in its type or in its details, whatever the letter case.
+    /// Text in its type or its details, case-insensitive.
     Text(Vec<Needle>),
 }
 
-/// A name that can be asked for.
+/// A name that a term can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Type,
@@ -73,18 +73,18 @@ enum Order {
     Equal,
 }
 
-/// On which side of a moment.
+/// Side of a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     After,
     Before,
 }
 
-/// A text to look for, in the form it has inside JSON.
+/// Search text, escaped as inside JSON.
 #[derive(Clone, Debug)]
 struct Needle {
     text: String,
-    /// Absent for what is not ASCII: that is compared letter by letter.
+    /// Absent for text that is not ASCII, which is compared character by character.
     finder: Option<AhoCorasick>,
 }
 
@@ -95,7 +95,7 @@ impl PartialEq for Needle {
 }
 
 impl Filter {
-    /// A filter that looks for a text and nothing else.
+    /// Creates a filter that only searches for a text.
     #[must_use]
     pub fn text(text: &str) -> Self {
         let terms = vec![Term {
@@ -105,13 +105,13 @@ impl Filter {
         Self { terms }
     }
 
-    /// Whether it lets everything through.
+    /// True if the filter selects all events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether an event is wanted; `agent` is the one that its session is of.
+    /// True if the filter selects the event; `agent` is the agent of its session.
     #[must_use]
     pub fn matches(&self, envelope: &Envelope<'_>, agent: &str) -> bool {
         let holds = |term: &Term| {
@@ -154,7 +154,10 @@ impl Test {
             }
             Self::Named(Field::Thread, names) => {
                 let told = Told::of(envelope, &["thread_id"]);
-                let within = told.thread.as_ref().and_then(|it| it.get("thread_id"));
+                let within = told
+                    .thread
+                    .as_ref()
+                    .and_then(|thread| thread.get("thread_id"));
                 let within = within.and_then(serde_json::Value::as_str);
                 let id = told.thread_id.as_deref().or(within);
                 id.is_some_and(|id| begins(names, id))
@@ -166,7 +169,7 @@ impl Test {
                 tier.is_some_and(|tier| order.holds(*tier, *wanted))
             }
             Self::Time(side, moment) => {
-                // A moment without a day is a time of every day.
+                // A time without a date applies to every day.
                 let from = if moment.contains('-') { 0 } else { 11 };
                 let part = envelope.timestamp.get(from..from + moment.len());
                 part.is_some_and(|part| match side {
@@ -181,7 +184,7 @@ impl Test {
     }
 }
 
-/// Whether a text is one of these names, begins with one, or matches one that has a `*`.
+/// True if a text equals or begins with one of these names, or matches one that contains a `*`.
 fn begins(names: &[String], text: &str) -> bool {
     names.iter().any(|name| {
         if name.contains('*') {
@@ -233,14 +236,16 @@ impl Needle {
     }
 }
 
-/// A text as it stands inside JSON.
+/// Escapes a text as inside JSON.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
-    let inside = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let inside = quoted
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
     inside.unwrap_or(text).to_owned()
 }
 
-/// The fields that say who decided.
+/// Fields that name the deciding operator or agent.
 pub(super) const ACTORS: [&str; 5] = [
     "answered_by",
     "passed_by",
@@ -249,7 +254,7 @@ pub(super) const ACTORS: [&str; 5] = [
     "verified_by",
 ];
 
-/// Those whom an event names as having decided.
+/// Names of the deciders in an event.
 #[must_use]
 pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
     let told = Told::of(envelope, &ACTORS);
@@ -263,7 +268,7 @@ pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
     named.into_iter().flatten().map(Cow::into_owned).collect()
 }
 
-/// The details that a term can ask for. What is not a text counts as not being there.
+/// Fields that a term can ask for. A field that is not a string counts as absent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Told<'p> {
@@ -291,7 +296,7 @@ struct Told<'p> {
 }
 
 impl<'p> Told<'p> {
-    /// The details of an event, if any of these names stands in them at all.
+    /// Parses the details of an event, if any of these names occurs in them.
     fn of(envelope: &Envelope<'p>, names: &[&str]) -> Self {
         let payload = envelope.payload.as_bytes();
         let stands = |name: &&str| memchr::memmem::find(payload, name.as_bytes()).is_some();
@@ -357,7 +362,7 @@ impl Field {
     }
 }
 
-/// Values as they are written: apart by `|`, in quotes where they need them.
+/// Formats values: separated by `|`, quoted if needed.
 fn listed<'v>(values: impl Iterator<Item = &'v String>) -> String {
     let mut text = String::new();
     for (at, value) in values.enumerate() {

@@ -1,6 +1,6 @@
-//! Governance of sessions, as the log has it: imports and legal holds.
+//! Governance of sessions according to the log: imports and legal holds.
 //!
-//! The log is the only source: its entries are signed, so a hold cannot be taken away without a trace.
+//! The log is the only source: its entries are signed, so a hold cannot be removed without a trace.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::event::{Event, Payload};
 use super::verify::Imported;
 use crate::base::id::SessionId;
 
-/// Types of the log entries that are read here.
+/// Types of the log entries that this module reads.
 pub const ABOUT_SESSIONS: &[&str] = &["trace_imported", "hold_placed", "hold_released"];
 
 /// A legal hold that is in force.
@@ -92,7 +92,7 @@ impl SessionNotes {
     }
 }
 
-/// The session that an entry of the log is about, if it is about one.
+/// Session that a log entry is about, if any.
 #[must_use]
 pub fn session_of(payload: &Map<String, Value>) -> Option<&str> {
     let names = [

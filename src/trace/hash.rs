@@ -1,9 +1,9 @@
-//! The text that a hash covers: the one thing that writer and verifier share.
+//! The text that a hash covers: the only code that writer and verifier share.
 //!
-//! The eleven fields of an event are joined by `:`. That is injective, because only the payload may
-//! contain a `:` freely: the timestamp has a fixed width, and identifiers, versions, types and hashes
-//! cannot contain one. [`Envelope::split`] is the other way: it takes a text apart only where it is
-//! exactly what a writer would have written, so no byte can move from one field to the next.
+//! The eleven fields of an event are joined by `:`. The encoding is injective, because only the payload
+//! may contain a `:` freely: the timestamp has a fixed width, and identifiers, versions, types and
+//! hashes cannot contain one. [`Envelope::split`] is the inverse: it parses a text only if a writer
+//! would have written exactly these bytes, so no byte can move from one field to the next.
 
 use crate::base::canon;
 use crate::base::clock::TimestampText;
@@ -13,40 +13,40 @@ use crate::base::limits::MAX_ID_LEN;
 
 use super::event::TRACE_VERSION;
 
-/// The eleven hashed fields, as text.
+/// The eleven hashed fields as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// Version of the envelope.
     pub trace_version: &'a str,
-    /// The event.
+    /// Event identifier.
     pub event_id: &'a str,
-    /// The operation.
+    /// Operation.
     pub trace_id: &'a str,
-    /// The span.
+    /// Span.
     pub span_id: &'a str,
-    /// The span above; empty when there is none.
+    /// Parent span; empty if there is none.
     pub parent_span_id: &'a str,
-    /// The session.
+    /// Session.
     pub session_id: &'a str,
-    /// Place in the chain.
+    /// Position in the chain.
     pub sequence: u64,
-    /// When.
+    /// Time of the event.
     pub timestamp: &'a str,
-    /// What.
+    /// Event type.
     pub event_type: &'a str,
-    /// Details, as canonical JSON; empty where they were pruned.
+    /// Details as canonical JSON; empty if they were pruned.
     pub payload: &'a str,
     /// Hash of the event before.
     pub previous_hash: &'a str,
 }
 
 impl<'a> Envelope<'a> {
-    /// The text that the hash covers, written behind what is in `out` already.
+    /// Appends the text that the hash covers to `out`.
     pub fn write(&self, out: &mut String) {
         self.write_with(out, |out| out.push_str(self.payload));
     }
 
-    /// The same, with details that are written in their place.
+    /// Appends the hashed text like [`Envelope::write`]; `payload` writes the details in place.
     pub fn write_with(&self, out: &mut String, payload: impl FnOnce(&mut String)) {
         let before = [
             self.trace_version,
@@ -71,25 +71,25 @@ impl<'a> Envelope<'a> {
         out.push_str(self.previous_hash);
     }
 
-    /// Whether the details were dropped because they were old.
+    /// True if retention dropped the details.
     #[must_use]
     pub fn is_pruned(&self) -> bool {
         self.payload.is_empty()
     }
 
-    /// Takes a text apart.
+    /// Parses a hashed text.
     ///
     /// # Errors
-    /// In words, when it is not exactly what [`Envelope::write`] writes for an event.
+    /// A message, when the text is not exactly what [`Envelope::write`] writes for an event.
     pub fn split(text: &'a str) -> Result<Self, String> {
         let envelope = Self::take_apart(text)?;
         envelope.check()?;
         Ok(envelope)
     }
 
-    /// Takes a text apart and checks its names, as quickly as can be for one that is as they mostly are:
-    /// names of 36 characters. `None` says nothing about the text. Something else is done a little at a
-    /// time beside it.
+    /// Fast path that parses a text and checks its names, for texts with the usual names of 36 characters.
+    /// `None` means that the fast path does not apply; the text may still be valid. Calls `beside` at
+    /// intervals to interleave other work.
     #[inline]
     pub(super) fn take_usual_apart(text: &'a str, mut beside: impl FnMut()) -> Option<Self> {
         let mut rest = text.strip_prefix(TRACE_VERSION)?.strip_prefix(':')?;
@@ -124,8 +124,7 @@ impl<'a> Envelope<'a> {
         envelope.has_usual_names(text).then_some(envelope)
     }
 
-    /// Whether the names are as they mostly are, in the text that this is or was written as. `false` says
-    /// nothing.
+    /// True if the names have the usual form in the text of this envelope. `false` means nothing.
     #[inline]
     pub(super) fn has_usual_names(&self, text: &str) -> bool {
         let ids = [
@@ -138,7 +137,7 @@ impl<'a> Envelope<'a> {
         ];
         let start = self.trace_version.len() + 1;
         let end: usize = ids.iter().map(|id| id.len() + 1).sum();
-        // There are five behind them: with none more, no name has one in it.
+        // Five more separators follow the names; exactly five means that no name contains one.
         let usual = text.get(start..end).is_some_and(|ids| are_usual(ids, 5));
         usual
             && self.trace_version == TRACE_VERSION
@@ -146,13 +145,13 @@ impl<'a> Envelope<'a> {
             && self.has_names()
     }
 
-    /// Whether every name is there, and none is too long.
+    /// True if every name is present and none is too long.
     fn has_names(&self) -> bool {
         let names = [self.event_id, self.trace_id, self.span_id, self.session_id];
         names.iter().all(|name| is_id_length(name)) && self.parent_span_id.len() <= MAX_ID_LEN
     }
 
-    /// Takes a text apart. Whether every field is one that a writer writes is for [`Envelope::check`].
+    /// Splits a text into fields. [`Envelope::check`] validates the fields.
     pub(super) fn take_apart(text: &'a str) -> Result<Self, String> {
         let mut rest = text;
         let trace_version = field(&mut rest, "trace_version")?;
@@ -188,10 +187,10 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    /// Whether every field is one that a writer writes.
+    /// Checks that every field is one that a writer writes.
     ///
     /// # Errors
-    /// In words, when one is not.
+    /// A message, when a field is not.
     pub fn check(&self) -> Result<(), String> {
         self.check_names()?;
         if !self.is_pruned() && !canon::is_canonical_object(self.payload) {
@@ -206,7 +205,7 @@ impl<'a> Envelope<'a> {
         Ok(())
     }
 
-    /// Whether version and identifiers are ones that a writer writes.
+    /// Checks that version and identifiers are ones that a writer writes.
     pub(super) fn check_names(&self) -> Result<(), String> {
         if self.trace_version != TRACE_VERSION {
             return Err(format!("trace_version is `{}`", shown(self.trace_version)));
@@ -228,10 +227,10 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// What is said of a payload that [`canon`] would have written in another way.
+/// Message about a payload that [`canon`] would have written differently.
 pub(super) const NOT_CANONICAL: &str = "payload is not a JSON object in canonical form";
 
-/// A `:` and the hash behind it.
+/// Length of a `:` and the hash after it.
 pub(super) const HASH_BEHIND: usize = 65;
 
 fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
@@ -242,7 +241,8 @@ fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
     Ok(field)
 }
 
-/// A field that likely has 36 characters. One that is shorter may be taken together with what follows.
+/// A field that probably has 36 characters. A shorter field may be returned together with the following
+/// text.
 fn usual_field<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let at = match rest.as_bytes().get(36) {
         Some(b':') => 36,
@@ -253,8 +253,8 @@ fn usual_field<'a>(rest: &mut &'a str) -> Option<&'a str> {
     Some(field)
 }
 
-/// A number as it is written, and what stands behind it. One of more than 18 digits may be too large, and
-/// is not read.
+/// A leading number and the text after it. A number of more than 18 digits may overflow and is not
+/// parsed.
 fn leading_number(text: &str) -> Option<(u64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit);
     let mut length = 0;
@@ -278,12 +278,12 @@ fn check_id(name: &str, id: &str) -> Result<(), String> {
     ))
 }
 
-/// A number as it is written: no sign, no leading zero.
+/// Parses a number in its written form: no sign, no leading zero.
 pub(super) fn read_number(text: &str) -> Option<u64> {
     match leading_number(text) {
         Some((number, "")) => Some(number),
         Some(_) => None,
-        // One that is long, or none.
+        // A long number, or no number.
         None => {
             let plain = !text.starts_with(['0', '+']);
             text.parse().ok().filter(|_| plain)
@@ -296,7 +296,7 @@ pub(super) fn shown(text: &str) -> String {
     crate::base::text::one_line(&start)
 }
 
-/// The hash of a record.
+/// Hash of a record.
 #[must_use]
 pub fn hash(envelope: &Envelope<'_>) -> Digest {
     let mut text = String::with_capacity(512);
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A name as they mostly are, or not.
+    /// A name of the usual form, or another one.
     fn name() -> impl Strategy<Value = String> {
         prop_oneof![
             "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_as_they_mostly_are_is_taken_apart_quickly() {
+    fn usual_texts_take_the_fast_path() {
         let id = "01234567-89ab-cdef-0123-456789abcdef";
         let hash = "0".repeat(64);
         for parent in ["", id] {
@@ -341,9 +341,9 @@ mod tests {
     }
 
     proptest! {
-        /// What is taken apart quickly is what is taken apart slowly, and is checked as strictly.
+        /// The fast path returns the same as the slow path and checks as strictly.
         #[test]
-        fn quickly_is_never_otherwise(
+        fn fast_path_agrees_with_slow_path(
             text in text(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
         ) {
@@ -360,7 +360,7 @@ mod tests {
         }
 
         #[test]
-        fn numbers_are_read_as_they_are_written(text in "[+0-9]{0,21}") {
+        fn only_canonical_numbers_are_parsed(text in "[+0-9]{0,21}") {
             let strictly = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
             prop_assert_eq!(read_number(&text), strictly);
         }

@@ -1,7 +1,8 @@
-//! What is known about the end of the log: how many entries it has, and what they all are.
+//! Head of the log: its number of entries and the root hash over them.
 //!
-//! A head is a checkpoint of C2SP in form: the origin (the log's own name), the size, the root of the
-//! tree. Whoever keeps one, signed or not, can tell later whether the log is still the same one.
+//! A head has the form of a C2SP checkpoint: the origin (the log's name), the size, the root of the
+//! tree. A person or program that keeps a head, signed or not, can later check that the log is still
+//! the same.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,22 +16,22 @@ use crate::base::id::SessionId;
 
 use super::note::{Note, NoteError};
 
-/// What names of logs begin with. The rest is the session that the log itself is.
+/// Prefix of log names. The rest is the session of the log.
 const ORIGIN: &str = "cra/";
 
-/// The end of the log as it was at some moment.
+/// End of the log at a point in time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogHead {
-    /// The log, which is a session of its own.
+    /// The log, which is a session.
     pub log: SessionId,
-    /// Its entries.
+    /// Number of entries.
     pub size: u64,
     /// Root of the tree over them.
     pub root: Digest,
 }
 
 impl LogHead {
-    /// The name that a log goes by in heads, and its keys with it.
+    /// Name of a log in heads and in its keys.
     #[must_use]
     pub fn origin(log: &SessionId) -> String {
         format!("{ORIGIN}{log}")
@@ -61,7 +62,7 @@ impl FromStr for LogHead {
             size: size.parse().map_err(|_| HeadError::Form)?,
             root: Digest::from_bytes(root),
         };
-        // One head, one text; lines behind it are somebody's extensions.
+        // A head has exactly one text form; lines after it are extensions of other programs.
         if text.starts_with(&head.to_string()) {
             Ok(head)
         } else {
@@ -70,20 +71,20 @@ impl FromStr for LogHead {
     }
 }
 
-/// A head that somebody handed over, with its signatures where it has any.
+/// A head supplied from outside, with its signatures if it has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownHead {
     /// The head.
     pub head: LogHead,
-    /// The note it came in.
+    /// Signed note that contained the head.
     pub note: Option<Note>,
 }
 
 impl KnownHead {
-    /// Reads a head as it was pasted, or as a file has it: signed, or its three lines alone.
+    /// Parses a head that was pasted or read from a file: a signed note, or the three lines alone.
     ///
     /// # Errors
-    /// When it is neither.
+    /// When the text is neither.
     pub fn read(text: &str) -> Result<Self, HeadError> {
         let text = text.replace("\r\n", "\n");
         let text = format!("{}\n", text.trim());
@@ -101,13 +102,13 @@ impl KnownHead {
     }
 }
 
-/// Why a text is not a head.
+/// Reason why a text is not a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
-    /// It is something else.
+    /// The text has another form.
     #[error("it is not the head of a log: three lines with its name, its size and its root")]
     Form,
-    /// It is signed in a way that cannot be read.
+    /// The signed note cannot be parsed.
     #[error(transparent)]
     Note(#[from] NoteError),
 }
@@ -126,20 +127,20 @@ mod tests {
     }
 
     #[test]
-    fn a_head_reads_back_signed_pasted_and_alone() {
+    fn a_head_parses_signed_pasted_and_bare() {
         let text = head().to_string();
         assert_eq!(text.parse(), Ok(head()));
         let signed = Signer::new("cra/log-1", &[1; 32]).unwrap().sign(&text);
         let read = KnownHead::read(&signed).unwrap();
         assert_eq!(read.head, head());
         assert!(read.note.is_some());
-        // As a terminal or a mail leaves it.
+        // The text as a terminal or a mail program leaves it.
         let pasted = format!("\n  {}\r\n", text.trim().replace('\n', "\r\n"));
         assert_eq!(KnownHead::read(&pasted).unwrap().head, head());
     }
 
     #[test]
-    fn what_is_no_head_is_refused() {
+    fn invalid_heads_are_rejected() {
         let good = head().to_string();
         for text in [
             String::new(),

@@ -1,4 +1,4 @@
-//! The record as text: one event a line, in canonical JSON.
+//! The record as JSON Lines: one event per line, in canonical JSON.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::event::{Event, TRACE_VERSION};
 use super::hash::{Envelope, read_number};
 use super::verify::{Link, LogVerifier, Report, Trust, check_fields};
 
-/// The line of an event, without the line feed.
+/// Formats an event as a line, without the line feed.
 #[must_use]
 pub fn line(event: &Event) -> String {
     // INVARIANT: an event is a struct with string keys; it always becomes JSON.
@@ -22,16 +22,18 @@ pub fn line(event: &Event) -> String {
     if event.pruned
         && let Some(fields) = value.as_object_mut()
     {
-        // That it was pruned is told by what is not there: no field stands outside of the hash.
+        // The missing payload already shows that the event was pruned: every field of a line is covered by the
+        // hash.
         fields.remove("payload");
         fields.remove("pruned");
     }
     canonical(&value)
 }
 
-/// Writes the line of a record behind what is in `out` already, without the line feed.
+/// Appends the line of a record to `out`, without the line feed.
 ///
-/// The envelope has to be a checked one: nothing in it is escaped, because nothing in it needs to be.
+/// The envelope must be checked already: no field is escaped, because a checked field needs no
+/// escaping.
 pub fn write_line(envelope: &Envelope<'_>, hash: &Digest, out: &mut String) {
     use std::fmt::Write;
     let text = |out: &mut String, before: &str, text: &str| {
@@ -59,20 +61,19 @@ pub fn write_line(envelope: &Envelope<'_>, hash: &Digest, out: &mut String) {
     out.push_str("\"}");
 }
 
-/// Reads a line as it lies. Every field is one that a writer writes; whether the hash is that of the
-/// rest is not looked at.
+/// Parses a line. Every field is checked to be one that a writer writes; the hash is not verified.
 ///
 /// # Errors
-/// In words, when it is not exactly what [`line()`] writes.
+/// A message, when the line is not exactly what [`line()`] writes.
 pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
     let (envelope, hash) = scan(text)?;
     envelope.check()?;
     Ok((envelope, hash))
 }
 
-/// A line as [`line()`] writes it, also where another program wrote the same values in another form.
+/// Converts a line to the form of [`line()`], if another program wrote the same values in another form.
 ///
-/// It says nothing about a text that is no event: that is returned as it is.
+/// A text that is not an event is returned unchanged.
 #[must_use]
 pub fn in_canonical_form(text: &str) -> Cow<'_, str> {
     match read_line(text) {
@@ -81,7 +82,7 @@ pub fn in_canonical_form(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The canonical form of a line that has the fields of an event and another form.
+/// Canonical form of a line that has the fields of an event in another form; `None` otherwise.
 fn rewritten(text: &str) -> Option<String> {
     let value: Value = json::read(text.as_bytes()).ok()?;
     if missing_or_extra(value.as_object()?).is_some() {
@@ -90,7 +91,7 @@ fn rewritten(text: &str) -> Option<String> {
     Some(canonical(&value)).filter(|line| line != text)
 }
 
-/// The fields of a line as they lie.
+/// Fields of a line, without validation.
 fn scan(text: &str) -> Result<(Envelope<'_>, Digest), String> {
     let scanned = Scanner { rest: text }.line();
     let (envelope, hash) = scanned.ok_or_else(|| explain(text))?;
@@ -101,11 +102,11 @@ fn read_hash(hash: &str) -> Result<Digest, String> {
     hash.parse().map_err(|_| "hash is not a hash".to_owned())
 }
 
-/// The fields of a line that is as they mostly are, from both of its ends: what is left between them is the
-/// payload, which is not looked at. `None` says nothing about the line.
+/// Fast path that reads the fields of a usual line from both ends; the payload between them is not
+/// parsed. `None` means that the fast path does not apply.
 ///
-/// Nothing is proven of the fields either. A name that cannot stand in an envelope must be refused
-/// afterwards: only then do they lie in the line as they seem to.
+/// The fields are not proven. The caller must reject names that cannot occur in an envelope: only then
+/// do the fields lie in the line as they seem to.
 fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
     let mut rest = line;
     let mut from_start = |before: &str, width: usize| {
@@ -144,7 +145,7 @@ fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
         event_id,
         trace_id,
         span_id,
-        // An empty one would read as one that is absent.
+        // An empty parent would read as an absent one.
         parent_span_id: match parent_span_id {
             Some("") => return None,
             Some(parent) => parent,
@@ -163,7 +164,7 @@ fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
     Some((envelope, hash))
 }
 
-/// Checks a line by itself, and leaves the text that its hash covers in `text`.
+/// Checks a line on its own and leaves the text that its hash covers in `text`.
 fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Link), String> {
     let (envelope, said) = match usual(line) {
         Some((envelope, said)) => (envelope, read_hash(said)?),
@@ -180,10 +181,10 @@ fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Lin
     Ok((envelope, checked))
 }
 
-/// Reads the event of a line, for showing it. Nothing is proven by that.
+/// Parses the event of a line for display. This proves nothing.
 ///
 /// # Errors
-/// When it is not an event at all.
+/// When the line is not an event.
 pub fn read_event(line: &[u8]) -> Result<Event, JsonError> {
     #[derive(serde::Deserialize)]
     struct Content {
@@ -195,7 +196,7 @@ pub fn read_event(line: &[u8]) -> Result<Event, JsonError> {
     Ok(event)
 }
 
-/// Goes over a line once, from field to field, without reading it into values.
+/// Scanner that walks over a line once, field by field, without building values.
 struct Scanner<'a> {
     rest: &'a str,
 }
@@ -206,7 +207,7 @@ impl<'a> Scanner<'a> {
         let event_type = self.text(",\"event_type\":\"")?;
         let hash = self.text(",\"hash\":\"")?;
         let parent = self.text(",\"parent_span_id\":\"");
-        // An empty one would read as one that is absent.
+        // An empty parent would read as an absent one.
         let parent_span_id = match parent {
             Some("") => return None,
             Some(parent) => parent,
@@ -236,7 +237,7 @@ impl<'a> Scanner<'a> {
         (self.rest == "}").then_some((envelope, hash))
     }
 
-    /// What stands between `before` and the next quote.
+    /// Text between `before` and the next quote.
     fn text(&mut self, before: &str) -> Option<&'a str> {
         let rest = self.rest.strip_prefix(before)?;
         let (text, rest) = rest.split_at_checked(memchr::memchr(b'"', rest.as_bytes())?)?;
@@ -252,7 +253,7 @@ impl<'a> Scanner<'a> {
         read_number(digits)
     }
 
-    /// The details; empty where there are none because they were pruned.
+    /// The details; empty if they were pruned.
     fn payload(&mut self) -> Option<&'a str> {
         let Some(rest) = self.rest.strip_prefix(",\"payload\":") else {
             return Some("");
@@ -263,7 +264,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The fields a line has, beside the optional `parent_span_id` and `payload`.
+/// Required fields of a line; `parent_span_id` and `payload` are optional.
 const FIELDS: [&str; 10] = [
     "trace_version",
     "event_id",
@@ -277,7 +278,7 @@ const FIELDS: [&str; 10] = [
     "hash",
 ];
 
-/// Why a line is not one: slowly, and in words.
+/// Explains why a line is invalid: the slow path, with a message.
 fn explain(text: &str) -> String {
     let value: Value = match json::read(text.as_bytes()) {
         Ok(value) => value,
@@ -314,8 +315,8 @@ fn missing_or_extra(fields: &Map<String, Value>) -> Option<String> {
     (!payload.is_none_or(Value::is_object)).then(|| "has a `payload` that is no object".to_owned())
 }
 
-/// Checks exported lines: the chains of all sessions in them, and the log if it is among them. Lines
-/// that cannot be read are faults, never passed over.
+/// Verifier of exported lines: the chains of all sessions in them, and the log if it is included. Lines
+/// that cannot be parsed are faults; they are never skipped.
 #[derive(Debug)]
 pub struct LinesVerifier {
     log: LogVerifier,
@@ -324,7 +325,7 @@ pub struct LinesVerifier {
 }
 
 impl LinesVerifier {
-    /// A verifier that holds lines against `trust`.
+    /// Creates a verifier that checks lines against `trust`.
     #[must_use]
     pub fn new(trust: Trust) -> Self {
         Self {
@@ -334,14 +335,14 @@ impl LinesVerifier {
         }
     }
 
-    /// Looks at one session and the log alone.
+    /// Limits verification to one session and the log.
     #[must_use]
     pub fn only(mut self, session: SessionId) -> Self {
         self.log = self.log.only(session);
         self
     }
 
-    /// Takes the next line, without its line feed.
+    /// Processes the next line, without its line feed.
     pub fn push(&mut self, text: &[u8]) {
         self.lines += 1;
         let read = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned());
@@ -354,7 +355,7 @@ impl LinesVerifier {
         }
     }
 
-    /// Takes a line that another program wrote anew, in canonical form.
+    /// Processes a line that another program rewrote, in canonical form.
     fn push_rewritten(&mut self, rewritten: &str) {
         match check_line(rewritten, &mut self.text) {
             Ok((envelope, link)) => {
@@ -367,7 +368,7 @@ impl LinesVerifier {
         }
     }
 
-    /// Notes a line that does not hold: as its session's, if it is a record but for its hash.
+    /// Records an invalid line. If only its hash is wrong, the fault is that of its session.
     fn fail(&mut self, line: &[u8], what: &str) {
         let line = std::str::from_utf8(line).ok();
         let read = line.and_then(|line| read_line(line).ok());
@@ -380,26 +381,26 @@ impl LinesVerifier {
         self.log.unreadable(None, &format!("line {number} {what}"));
     }
 
-    /// Holds the lines against what a console does: see [`LogVerifier::demand_seals`].
+    /// Requires the seals that a console makes: see [`LogVerifier::demand_seals`].
     pub fn demand_seals(&mut self) {
         self.log.demand_seals();
     }
 
-    /// Lines that were read.
+    /// Number of lines read.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// What the lines prove.
+    /// Result of the verification.
     #[must_use]
     pub fn finish(self) -> Report {
         self.log.finish()
     }
 }
 
-/// Checks the lines of a text. A file alone says nothing about how long a chain was: without a head to
-/// hold it against, all of it is unsealed.
+/// Verifies the lines of a text. A file alone does not prove the length of a chain: without a head to
+/// compare with, all of it is unsealed.
 #[must_use]
 pub fn verify(text: &[u8], trust: Trust) -> Report {
     let mut verifier = LinesVerifier::new(trust);
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_as_they_mostly_are_is_read_from_its_ends() {
+    fn usual_lines_take_the_fast_path() {
         for payload in ["", "{}", r#"{"a":"\",\"previous_hash\":\"x"}"#] {
             for session in [ID, "s-1"] {
                 for line in lines(session, payload) {
@@ -456,9 +457,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is changed in a line: read from its ends and found to be a record, it is one.
+        /// A changed line that the fast path accepts as a record is a valid record.
         #[test]
-        fn from_its_ends_is_never_otherwise(
+        fn fast_path_agrees_with_slow_path(
             line in prop::sample::select(lines("s-1", r#"{"a":"b"}"#)),
             changes in prop::collection::vec((any::<prop::sample::Index>(), "[ -~]{0,3}"), 0..3),
         ) {

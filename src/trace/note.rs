@@ -1,4 +1,4 @@
-//! Signed notes, as C2SP describes them: a text that people can read, and signatures below it.
+//! Signed notes as C2SP defines them: a readable text with signatures below it.
 //!
 //! ```text
 //! cra/log-0193c0de-7a11-7000-8000-000000000001
@@ -8,8 +8,8 @@
 //! — cra/log-0193c0de-7a11-7000-8000-000000000001 Zm9vYmFy...
 //! ```
 //!
-//! A key is known by its name and by four bytes of its hash; a verifier with other keys passes over
-//! signatures that it does not know.
+//! A key is identified by its name and four bytes of its hash; a verifier ignores signatures of keys
+//! that it does not know.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,19 +20,19 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
-/// What a signature line begins with: a dash as wide as an M.
+/// Prefix of a signature line: an em dash and a space.
 const SIGNATURE: &str = "\u{2014} ";
 
-/// Ed25519, in the numbering of signed notes.
+/// Algorithm number of Ed25519 in signed notes.
 const ED25519: u8 = 1;
 
-/// What a key that signs begins with.
+/// Prefix of a private key.
 const SECRET: &str = "PRIVATE+KEY+";
 
-/// Most signatures that are looked at: a note has one, or a few from witnesses.
+/// Most signatures that are parsed: a note has one, or a few from witnesses.
 const MAX_SIGNATURES: usize = 16;
 
-/// A key that signs.
+/// Private key that signs notes.
 #[derive(Clone)]
 pub struct Signer {
     name: String,
@@ -40,17 +40,17 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The key that these bytes are, under a name.
+    /// Creates a key from a seed, under a name.
     ///
     /// # Errors
-    /// When the name has a space or a plus in it, or is empty.
+    /// When the name is empty or contains a space or a plus.
     pub fn new(name: &str, seed: &[u8; 32]) -> Result<Self, NoteError> {
         check_name(name)?;
         let (name, key) = (name.to_owned(), SigningKey::from_bytes(seed));
         Ok(Self { name, key })
     }
 
-    /// What others verify its signatures with.
+    /// Public key that verifies the signatures.
     #[must_use]
     pub fn verifier(&self) -> Verifier {
         Verifier {
@@ -59,17 +59,17 @@ impl Signer {
         }
     }
 
-    /// A new key under a name.
+    /// Generates a new key under a name.
     ///
     /// # Errors
-    /// When the name has a space or a plus in it, or the machine has no randomness to give.
+    /// When the name contains a space or a plus, or the system has no randomness.
     pub fn generate(name: &str) -> Result<Self, NoteError> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|_| NoteError::Randomness)?;
         Self::new(name, &seed)
     }
 
-    /// The key as it is kept: `PRIVATE+KEY+name+hash+key`.
+    /// Stored form of the key: `PRIVATE+KEY+name+hash+key`.
     #[must_use]
     pub fn secret(&self) -> String {
         let mut key = vec![ED25519];
@@ -78,10 +78,10 @@ impl Signer {
         format!("{SECRET}{}+{id:08x}+{key}", self.name)
     }
 
-    /// Reads a key as it is kept.
+    /// Parses the stored form of a key.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the text is not a private key.
     pub fn from_secret(text: &str) -> Result<Self, NoteError> {
         let text = text.trim().strip_prefix(SECRET).ok_or(NoteError::Secret)?;
         let (name, rest) = text.split_once('+').ok_or(NoteError::Secret)?;
@@ -91,7 +91,7 @@ impl Signer {
             return Err(NoteError::Secret);
         };
         let signer = Self::new(name, seed.try_into().map_err(|_| NoteError::Secret)?)?;
-        // The hash in it catches a key that was mistyped or cut.
+        // The hash catches a key that was mistyped or truncated.
         if signer.secret() == format!("{SECRET}{text}") {
             Ok(signer)
         } else {
@@ -102,7 +102,7 @@ impl Signer {
     /// Derives the seed of another key from this one, as HKDF-Expand does (RFC 5869). Each purpose has its own.
     #[must_use]
     pub fn derive_seed(&self, purpose: &str) -> [u8; 32] {
-        // The seed is random, so nothing has to be extracted first. HMAC pads its key with zeros.
+        // The seed is random, so no extract step is needed. HMAC pads its key with zeros.
         let mut block = [0; 64];
         for (padded, byte) in block.iter_mut().zip(self.key.as_bytes()) {
             *padded = *byte;
@@ -112,13 +112,13 @@ impl Signer {
         mac.finalize().into_bytes().into()
     }
 
-    /// The note of a text: the text, which ends with a line feed, and a signature.
+    /// Signs a text that ends with a line feed, and returns the note: the text and a signature.
     #[must_use]
     pub fn sign(&self, text: &str) -> String {
         format!("{text}\n{}", self.signature(text))
     }
 
-    /// The line that signs a text.
+    /// Signature line for a text.
     #[must_use]
     pub fn signature(&self, text: &str) -> String {
         let signature = self.key.sign(text.as_bytes());
@@ -130,12 +130,12 @@ impl Signer {
 
 impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the key itself.
+        // Never prints the private key.
         f.debug_tuple("Signer").field(&self.verifier()).finish()
     }
 }
 
-/// A key that verifies. Its text is the `name+hash+key` of signed notes.
+/// Public key that verifies notes. Its text form is the `name+hash+key` of signed notes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Verifier {
     name: String,
@@ -143,13 +143,13 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// The name of the key.
+    /// Name of the key.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether this key signed the note.
+    /// True if this key signed the note.
     #[must_use]
     pub fn has_signed(&self, note: &Note) -> bool {
         let id = self.id();
@@ -163,7 +163,7 @@ impl Verifier {
         })
     }
 
-    /// Whether the note says that this key signed it. Others' signatures are not this key's business.
+    /// True if the note claims a signature of this key. Signatures of other keys are ignored.
     #[must_use]
     pub fn is_named_by(&self, note: &Note) -> bool {
         let id = self.id();
@@ -224,10 +224,10 @@ impl FromStr for Verifier {
     }
 }
 
-/// A note as it was read. Nothing in it is believed before a [`Verifier`] says who signed it.
+/// A parsed note. It is untrusted until a [`Verifier`] confirms the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What was signed, with its last line feed.
+    /// Signed text, with its last line feed.
     pub text: String,
     signatures: Vec<Signed>,
 }
@@ -240,7 +240,7 @@ struct Signed {
 }
 
 impl Note {
-    /// The keys that are said to have signed it.
+    /// Identifiers of the keys that the note claims as signers.
     pub(super) fn key_ids(&self) -> impl Iterator<Item = [u8; 4]> {
         self.signatures.iter().map(|signed| signed.id)
     }
@@ -260,7 +260,7 @@ impl FromStr for Note {
             let Some((id, signature)) = bytes.split_first_chunk::<4>() else {
                 return Err(NoteError::Form);
             };
-            // Signatures of another kind are another verifier's.
+            // Signatures of other algorithms are for other verifiers.
             if let Ok(signature) = Signature::from_slice(signature) {
                 let (name, id) = (name.to_owned(), *id);
                 read.push(Signed {
@@ -285,22 +285,22 @@ impl FromStr for Note {
     }
 }
 
-/// Why a text is not a signed note, or not a key.
+/// Reason why a text is not a signed note or not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
-    /// It is not a note.
+    /// The text is not a note.
     #[error("it is not a signed note: a text, an empty line, and lines that begin with `\u{2014}`")]
     Form,
-    /// It is not a key.
+    /// The text is not a key.
     #[error("it is not a public key of the form NAME+HASH+KEY")]
     Key,
-    /// It is not a private key.
+    /// The text is not a private key.
     #[error("it is not a private key of the form PRIVATE+KEY+NAME+HASH+KEY")]
     Secret,
-    /// No key can be made.
+    /// No key can be generated.
     #[error("the machine has no randomness to make a key from")]
     Randomness,
-    /// It is not a name of a key.
+    /// The text is not a valid key name.
     #[error("a key's name has neither spaces nor `+` in it")]
     Name,
 }
@@ -317,14 +317,14 @@ fn check_name(name: &str) -> Result<(), NoteError> {
 mod tests {
     use super::*;
 
-    /// The key and the note that Go's implementation of signed notes is documented with.
+    /// Key and note from the documentation of Go's implementation of signed notes.
     const KEY: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
     const NOTE: &str = "If you think cryptography is the answer to your problem,\n\
          then you don't know what your problem is.\n\n\
          \u{2014} PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
 
     #[test]
-    fn a_note_of_another_implementation_verifies() {
+    fn a_note_from_the_go_implementation_verifies() {
         let key: Verifier = KEY.parse().unwrap();
         assert_eq!(key.to_string(), KEY);
         let note: Note = NOTE.parse().unwrap();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_reads_back_and_verifies_with_the_public_key_alone() {
+    fn a_signed_note_verifies_with_the_public_key_alone() {
         let signer = Signer::new("cra/log-1", &[7; 32]).unwrap();
         let key: Verifier = signer.verifier().to_string().parse().unwrap();
         let note: Note = signer.sign("cra/log-1\n3\nabc\n").parse().unwrap();
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_note_and_no_key_is_refused() {
+    fn invalid_notes_and_keys_are_rejected() {
         for text in [
             "",
             "a",

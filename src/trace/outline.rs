@@ -1,11 +1,12 @@
-//! A session in outline: for every event a few bytes that say where it hangs and what it is about.
+//! Compact outline of a session: a few bytes per event for its parent and its marks.
 //!
-//! Whoever shows a session of a million events cannot keep them, and needs to know more than the few on
-//! screen: which event each one hangs under, how long what it began took, where gates stand. An
-//! [`Outline`] keeps [`Entry`]s of 24 bytes, and 4 more for each row while something is folded. It is
-//! built window by window, in the order of the record; so a parent always comes before its children.
+//! A view of a session with a million events cannot keep them all, but needs more than the events on
+//! screen: the parent of each event, the duration of what it started, the position of gates. An
+//! [`Outline`] keeps an [`Entry`] of 24 bytes per event, and 4 more bytes per row while anything is
+//! folded. It is built window by window, in the order of the record, so a parent always comes before
+//! its children.
 //!
-//! Rows stay in the order of the record. What hangs under what is said by their depth.
+//! Rows stay in the order of the record. The depth of a row shows its place in the tree.
 
 use std::collections::HashMap;
 
@@ -21,23 +22,24 @@ mod tests;
 pub use marks::Marks;
 pub use tally::Tally;
 
-/// Entries whose marks are also kept together, so that a long stretch is looked through quickly.
+/// Entries per block. Each block also keeps the union of its marks, so that long ranges are searched
+/// quickly.
 const BLOCK: usize = 64;
 
-/// Most spans whose first event is remembered, twice over. Children come soon after their parents; a
-/// span that is still in use is remembered for as long as that.
+/// Size of each of the two span caches. Children come soon after their parents; a span that is still in
+/// use stays in the cache.
 const MAX_REMEMBERED: usize = 1 << 16;
 
 /// Most steps up a branch: deeper trees are drawn at [`MAX_DEPTH`] anyway.
 const MAX_STEPS: usize = 64;
 
-/// Most numbers in a row that are kept as missing at a time.
+/// Most consecutive missing numbers that are kept as entries at a time.
 const MAX_GAP: u64 = 1 << 20;
 
-/// No event.
+/// Marker for "no event".
 const NONE: u32 = u32::MAX;
 
-/// What an outline needs to know of one event.
+/// Facts about one event that an outline needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed {
     sequence: u64,
@@ -48,17 +50,17 @@ pub struct Seed {
     marks: Marks,
 }
 
-/// A stretch of a session, on its way into an outline.
+/// Range of events to add to an outline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     seeds: Vec<Seed>,
     kinds: Vec<String>,
-    /// Where the next window begins.
+    /// Sequence at which the next window begins.
     pub next: u64,
 }
 
 impl Window {
-    /// The window of these events, which were asked for up to `next`.
+    /// Creates the window of these events, which were requested up to `next`.
     #[must_use]
     pub fn of(events: &[Event], next: u64) -> Self {
         let mut window = Self {
@@ -81,60 +83,60 @@ impl Window {
     }
 }
 
-/// What is kept of one event.
+/// Outline data of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When it happened.
+    /// Time of the event in microseconds.
     pub time_us: i64,
     parent: u32,
     last: u32,
     kind: u16,
     marks: Marks,
-    /// How deep it hangs.
+    /// Depth in the span tree.
     pub depth: u8,
 }
 
 impl Entry {
-    /// What it is about.
+    /// Marks of the event.
     #[must_use]
     pub fn marks(&self) -> Marks {
         self.marks
     }
 
-    /// The event it hangs under.
+    /// Parent event.
     #[must_use]
     pub fn parent(&self) -> Option<u64> {
         (self.parent != NONE).then_some(u64::from(self.parent))
     }
 
-    /// The last event that hangs under it, however deep; itself when none does.
+    /// Last descendant event; the event itself if it has none.
     #[must_use]
     pub fn last(&self) -> u64 {
         u64::from(self.last)
     }
 }
 
-/// A session in outline, as far as it was read.
+/// Outline of a session, as far as it was read.
 #[derive(Debug, Default)]
 pub struct Outline {
     entries: Vec<Entry>,
-    /// All marks of each [`BLOCK`] entries.
+    /// Union of the marks of each [`BLOCK`] entries.
     blocks: Vec<Marks>,
     kinds: Vec<String>,
     openers: Openers,
     tally: Tally,
-    /// The rows that no fold hides; nothing while nothing is folded.
+    /// Visible rows; `None` while nothing is folded.
     shown: Option<Vec<u32>>,
-    /// From this depth on what comes in is folded.
+    /// Depth from which new events are folded.
     level: Option<u8>,
 }
 
 impl Outline {
-    /// Most events that it takes.
+    /// Most events that an outline can hold.
     pub const MOST: u64 = NONE as u64;
 
-    /// Takes in the next window. What lies at `end` or beyond is left for later; a number that is not
-    /// there becomes an entry that says so.
+    /// Adds the next window. Events at `end` or beyond are left for later; a missing number becomes an
+    /// entry marked as missing.
     pub fn extend(&mut self, window: &Window, end: u64) {
         let kinds: Vec<u16> = window
             .kinds
@@ -154,8 +156,8 @@ impl Outline {
         self.fill(window.next.min(end).min(u64::from(NONE)));
     }
 
-    /// Marks every number before `until` that did not come as missing; of a gap that would fill the memory
-    /// only the beginning.
+    /// Marks every absent number before `until` as missing. Of a gap that would fill the memory only the
+    /// beginning is kept.
     fn fill(&mut self, until: u64) {
         let until = until.min(self.len().saturating_add(MAX_GAP));
         while self.len() < until {
@@ -201,7 +203,7 @@ impl Outline {
         if let Some(block) = self.blocks.last_mut() {
             *block |= entry.marks;
         }
-        let before = self.entries.last().map_or(Marks::NONE, |it| it.marks);
+        let before = self.entries.last().map_or(Marks::NONE, |entry| entry.marks);
         self.tally.add(before, entry.marks);
         if let (Some(shown), false) = (&mut self.shown, entry.marks.any(Marks::HIDDEN)) {
             shown.push(u32::try_from(self.entries.len()).unwrap_or(NONE));
@@ -209,7 +211,7 @@ impl Outline {
         self.entries.push(entry);
     }
 
-    /// Lets what is above an event last until it.
+    /// Extends all ancestors of an event so that they last until it.
     fn raise(&mut self, parent: Option<u32>, place: u32) {
         let mut above = parent;
         for _ in 0..MAX_STEPS {
@@ -226,56 +228,56 @@ impl Outline {
         u32::try_from(self.entries.len()).unwrap_or(NONE)
     }
 
-    /// How many events are in it.
+    /// Number of events in the outline.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.entries.len() as u64
     }
 
-    /// Whether nothing was read yet.
+    /// True if nothing was read yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How often what matters most happened.
+    /// Counts of the most important outcomes.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// What is kept of an event.
+    /// Outline data of an event.
     #[must_use]
     pub fn get(&self, sequence: u64) -> Option<&Entry> {
         self.entries.get(usize::try_from(sequence).ok()?)
     }
 
-    /// The type of an event.
+    /// Type of an event.
     #[must_use]
     pub fn kind(&self, entry: &Entry) -> Option<&str> {
         self.kinds.get(usize::from(entry.kind)).map(String::as_str)
     }
 
-    /// How long what an event began took: until the last event that hangs under it.
+    /// Duration of an event: until its last descendant.
     #[must_use]
     pub fn lasts_us(&self, entry: &Entry) -> i64 {
         let last = self.get(entry.last());
         last.map_or(0, |last| last.time_us.saturating_sub(entry.time_us).max(0))
     }
 
-    /// The rows that no fold hides, where something is folded.
+    /// Visible rows, if anything is folded.
     #[must_use]
     pub fn shown(&self) -> Option<&[u32]> {
         self.shown.as_deref()
     }
 
-    /// The depth from which on everything is folded.
+    /// Depth from which everything is folded.
     #[must_use]
     pub fn level(&self) -> Option<u8> {
         self.level
     }
 
-    /// Folds or unfolds what hangs under an event; tells whether anything changed.
+    /// Folds or unfolds the children of an event. Returns true if anything changed.
     pub fn set_folded(&mut self, sequence: u64, fold: Fold) -> bool {
         let place = usize::try_from(sequence).unwrap_or(usize::MAX);
         let Some(entry) = self.entries.get_mut(place) else {
@@ -290,7 +292,7 @@ impl Outline {
         true
     }
 
-    /// Folds everything from a depth on, or nothing at all.
+    /// Folds everything from a depth on, or unfolds everything.
     pub fn fold_to(&mut self, level: Option<u8>) {
         self.level = level;
         for entry in &mut self.entries {
@@ -302,7 +304,7 @@ impl Outline {
         self.hide();
     }
 
-    /// Unfolds what an event hangs under, so that it shows.
+    /// Unfolds the ancestors of an event, so that it is visible.
     pub fn reveal(&mut self, sequence: u64) {
         let mut above = self.get(sequence).and_then(Entry::parent);
         let hidden = self
@@ -322,7 +324,7 @@ impl Outline {
         self.hide();
     }
 
-    /// Works out anew what is hidden: one pass, some milliseconds for a million events.
+    /// Recomputes the hidden rows: one pass, some milliseconds for a million events.
     fn hide(&mut self) {
         let mut shown = Vec::with_capacity(self.entries.len());
         for place in 0..self.entries.len() {
@@ -342,7 +344,7 @@ impl Outline {
         self.shown = (shown.len() < self.entries.len()).then_some(shown);
     }
 
-    /// The next event behind `sequence` that has one of these marks.
+    /// Next event after `sequence` that has one of these marks.
     #[must_use]
     pub fn next_with(&self, sequence: u64, marks: Marks) -> Option<u64> {
         let mut at = usize::try_from(sequence).ok()?.saturating_add(1);
@@ -359,7 +361,7 @@ impl Outline {
         None
     }
 
-    /// The last event before `sequence` that has one of these marks.
+    /// Last event before `sequence` that has one of these marks.
     #[must_use]
     pub fn last_with(&self, sequence: u64, marks: Marks) -> Option<u64> {
         let mut at = usize::try_from(sequence).ok()?.min(self.entries.len());
@@ -376,7 +378,7 @@ impl Outline {
         None
     }
 
-    /// All marks of the events of a range: exactly for a short one, by whole blocks for a long one.
+    /// Union of the marks in a range: exact for a short range, by whole blocks for a long one.
     #[must_use]
     pub fn marks_in(&self, from: u64, until: u64) -> Marks {
         let place = |at: u64| {
@@ -406,24 +408,27 @@ impl Outline {
     }
 }
 
-/// Whether what hangs under an event shows.
+/// Fold state of an event's children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// It does.
+    /// Children are visible.
     Open,
-    /// It does not.
+    /// Children are hidden.
     Closed,
 }
 
 const MAX_DEPTH_U8: u8 = {
     assert!(MAX_DEPTH <= 255);
-    #[expect(clippy::cast_possible_truncation, reason = "held by the line above")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the assertion above bounds the value"
+    )]
     {
         MAX_DEPTH as u8
     }
 };
 
-/// The first event of each span that is still in use.
+/// First event of each span that is still in use.
 #[derive(Debug, Default)]
 struct Openers {
     new: HashMap<u128, u32>,
@@ -432,8 +437,7 @@ struct Openers {
 }
 
 impl Openers {
-    /// The event that another one hangs under: the first of its own span, or else of the span above, or
-    /// else the first of the session.
+    /// Parent of an event: the first event of its own span, else of the parent span, else of the session.
     fn parent(&mut self, seed: &Seed, place: u32) -> Option<u32> {
         if let Some(opener) = self.find(seed.span) {
             return Some(opener);
@@ -455,18 +459,18 @@ impl Openers {
             return Some(*place);
         }
         let place = self.old.remove(&span)?;
-        // It is in use, so it is remembered longer.
+        // The span is in use, so it stays in the cache.
         self.new.insert(span, place);
         Some(place)
     }
 }
 
-/// The number of a name, which it gets when it comes for the first time.
+/// Number of a name; a new name gets the next number.
 fn intern(names: &mut Vec<String>, name: &str) -> u16 {
     if let Some(at) = names.iter().position(|known| known == name) {
         return u16::try_from(at).unwrap_or(u16::MAX);
     }
-    // A record with more types than that is not one that this program wrote; the rest go unnamed.
+    // A record with more types than this was not written by this program; further types have no name.
     if names.len() >= 1024 {
         return u16::MAX;
     }

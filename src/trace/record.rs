@@ -1,4 +1,4 @@
-//! An event in its place in a chain, as it is kept: the very text that its hash covers.
+//! A sealed event as it is stored: exactly the text that its hash covers.
 
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -7,31 +7,31 @@ use crate::base::id::SessionId;
 use super::event::Event;
 use super::hash::Envelope;
 
-/// The type of the event that ends a session.
+/// Type of the event that ends a session.
 pub(super) const SESSION_ENDED: &str = "session_ended";
 
-/// One record. From its sealing on it never changes, but that its details may be pruned.
+/// One record. After sealing it never changes, except that its details may be pruned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The session whose chain it is in.
+    /// Session whose chain contains the record.
     pub session: SessionId,
-    /// Its place there, from 0.
+    /// Position in that chain, from 0.
     pub sequence: u64,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: Timestamp,
-    /// Whether it ends its session.
+    /// True if the record ends its session.
     pub ends: bool,
-    /// The text that is hashed: see [`Envelope`].
+    /// The hashed text: see [`Envelope`].
     pub text: String,
-    /// The hash.
+    /// Hash of the text.
     pub hash: Digest,
 }
 
 impl Record {
-    /// A record as it was kept.
+    /// Parses a stored record.
     ///
     /// # Errors
-    /// In words, when the text is not one of a record. Whether the hash is its hash is not looked at.
+    /// A message, when the text is not that of a record. The hash is not verified.
     pub fn read(text: String, hash: Digest) -> Result<Self, String> {
         let envelope = Envelope::split(&text)?;
         let wrong = |_| "is not a record".to_owned();
@@ -48,15 +48,15 @@ impl Record {
         })
     }
 
-    /// Its fields.
+    /// Fields of the record.
     ///
     /// # Errors
-    /// In words, when the text is not one of a record.
+    /// A message, when the text is not that of a record.
     pub fn envelope(&self) -> Result<Envelope<'_>, String> {
         Envelope::split(&self.text)
     }
 
-    /// Its text without the content: what is left of it when it is pruned.
+    /// Text without the details: what remains after pruning.
     #[must_use]
     pub fn without_content(&self) -> String {
         let content = self.text.split_once('{');
@@ -67,19 +67,19 @@ impl Record {
         }
     }
 
-    /// The event that it records.
+    /// Event that the record holds.
     ///
     /// # Errors
-    /// In words, when the text is not one of a record.
+    /// A message, when the text is not that of a record.
     pub fn event(&self) -> Result<Event, String> {
         event(&self.envelope()?, self.hash)
     }
 }
 
-/// The event that an envelope is about.
+/// Converts an envelope to its event.
 ///
 /// # Errors
-/// In words, when the envelope is not one of an event.
+/// A message, when the envelope is not that of an event.
 pub fn event(envelope: &Envelope<'_>, hash: Digest) -> Result<Event, String> {
     let id = |error: crate::base::id::IdError| error.to_string();
     let parent = Some(envelope.parent_span_id).filter(|parent| !parent.is_empty());

@@ -1,9 +1,9 @@
-//! Replay: a session read back, step by step, forward and back, with what held at each step.
+//! Replay: reads a session step by step, forward and back, with the state at each step.
 //!
-//! Contract: a replay keeps one window of events and a few states in memory, however long the session
-//! is. To show the event at a sequence it reads that window alone. The state there follows from every
-//! event before, so it takes a pass over them, from the nearest state that was kept; stepping on from
-//! there folds only what lies between.
+//! Contract: a replay keeps one window of events and a few states in memory, regardless of the
+//! session's length. Showing the event at a sequence reads only that window. The state there depends on
+//! every event before it, so computing it takes a pass over them from the nearest kept state; stepping
+//! on from there only applies the events in between.
 
 use crate::base::id::SessionId;
 use crate::base::pattern::Patterns;
@@ -24,7 +24,7 @@ pub use kept::Kept;
 pub use state::{Holds, State};
 pub use stop::{Stop, StopError};
 
-/// A session on replay.
+/// Replay of one session.
 #[derive(Debug)]
 pub struct Replay<S> {
     source: S,
@@ -32,13 +32,13 @@ pub struct Replay<S> {
     end: u64,
     types: Option<Patterns>,
     window: Vec<Event>,
-    /// The event it stands at; before the first when absent.
+    /// Sequence of the current event; `None` before the first event.
     at: Option<u64>,
     kept: Kept,
 }
 
 impl<S: Source> Replay<S> {
-    /// Loads a session. Events that come later are not part of it. Nothing when it has no event.
+    /// Loads a session. Events recorded later are not part of it. Returns `None` if it has no event.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -55,7 +55,7 @@ impl<S: Source> Replay<S> {
         }))
     }
 
-    /// What the session's chain proves.
+    /// Result of verifying the session's chain.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -63,33 +63,33 @@ impl<S: Source> Replay<S> {
         self.source.verify(&self.session)
     }
 
-    /// Steps only over events whose type matches one of these patterns. The state follows from all of
-    /// them nevertheless.
+    /// Limits steps to events whose type matches one of these patterns. The state still follows from all
+    /// events.
     #[must_use]
     pub fn filter(mut self, types: Patterns) -> Self {
         self.types = (!types.is_empty()).then_some(types);
         self
     }
 
-    /// The session.
+    /// The replayed session.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         &self.session
     }
 
-    /// The sequence after its last event.
+    /// Sequence after the last event.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// The sequence of the event it stands at; before the first there is none.
+    /// Sequence of the current event; `None` before the first event.
     #[must_use]
     pub fn at(&self) -> Option<u64> {
         self.at
     }
 
-    /// Goes on to the next event. At the end it stays where it is, and gives nothing.
+    /// Moves to the next event. At the end it stays there and returns `None`.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -97,13 +97,13 @@ impl<S: Source> Replay<S> {
         self.next_where(|_| true)
     }
 
-    /// Goes back to the event before. At the first it stays where it is, and gives nothing.
+    /// Moves to the previous event. At the first event it stays there and returns `None`.
     ///
     /// # Errors
     /// When the record cannot be read.
     pub fn back(&mut self) -> Result<Option<&Event>, S::Error> {
         let mut before = self.at.unwrap_or(0);
-        // What is at hand is looked at first: a window holds everything between its ends.
+        // The loaded window is searched first: it holds every event between its ends.
         let (first, last) = self.ends();
         if first < before && before <= last.saturating_add(1) {
             if let Some(found) = self.last_between(first, before)? {
@@ -120,14 +120,14 @@ impl<S: Source> Replay<S> {
                 return self.here(found);
             }
             before = from;
-            // A hole in the numbers is crossed in ever longer strides.
+            // Gaps in the numbers are crossed in doubling strides.
             reach = reach.saturating_mul(2);
         }
         Ok(None)
     }
 
-    /// Goes to the event with this sequence, or to the first after it that the filter lets through.
-    /// Beyond the last it stays where it is, and gives nothing.
+    /// Moves to the event with this sequence, or to the first later event that the filter accepts. Beyond
+    /// the last event it stays and returns `None`.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -135,7 +135,7 @@ impl<S: Source> Replay<S> {
         self.find_from(sequence, |_| true)
     }
 
-    /// Hands over every event from here on.
+    /// Calls `callback` for every event from here on.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -146,7 +146,7 @@ impl<S: Source> Replay<S> {
         Ok(())
     }
 
-    /// Goes on to the next event at which to stop. When there is none it stays where it is.
+    /// Moves to the next event that matches `stop`. Without a match it stays.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -154,7 +154,7 @@ impl<S: Source> Replay<S> {
         self.next_where(|event| stop.stops_at(event))
     }
 
-    /// The state after the event it stands at.
+    /// State after the current event.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -163,7 +163,7 @@ impl<S: Source> Replay<S> {
         self.state_before(wanted)
     }
 
-    /// The state after the event with this sequence, wherever it stands itself.
+    /// State after the event with this sequence; the current position does not matter.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -214,7 +214,10 @@ impl<S: Source> Replay<S> {
                 event.sequence >= from && event.sequence < end && passes(types, event)
             };
             let mut found = self.window.iter().filter(lets);
-            if let Some(sequence) = found.find(|event| wanted(event)).map(|it| it.sequence) {
+            if let Some(sequence) = found
+                .find(|event| wanted(event))
+                .map(|event| event.sequence)
+            {
                 self.at = Some(sequence);
                 return self.here(sequence);
             }
@@ -230,7 +233,7 @@ impl<S: Source> Replay<S> {
         Ok(None)
     }
 
-    /// The last event that the filter lets through, of those from `from` on and before `before`.
+    /// Last event accepted by the filter with a sequence from `from` on and before `before`.
     fn last_between(&mut self, mut from: u64, before: u64) -> Result<Option<u64>, S::Error> {
         let mut found = None;
         while from < before {
@@ -252,7 +255,7 @@ impl<S: Source> Replay<S> {
         Ok(found)
     }
 
-    /// Makes the window begin at or before the first event from `from` on.
+    /// Loads a window that begins at or before the first event from `from` on.
     fn look_at(&mut self, from: u64) -> Result<(), S::Error> {
         let (first, last) = self.ends();
         if self.window.is_empty() || from < first || from > last {
@@ -261,7 +264,7 @@ impl<S: Source> Replay<S> {
         Ok(())
     }
 
-    /// The first and the last sequence of the window.
+    /// First and last sequence of the window.
     fn ends(&self) -> (u64, u64) {
         let sequence = |event: Option<&Event>| event.map_or(0, |event| event.sequence);
         (sequence(self.window.first()), sequence(self.window.last()))

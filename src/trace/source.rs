@@ -1,19 +1,19 @@
-//! Where events are read from: a store, a file, or memory. This room reads none of them itself.
+//! Sources of events: a store, a file, or memory. The `trace` module reads none of them itself.
 
 use crate::base::id::SessionId;
 
 use super::event::Event;
 use super::verify::Checked;
 
-/// Events read at a time, so that memory stays flat.
+/// Events per read, so that memory use stays constant.
 pub const PAGE: usize = 1000;
 
-/// A record that can be read from any place on.
+/// A record that can be read from any position.
 pub trait Source {
-    /// Why it cannot be read.
+    /// Error of a failed read.
     type Error;
 
-    /// Events of a session in the order of their sequence, from a sequence number on.
+    /// Events of a session in the order of their sequence, starting at a sequence number.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -24,16 +24,16 @@ pub trait Source {
         limit: usize,
     ) -> Result<Vec<Event>, Self::Error>;
 
-    /// The sequence after the last event of a session; 0 when it has none.
+    /// Sequence after the last event of a session; 0 if it has none.
     ///
     /// # Errors
-    /// When that cannot be read.
+    /// When it cannot be read.
     fn end(&self, session: &SessionId) -> Result<u64, Self::Error>;
 
-    /// What the chain of a session proves; nothing when it has no event.
+    /// Verifies the chain of a session; `None` if it has no event.
     ///
     /// # Errors
-    /// When it cannot be read. What is wrong with the record itself is a verdict, no error.
+    /// When it cannot be read. A fault in the record is a verdict, not an error.
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error>;
 }
 
@@ -58,11 +58,11 @@ impl<S: Source + ?Sized> Source for &S {
     }
 }
 
-/// Hands over the events of a session with a sequence of at least `from` and below `end`, until `take`
-/// fails.
+/// Passes the events of a session with a sequence of at least `from` and below `end` to `take`, until
+/// it fails.
 ///
 /// # Errors
-/// What reading or `take` fails with.
+/// The error of the failed read or of `take`.
 pub fn each<S, E>(
     source: &S,
     session: &SessionId,
@@ -76,7 +76,7 @@ where
     while from < end {
         let page = source.events(session, from, PAGE)?;
         let Some(last) = page.last() else { break };
-        // A source that does not get on would be read for ever.
+        // A source that does not advance would be read forever.
         let Some(next) = last.sequence.checked_add(1).filter(|next| *next > from) else {
             let mut rest = page.into_iter().filter(|event| event.sequence < end);
             return rest.try_for_each(take);
@@ -92,7 +92,7 @@ where
     Ok(())
 }
 
-/// Events in memory: a few that were read as a whole.
+/// Events in memory, already read completely.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     events: Vec<Event>,
@@ -100,7 +100,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// These events, of whatever sessions.
+    /// Creates a source of these events, of any sessions.
     #[must_use]
     pub fn new(mut events: Vec<Event>) -> Self {
         events.sort_by_key(|event| event.sequence);
@@ -110,7 +110,7 @@ impl Events {
         }
     }
 
-    /// With what was found about their chains.
+    /// Adds the verification results of their chains.
     #[must_use]
     pub fn checked(mut self, checked: Vec<Checked>) -> Self {
         self.checked = checked;

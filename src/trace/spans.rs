@@ -1,4 +1,4 @@
-//! The span tree of a session, as far as it has to be known to draw it.
+//! Span tree of a session, reduced to what is needed to draw it.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{SpanId, TraceId};
 
-/// Deepest level that is shown apart; a session's own tree has four.
+/// Deepest level that is shown separately; the usual tree of a session has four.
 pub(super) const MAX_DEPTH: usize = 8;
 
-/// Most spans whose depth is remembered while a session is told line by line.
+/// Most spans whose depth is remembered while a session is read line by line.
 const MAX_REMEMBERED: usize = 4096;
 
-/// How deep spans lie, while a session goes by: memory does not grow with it.
+/// Depths of spans while a session is streamed; memory use is constant.
 #[derive(Debug, Default)]
 pub struct Depths {
     new: HashMap<u128, usize>,
@@ -25,7 +25,7 @@ pub struct Depths {
 }
 
 impl Depths {
-    /// How deep an event lies. A span whose parent is not known, or too long ago, hangs below the root.
+    /// Depth of an event. A span with an unknown or forgotten parent is placed below the root.
     pub fn of(&mut self, event: &Event) -> usize {
         let key = key(event.span_id.as_str());
         let parent = event.parent_span_id.as_ref();
@@ -48,23 +48,23 @@ impl Depths {
     }
 }
 
-/// One span, as it is drawn.
+/// One span of the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// The span above, if it is on record.
+    /// Parent span, if it is on record.
     parent: Option<usize>,
-    /// The operation it belongs to.
+    /// Index of the operation it belongs to.
     trace: usize,
-    /// How many events it has.
+    /// Number of events.
     pub(super) events: u64,
-    /// When it began and when the last of what it caused happened.
+    /// Time of the first event, and of the last event in or below the span.
     pub(super) start: Timestamp,
     pub(super) end: Timestamp,
-    /// Whether what it stands for was stopped, or failed.
+    /// True if the span was stopped or failed.
     pub(super) stopped: bool,
 }
 
-/// Every span of a session: some 250 bytes each, so a million of them take a quarter of a gigabyte.
+/// All spans of a session: some 250 bytes each, so a million spans take a quarter of a gigabyte.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     places: HashMap<u128, usize>,
@@ -113,12 +113,12 @@ impl Spans {
             })
     }
 
-    /// The operation that a span belongs to, if the span is on record.
+    /// Operation of a span, if the span is on record.
     pub(super) fn trace(&self, span: &SpanId) -> Option<&TraceId> {
         self.traces.get(self.find(span)?.trace)
     }
 
-    /// Finds every span's parent and end, when all events are in.
+    /// Resolves every span's parent and end after all events were added.
     pub(super) fn close(&mut self) {
         for (place, parent) in self.parents.iter().enumerate() {
             let parent = parent.and_then(|parent| self.places.get(&parent).copied());
@@ -131,7 +131,7 @@ impl Spans {
         }
     }
 
-    /// Lets the spans above one last as long as it does. Where the tree is a ring, it ends.
+    /// Extends the ancestors of a span until its end. Stops at a cycle.
     fn raise(&mut self, place: usize) {
         let Some(span) = self.nodes.get(place).copied() else {
             return;
@@ -142,7 +142,7 @@ impl Spans {
                 return;
             };
             parent.end = parent.end.max(span.end);
-            // What blocks an action, or a gate, stops the span it hangs below.
+            // An event that blocks an action or a gate stops the parent span.
             parent.stopped |= span.stopped && level == 0 && parent.parent.is_some();
             above = parent.parent;
         }
@@ -157,7 +157,7 @@ impl Spans {
     }
 }
 
-/// Whether an event says that something was stopped, or failed.
+/// True if an event reports a stop or a failure.
 pub(super) fn stops(event: &Event) -> bool {
     match canonical_type(&event.event_type) {
         "action_blocked" | "checkpoint_blocked" | "error_occurred" => true,
@@ -166,7 +166,7 @@ pub(super) fn stops(event: &Event) -> bool {
     }
 }
 
-/// A span or an operation in sixteen bytes: a UUID as it is, any other name by its digest.
+/// Key of a span or an operation in sixteen bytes: a UUID as it is, another name by its digest.
 pub(super) fn key(name: &str) -> u128 {
     match Uuid::try_parse(name) {
         Ok(id) if id.hyphenated().to_string() == name => id.as_u128(),

@@ -1,4 +1,4 @@
-//! What an event says, in one line for people.
+//! One-line summaries of events for people.
 
 use std::borrow::Cow;
 
@@ -11,23 +11,23 @@ use super::event::{Event, canonical_type};
 use crate::base::canon::canonical;
 use crate::base::text::one_line;
 
-/// Longest text of somebody else's that stands in a sentence. The whole of it is in the event.
+/// Longest untrusted text in a sentence. The full text is in the event.
 const MAX_QUOTED_CHARS: usize = 120;
 
-/// How an event reads at a glance.
+/// Tone of an event at a glance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Something happened.
+    /// Neutral.
     Plain,
-    /// Somebody let something pass, or something worked.
+    /// An approval or a success.
     Good,
-    /// Somebody is waited for, or should look.
+    /// An answer is needed, or an operator should look.
     Care,
-    /// Something was stopped, or failed.
+    /// A stop or a failure.
     Stop,
 }
 
-/// How an event reads at a glance.
+/// Tone of an event.
 #[must_use]
 pub fn tone(event: &Event) -> Tone {
     let details = Details::of(event);
@@ -66,7 +66,7 @@ pub fn tone(event: &Event) -> Tone {
     }
 }
 
-/// What an event is about: an action, a checkpoint, a policy, or whatever else it names first.
+/// Subject of an event: an action, a checkpoint, a policy, or the first other name in it.
 #[must_use]
 pub fn about(event: &Event) -> Option<&str> {
     let details = Details::of(event);
@@ -85,13 +85,13 @@ pub fn about(event: &Event) -> Option<&str> {
     found.or_else(|| details.within("thread")?.text("thread_id"))
 }
 
-/// Whether a turn found the summary of its conversation frozen.
+/// True if a turn found the summary of its conversation frozen.
 pub(super) fn is_frozen(details: Details<'_>) -> bool {
     let metadata = details.within("metadata");
-    metadata.and_then(|it| it.flag("peakGuardrailActive")) == Some(true)
+    metadata.and_then(|metadata| metadata.flag("peakGuardrailActive")) == Some(true)
 }
 
-/// What an event is about in a few words that are safe to show: the thing, and what was said about it.
+/// Short description of an event that is safe to show: its subject and the main detail.
 #[must_use]
 pub fn telling(event: &Event) -> String {
     let details = Details::of(event);
@@ -113,7 +113,7 @@ pub fn telling(event: &Event) -> String {
     clipped(&words.join(" "), MAX_QUOTED_CHARS)
 }
 
-/// What an event says, in one line that is safe to show.
+/// Description of an event in one line that is safe to show.
 #[must_use]
 pub fn sentence(event: &Event) -> String {
     if event.pruned {
@@ -150,17 +150,17 @@ pub fn sentence(event: &Event) -> String {
     }
 }
 
-/// The details of an event as parts of a sentence.
+/// Details of an event, formatted as parts of a sentence.
 #[derive(Clone, Copy)]
 struct Told<'e>(Details<'e>);
 
 impl Told<'_> {
-    /// A text, cut where it is long; `?` where there is none.
+    /// A string field, cut if it is long; `?` if absent.
     fn text(self, name: &str) -> String {
         self.0.text(name).map_or_else(|| "?".to_owned(), quoted)
     }
 
-    /// A text behind words of ours, if it is there.
+    /// A string field with a prefix; empty if absent.
     fn and(self, before: &str, name: &str) -> String {
         let text = self.0.text(name).filter(|text| !text.is_empty());
         text.map_or_else(String::new, |text| format!("{before}{}", quoted(text)))
@@ -451,17 +451,17 @@ fn json(value: &Value) -> String {
     quoted(&canonical(value))
 }
 
-/// A text of somebody else's: one line, cut where it is long.
+/// Untrusted text in one line, cut if it is long.
 pub(super) fn quoted(text: &str) -> String {
     clipped(text, MAX_QUOTED_CHARS)
 }
 
-/// One line of a text, of at most so many characters before hidden ones are written out.
+/// First line of a text, at most `most` characters before hidden characters are written out.
 pub(super) fn clipped(text: &str, most: usize) -> String {
     one_line(&cut(text, most))
 }
 
-/// A text as it is, of at most so many characters.
+/// A text cut to at most `most` characters.
 pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),

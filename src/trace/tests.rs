@@ -75,7 +75,7 @@ fn head(records: &[Record]) -> Head {
     }
 }
 
-/// What records prove beside a list that has `head`.
+/// Verdict about records, checked against a list that contains `head`.
 fn verdict(records: &[Record], head: &Head) -> Verdict {
     let mut verifier = LogVerifier::new(Trust::nothing());
     for record in records {
@@ -107,7 +107,7 @@ fn holds(count: u64) -> Verdict {
 
 // covers T2
 #[test]
-fn known_answers_of_the_hash() {
+fn hash_matches_known_answers() {
     let hash = super::hash::hash(&super::hash::Envelope {
         trace_version: "1.0",
         event_id: "01234567-89ab-cdef-0123-456789abcdef",
@@ -154,7 +154,7 @@ fn known_answers_of_the_hash() {
 
 // covers T1
 #[test]
-fn a_chain_as_written_holds_and_nothing_proves_its_end() {
+fn an_intact_chain_holds_but_its_end_is_unproven() {
     let records = chain(5);
     assert_eq!(verdict(&records, &head(&records)), holds(5));
     let report = of_export(&export(&records));
@@ -164,7 +164,7 @@ fn a_chain_as_written_holds_and_nothing_proves_its_end() {
 }
 
 #[test]
-fn a_line_is_the_same_written_from_a_record_and_from_an_event() {
+fn record_and_event_give_the_same_line() {
     for record in chain(3) {
         let event = record.event().unwrap();
         assert_eq!(jsonl::line(&event), line(&record));
@@ -175,7 +175,7 @@ fn a_line_is_the_same_written_from_a_record_and_from_an_event() {
 }
 
 #[test]
-fn a_cut_tail_is_truncated_not_fine() {
+fn a_missing_tail_is_reported_as_truncated() {
     let records = chain(5);
     let cut = |found| Verdict::Truncated { found, expected: 5 };
     assert_eq!(verdict(&records[..3], &head(&records)), cut(3));
@@ -186,7 +186,7 @@ fn a_cut_tail_is_truncated_not_fine() {
 type Attack = fn(&mut Vec<Record>);
 
 #[test]
-fn tampering_is_found_at_its_place() {
+fn tampering_is_reported_at_its_sequence() {
     let records = chain(5);
     let head = head(&records);
     let attacks: [(&str, u64, Attack); 9] = [
@@ -219,7 +219,7 @@ fn tampering_is_found_at_its_place() {
     }
 }
 
-/// Lets every record from the third on hang on to the one before, with a hash that fits it.
+/// Rechains every record from the third on, with hashes that fit.
 fn rechain(records: &mut [Record]) {
     for n in 2..records.len() {
         let previous = records[n - 1].hash.to_string();
@@ -231,9 +231,9 @@ fn rechain(records: &mut [Record]) {
 }
 
 #[test]
-fn a_forger_who_can_compute_hashes_is_found_all_the_same() {
+fn forgery_with_recomputed_hashes_is_detected() {
     let honest = chain(5);
-    // One event is rewritten, with a hash that fits it: the next one does not hang on to it.
+    // One event is rewritten with a hash that fits: the next event does not link to it.
     let mut forged = honest.clone();
     forged[2].text = forged[2].text.replace("true", "false");
     forged[2].hash = Digest::of(&forged[2].text);
@@ -243,7 +243,7 @@ fn a_forger_who_can_compute_hashes_is_found_all_the_same() {
         "{found}"
     );
 
-    // Everything after it is rewritten too, the head included: what no writer writes still shows.
+    // Everything after it is rewritten too, the head included: values that no writer writes still show.
     let attacks: [(&str, Attack); 4] = [
         ("is earlier", |all| {
             all[2].text = all[2].text.replace("00:00:02.", "00:00:00.");
@@ -272,7 +272,7 @@ fn a_forger_who_can_compute_hashes_is_found_all_the_same() {
 }
 
 #[test]
-fn events_beyond_the_head_were_never_acknowledged() {
+fn events_beyond_the_head_are_reported() {
     let records = chain(5);
     let found = verdict(&records, &head(&records[..4]));
     assert!(
@@ -283,7 +283,7 @@ fn events_beyond_the_head_were_never_acknowledged() {
 }
 
 #[test]
-fn every_flipped_bit_of_an_export_is_found() {
+fn every_flipped_bit_of_an_export_is_detected() {
     let text = export(&chain(3));
     assert!(of_export(&text).is_sound());
     for index in 0..text.len() {
@@ -297,7 +297,7 @@ fn every_flipped_bit_of_an_export_is_found() {
 }
 
 #[test]
-fn every_flipped_bit_of_a_kept_record_is_found() {
+fn every_flipped_bit_of_a_stored_record_is_detected() {
     for record in chain(2) {
         for index in 0..record.text.len() {
             for bit in 0..7 {
@@ -313,9 +313,9 @@ fn every_flipped_bit_of_a_kept_record_is_found() {
     }
 }
 
-/// Texts that have the same bytes in other fields are not taken apart in another way.
+/// Texts with the same bytes in other fields are parsed into the same fields as written.
 #[test]
-fn no_byte_moves_between_fields() {
+fn no_byte_can_move_between_fields() {
     let record = &chain(1)[0];
     let envelope = record.envelope().unwrap();
     let mut again = String::new();
@@ -340,7 +340,7 @@ fn no_byte_moves_between_fields() {
 }
 
 #[test]
-fn a_field_that_no_hash_covers_is_refused() {
+fn a_field_outside_the_hash_is_rejected() {
     let mut value: Value = serde_json::from_str(&line(&chain(1)[0])).unwrap();
     value["zz_note"] = json!("approved");
     let text = crate::base::canon::canonical(&value);
@@ -349,7 +349,7 @@ fn a_field_that_no_hash_covers_is_refused() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_puts_the_whole_file_in_doubt() {
+fn an_unreadable_line_casts_doubt_on_the_whole_file() {
     let text = export(&chain(2));
     for bad in ["", "{}", "not json", "\u{feff}", "{\"a\":1}", "[]"] {
         let report = of_export(&format!("{bad}\n{text}"));
@@ -387,7 +387,7 @@ fn a_clock_set_back_does_not_break_the_chain() {
 }
 
 #[test]
-fn unknown_fields_of_a_known_type_are_refused() {
+fn unknown_fields_of_a_known_type_are_rejected() {
     let body = json!({"original_error_id": "x", "recovery_method": "r", "success": true, "x": 1});
     let told = Payload::read("error_recovered", fields(body))
         .unwrap_err()

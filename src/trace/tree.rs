@@ -1,22 +1,22 @@
-//! The Merkle tree of RFC 6962 over the entries of the log.
+//! Merkle tree of RFC 6962 over the entries of the log.
 //!
-//! Its root says in 32 bytes what all entries so far are. It grows one entry at a time and remembers
-//! only the roots of its whole subtrees, so a log of any length takes a few hundred bytes.
+//! Its root commits to all entries so far in 32 bytes. The tree grows one entry at a time and keeps
+//! only the roots of its complete subtrees, so a log of any length takes a few hundred bytes.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::base::digest::Digest;
 
-/// A tree that grows to the right.
+/// Append-only Merkle tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     size: u64,
-    /// Roots of the whole subtrees, the largest first: one for every bit that is set in `size`.
+    /// Roots of the complete subtrees, the largest first: one for every bit set in `size`.
     whole: Vec<Digest>,
 }
 
 impl Tree {
-    /// Entries so far.
+    /// Number of entries.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
@@ -25,7 +25,7 @@ impl Tree {
     /// Adds an entry.
     pub fn push(&mut self, entry: &[u8]) {
         let mut node = hash(LEAF, &[entry]);
-        // Every subtree of the same size is joined: one for each bit that the addition carries over.
+        // Subtrees of equal size are joined: one for each bit that the addition carries over.
         for _ in 0..self.size.trailing_ones() {
             if let Some(left) = self.whole.pop() {
                 node = join(&left, &node);
@@ -35,7 +35,7 @@ impl Tree {
         self.size += 1;
     }
 
-    /// What all entries so far are.
+    /// Root hash over all entries so far.
     #[must_use]
     pub fn root(&self) -> Digest {
         let mut from_the_right = self.whole.iter().rev();
@@ -46,7 +46,7 @@ impl Tree {
     }
 }
 
-/// Keeps entries and nodes apart: no entry can pass for a node.
+/// Domain separation of entries and nodes: an entry cannot pass for a node.
 const LEAF: u8 = 0;
 const NODE: u8 = 1;
 
@@ -67,7 +67,7 @@ fn hash(kind: u8, parts: &[&[u8]]) -> Digest {
 mod tests {
     use super::*;
 
-    /// The definition, word for word: split at the largest power of two below the size.
+    /// The definition of the RFC: split at the largest power of two below the size.
     fn by_definition(entries: &[Vec<u8>]) -> Digest {
         match entries {
             [] => Digest::of([]),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_the_one_of_the_definition_at_every_size() {
+    fn root_matches_the_rfc_definition_at_every_size() {
         let entries: Vec<Vec<u8>> = (0_u8..130).map(|n| vec![n; usize::from(n % 7)]).collect();
         let mut tree = Tree::default();
         for (size, entry) in entries.iter().enumerate() {
@@ -92,9 +92,9 @@ mod tests {
         assert_eq!(tree.size(), 130);
     }
 
-    /// The roots that the reference implementation of Certificate Transparency is tested with.
+    /// Roots from the tests of the reference implementation of Certificate Transparency.
     #[test]
-    fn known_answers() {
+    fn root_matches_known_answers() {
         let entries: [&[u8]; 3] = [b"", b"\x00", b"\x10"];
         let roots = [
             "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",

@@ -1,11 +1,11 @@
-//! Whether the record holds. Shares nothing with the writer but the text that a hash covers.
+//! Verification of the record. Shares only the hashed text form with the writer.
 //!
-//! Three things are looked at. Each record by itself ([`check`]): every field exactly as a writer
-//! writes it, and the hash that of the text. Each chain: every record follows the one before. And the
-//! log over all chains ([`LogVerifier`]): the log is a session of its own whose entries say, again and
-//! again, where every chain ended; its tree has a root, and that root is signed or kept elsewhere. So
-//! what is proven is what some head covers; what lies behind the last head is not, and is said not to
-//! be.
+//! Verification has three levels. [`check`] verifies each record on its own: every field is exactly as
+//! a writer writes it, and the hash is that of the text. The chain of each session is verified: every
+//! record follows the one before. [`LogVerifier`] verifies the log over all chains: the log is a
+//! session whose entries repeatedly record where every chain ended; its tree has a root, and that root
+//! is signed or kept elsewhere. Records that a head covers are proven; records after the last head are
+//! not, and are reported as unproven.
 
 use std::borrow::Cow;
 
@@ -29,26 +29,26 @@ pub use pruned::Remains;
 pub use trust::Trust;
 pub use verdict::{Checked, Head, Imported, LogChecked, Proven, Report, Verdict};
 
-/// What a sound record says about its neighbours.
+/// Values of a valid record that link it to its neighbours.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// Its place in the chain.
+    /// Position in the chain.
     pub sequence: u64,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: TimestampText,
-    /// The hash of the one before.
+    /// Hash of the record before.
     pub previous: Digest,
-    /// Its own hash.
+    /// Hash of this record.
     pub hash: Digest,
-    /// Whether it ends its session.
+    /// True if the record ends its session.
     pub ends: bool,
 }
 
 impl Link {
-    /// What an envelope says.
+    /// Reads the link values of an envelope.
     ///
     /// # Errors
-    /// When it has no such fields.
+    /// When a field is missing or invalid.
     #[inline]
     pub fn of(envelope: &Envelope<'_>, hash: Digest) -> Result<Self, String> {
         let timestamp = TimestampText::read(envelope.timestamp);
@@ -63,10 +63,10 @@ impl Link {
     }
 }
 
-/// Sound records of one chain that follow one another: what matters about them for the rest of it.
+/// Consecutive valid records of one chain, reduced to the values needed to link them.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
-    /// Where it begins, when, and behind what.
+    /// First sequence, its time, and the hash before it.
     sequence: u64,
     first_at: TimestampText,
     previous: Digest,
@@ -75,7 +75,7 @@ pub struct Stretch {
     ends: bool,
 }
 
-/// The end of a chain, or of a part of one: what the next record has to fit.
+/// End of a chain or of a part of it: the next record has to fit.
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: TimestampText,
@@ -99,17 +99,17 @@ impl From<&Link> for Stretch {
     }
 }
 
-/// Whether a record was taken in.
+/// Result of [`Stretch::extend`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extended {
-    /// It follows.
+    /// The record follows.
     Yes,
-    /// It does not, and begins something else.
+    /// The record does not follow and begins another stretch.
     No,
 }
 
 impl Stretch {
-    /// Takes in the record behind the last one, if it follows.
+    /// Adds the next record, if it follows the last one.
     #[inline]
     pub fn extend(&mut self, link: &Link) -> Extended {
         let follows = link.sequence == self.sequence + self.count
@@ -125,7 +125,7 @@ impl Stretch {
         Extended::Yes
     }
 
-    /// Why it cannot follow a chain of `count` records, if it cannot.
+    /// Reason why the stretch cannot follow a chain of `count` records, if it cannot.
     fn misfit(&self, count: u64, end: Option<&End>) -> Option<String> {
         if self.sequence != count {
             return Some(format!("sequence is {}, not {count}", self.sequence));
@@ -140,30 +140,30 @@ impl Stretch {
     }
 }
 
-/// What a sound record says, as far as it matters for more than its own chain.
+/// Content of a valid record that matters beyond its own chain.
 #[derive(Clone, Debug)]
 pub enum Said<'a> {
-    /// Nothing of the kind.
+    /// No such content.
     Nothing,
-    /// It is the first of its session, and names its agent.
+    /// First record of its session, with the name of its agent.
     First(String),
-    /// Its details were pruned. This is the digest of the rest.
+    /// The details were pruned; holds the digest of the rest.
     Pruned(Digest),
-    /// It is an entry of the log, with its type and details.
+    /// Entry of the log, with its type and details.
     Entry(Cow<'a, str>, Cow<'a, str>),
 }
 
-/// Whose record it is.
+/// Owner of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The log's own.
+    /// The log.
     Log,
-    /// A session's.
+    /// A session.
     Session,
 }
 
 impl<'a> Said<'a> {
-    /// What a checked record says.
+    /// Content of a checked record.
     #[must_use]
     pub fn of(
         envelope: &Envelope<'a>,
@@ -181,7 +181,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// The same, apart from the record.
+    /// Detaches the content from the record.
     #[must_use]
     pub fn into_owned(self) -> Said<'static> {
         match self {
@@ -196,10 +196,10 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Checks a record by itself, and takes it apart.
+/// Checks a record on its own and parses it.
 ///
 /// # Errors
-/// In words, when it is not one that a writer wrote.
+/// A message, when no writer writes such a record.
 #[inline]
 pub fn check<'t>(
     text: &'t (impl AsRef<[u8]> + ?Sized),
@@ -218,7 +218,7 @@ pub fn check<'t>(
     Ok((envelope, link))
 }
 
-/// Checks the fields of a record whose names were checked, and that `text` has the hash.
+/// Checks the fields of a record whose names were already checked, and the hash of `text`.
 #[inline]
 pub(super) fn check_fields(
     envelope: &Envelope<'_>,
@@ -232,8 +232,8 @@ pub(super) fn check_fields(
         return Ok(link);
     }
     hashing.step();
-    // What stands behind the payload is looked at too, and is no part of it: a text that does not end
-    // with what is looked for is gone over in larger steps.
+    // The text after the payload is scanned too, although it is not part of the payload: a text that does
+    // not end with the searched bytes is scanned in larger steps.
     let start = text.len().checked_sub(envelope.payload.len() + HASH_BEHIND);
     let rest = start.and_then(|start| text.get(start..));
     let length = rest.and_then(|rest| canon::object_length_beside(rest, || hashing.step()));
@@ -246,7 +246,7 @@ pub(super) fn check_fields(
     Ok(link)
 }
 
-/// Takes a text apart that is not as they mostly are.
+/// Parses a text that the fast path does not accept.
 #[cold]
 fn unusual(text: &str) -> Result<Envelope<'_>, String> {
     let envelope = Envelope::take_apart(text)?;
@@ -254,7 +254,7 @@ fn unusual(text: &str) -> Result<Envelope<'_>, String> {
     Ok(envelope)
 }
 
-/// The agent that the first event of a session names.
+/// Agent named in the first event of a session.
 fn agent_in(payload: &str) -> String {
     let payload = serde_json::from_str::<serde_json::Value>(payload).unwrap_or_default();
     let agent = payload.get("agent_type").and_then(|agent| agent.as_str());

@@ -1,27 +1,28 @@
-//! How all Atlases in force differ from all that would take their place: one may change, come or go.
+//! Comparison of all loaded Atlases with their replacements: an Atlas can change, be added or be removed.
 
 use super::{Comparison, How, PartChange, compare};
 use crate::atlas::Atlas;
 use crate::atlas::origin::Part;
 
-/// What becomes of one Atlas.
+/// The change of one Atlas.
 #[derive(Debug)]
 pub enum Fate<'a> {
-    /// It says something else.
+    /// The content of the Atlas changed.
     Changed(&'a Atlas, &'a Atlas),
-    /// It comes into force.
+    /// The Atlas is added.
     Comes(&'a Atlas),
-    /// It is no longer in force.
+    /// The Atlas is removed.
     Goes(&'a Atlas),
 }
 
 impl Fate<'_> {
-    /// What that changes, and where it may open a door.
+    /// Compares the parts, and lists where agents may be stopped less often.
     #[must_use]
     pub fn comparison(&self) -> Comparison {
         match self {
             Self::Changed(before, after) => compare(before, after),
-            // What one Atlas allows holds where another denies by default and does not know the action.
+            // An action that one Atlas allows may run even if another Atlas denies by default and does not know the
+            // action.
             Self::Comes(atlas) => {
                 let words = format!(
                     "`{}` comes in: what it allows may run where no other Atlas knows the action",
@@ -40,11 +41,12 @@ impl Fate<'_> {
     }
 }
 
-/// What becomes of each Atlas of which something becomes: those that go or change in their order, then
-/// those that come. They are told apart by their identifiers.
+/// Returns the change of each Atlas that differs, matched by id.
+///
+/// Removed and changed Atlases come first, in their old order; then the added Atlases.
 #[must_use]
 pub fn fates<'a>(before: &'a [Atlas], after: &'a [Atlas]) -> Vec<Fate<'a>> {
-    let same_id = |all: &'a [Atlas], id: &str| all.iter().find(|it| it.id == id);
+    let same_id = |all: &'a [Atlas], id: &str| all.iter().find(|atlas| atlas.id == id);
     let mut fates = Vec::new();
     for old in before {
         match same_id(after, &old.id) {
@@ -53,22 +55,27 @@ pub fn fates<'a>(before: &'a [Atlas], after: &'a [Atlas]) -> Vec<Fate<'a>> {
             None => fates.push(Fate::Goes(old)),
         }
     }
-    let come = after.iter().filter(|it| same_id(before, &it.id).is_none());
+    let come = after
+        .iter()
+        .filter(|atlas| same_id(before, &atlas.id).is_none());
     fates.extend(come.map(Fate::Comes));
     fates
 }
 
-/// Every part of an Atlas.
+/// Returns a comparison that lists every part of an Atlas with the same kind of change.
 fn all(atlas: &Atlas, how: How, words: String) -> Comparison {
     let checkpoints = atlas
         .checkpoints
         .iter()
-        .map(|it| (Part::Checkpoint, &it.id));
-    let policies = atlas.policies.iter().map(|it| (Part::Policy, &it.id));
+        .map(|checkpoint| (Part::Checkpoint, &checkpoint.id));
+    let policies = atlas
+        .policies
+        .iter()
+        .map(|policy| (Part::Policy, &policy.id));
     let capabilities = atlas
         .capabilities
         .iter()
-        .map(|it| (Part::Capability, &it.id));
+        .map(|capability| (Part::Capability, &capability.id));
     let contexts = atlas.contexts.keys().map(|id| (Part::Context, id));
     let actions = atlas.actions.keys().map(|id| (Part::Action, id));
     let parts = checkpoints.chain(policies).chain(capabilities);

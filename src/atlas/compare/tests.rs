@@ -41,15 +41,15 @@ fn changed(from: &str, to: &str) -> Comparison {
 }
 
 #[test]
-fn the_same_says_nothing() {
+fn comparing_an_atlas_with_itself_reports_nothing() {
     assert_eq!(
         changed("name: A", "name: A # a comment"),
         Comparison::default()
     );
 }
 
-/// What is changed, into what, and the words for it.
-const DOORS: &[(&str, &str, &str)] = &[
+/// Cases: the text that is replaced, its replacement, and the expected warning.
+const WEAKENING_CASES: &[(&str, &str, &str)] = &[
     (
         "mode: blocking",
         "mode: advisory",
@@ -204,15 +204,18 @@ const DOORS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_may_open_a_door_is_said() {
-    for (from, to, words) in DOORS {
+fn every_possible_weakening_is_reported() {
+    for (from, to, words) in WEAKENING_CASES {
         let found = changed(from, to);
-        assert!(found.weaker.iter().any(|it| it == words), "{to}: {found:?}");
+        assert!(
+            found.weaker.iter().any(|warning| warning == words),
+            "{to}: {found:?}"
+        );
     }
 }
 
 #[test]
-fn what_only_tightens_is_a_change_and_no_warning() {
+fn stricter_changes_are_listed_without_warnings() {
     let found = changed(
         "  - checkpoint_id: tip",
         "  - checkpoint_id: more\n    trigger: { type: action_pre, patterns: [\"z\"] }\n    mode: blocking\n  - checkpoint_id: tip",
@@ -233,7 +236,7 @@ fn what_only_tightens_is_a_change_and_no_warning() {
 }
 
 #[test]
-fn parts_are_counted_by_how_they_differ() {
+fn changed_parts_are_counted_by_kind_of_change() {
     let found = changed("checkpoint_id: gate", "checkpoint_id: other");
     let counts =
         [How::Added, How::Removed, How::Changed].map(|how| found.count(Part::Checkpoint, how));

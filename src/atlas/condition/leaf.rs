@@ -10,20 +10,20 @@ use super::{Facts, Leaf, Operator, Truth, glob, regex};
 use crate::base::json::compare;
 use crate::base::pattern::Pattern;
 
-/// What a leaf wanted, what it found, and what came of it.
+/// The expected value, the actual value and the result of a leaf.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeafReport {
-    /// What was looked at.
+    /// Path of the fact.
     pub path: String,
-    /// What was wanted: `gt 1000`.
+    /// Operator and expected value: `gt 1000`.
     pub wanted: String,
-    /// What was found; absent when nothing was there.
+    /// Actual value; absent when the fact does not exist.
     pub actual: Option<Value>,
-    /// What came of it.
+    /// Result of the test.
     pub truth: Truth,
 }
 
-/// One test, compiled.
+/// A compiled test.
 #[derive(Clone, Debug)]
 pub struct Test {
     operator: Operator,
@@ -33,20 +33,20 @@ pub struct Test {
 
 impl PartialEq for Test {
     fn eq(&self, other: &Self) -> bool {
-        // The matcher follows from these.
+        // The matcher is derived from these two fields.
         (self.operator, &self.wanted) == (other.operator, &other.wanted)
     }
 }
 
 #[derive(Clone, Debug)]
 enum Matcher {
-    /// The operator and the value say it all.
+    /// Needs only the operator and the value.
     Plain,
     Regex(Regex),
     Glob(Pattern),
 }
 
-/// What is wanted: `gt 1000`.
+/// Displays the operator and the expected value: `gt 1000`.
 impl std::fmt::Display for Test {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.operator.as_str(), self.wanted)
@@ -57,7 +57,7 @@ impl Test {
     /// Compiles a test.
     ///
     /// # Errors
-    /// In words, when the operator cannot be used with that value.
+    /// Returns a message when the operator does not accept the value.
     pub(super) fn compile(operator: Operator, wanted: &Value) -> Result<Self, String> {
         let name = operator.as_str();
         let text = || wanted.as_str().ok_or(format!("`{name}` wants a text"));
@@ -102,7 +102,7 @@ impl Test {
         }
         let Some(actual) = actual else {
             return match self.operator {
-                // What is not there is not this, and not one of these.
+                // A missing fact differs from every value.
                 Operator::Ne => Truth::True,
                 Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => Truth::Unknown,
                 Operator::Eq
@@ -183,7 +183,7 @@ impl Test {
     }
 }
 
-/// Whether two values are the same. Of two types it cannot be told: `"5"` may be meant as `5`.
+/// Compares two values. For different types the result is unknown: `"5"` may be meant as `5`.
 fn equal(actual: &Value, wanted: &Value) -> Truth {
     match (actual, wanted) {
         (Value::Number(actual), Value::Number(wanted)) => {
@@ -211,7 +211,7 @@ fn equal(actual: &Value, wanted: &Value) -> Truth {
     }
 }
 
-/// Tells whether all of them hold.
+/// Combines truth values with a logical and.
 fn all(parts: impl Iterator<Item = Truth>) -> Truth {
     let mut sum = Truth::True;
     for part in parts {

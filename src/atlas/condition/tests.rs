@@ -30,7 +30,7 @@ fn truth(definition: &ConditionDef, params: &Value) -> Truth {
 }
 
 #[test]
-fn every_operator_on_every_outcome() {
+fn every_operator_returns_the_expected_truth() {
     use Operator::*;
     use Truth::{False, True, Unknown};
     let params = json!({
@@ -92,7 +92,7 @@ fn every_operator_on_every_outcome() {
 }
 
 #[test]
-fn what_is_unknown_spreads_unless_the_rest_decides() {
+fn unknown_propagates_unless_the_other_parts_decide() {
     use Truth::{False, True, Unknown};
     let yes = || leaf("action", Operator::Exists, json!(true));
     let no = || leaf("action", Operator::Exists, json!(false));
@@ -113,7 +113,7 @@ fn what_is_unknown_spreads_unless_the_rest_decides() {
 }
 
 #[test]
-fn each_leaf_explains_itself() {
+fn explain_reports_every_leaf() {
     let definition = ConditionDef::All(vec![
         leaf("params.amount", Operator::Gt, json!(1000)),
         leaf("params.country", Operator::Eq, json!("DE")),
@@ -143,7 +143,7 @@ fn each_leaf_explains_itself() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_an_error_with_its_place() {
+fn invalid_conditions_are_reported_with_their_paths() {
     let definition = ConditionDef::All(vec![
         leaf("parms.amount", Operator::Gt, json!(1)),
         ConditionDef::Any(vec![]),
@@ -172,9 +172,9 @@ fn what_cannot_be_evaluated_is_an_error_with_its_place() {
 }
 
 proptest! {
-    /// A condition over any parameters comes to something, and its negation to the opposite.
+    /// Every condition has a result for any parameters, and its negation has the opposite result.
     #[test]
-    fn a_negation_is_the_opposite(wanted in -5_i64..5, actual in prop::option::of(-5_i64..5)) {
+    fn negation_inverts_the_truth(wanted in -5_i64..5, actual in prop::option::of(-5_i64..5)) {
         let params = actual.map_or(json!({}), |n| json!({"n": n}));
         let plain = leaf("params.n", Operator::Lte, json!(wanted));
         let negated = ConditionDef::Not(Box::new(plain.clone()));
@@ -186,7 +186,7 @@ proptest! {
 }
 
 #[test]
-fn a_condition_reads_as_a_sentence() {
+fn condition_displays_as_a_sentence() {
     let both = ConditionDef::All(vec![
         leaf("params.amount", Operator::Gt, json!(1000)),
         ConditionDef::Any(vec![

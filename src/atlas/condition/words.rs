@@ -1,4 +1,4 @@
-//! Conditions in words, for those who read them.
+//! Display of conditions as readable text.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Checkpoints: their questions and their guidance.
+//! Decoders for checkpoints, their questions and their guidance.
 
 use super::super::diagnostic::{Code, Problems};
 use super::super::document::{

@@ -1,4 +1,4 @@
-//! `when:` conditions.
+//! Decoder for `when:` conditions.
 
 use serde_json::Value as Json;
 
@@ -7,7 +7,7 @@ use super::super::diagnostic::{Code, Problems};
 use super::fields::{Section, Value, map};
 use super::read::{list, part, text};
 
-/// Decodes one condition. One that cannot be read leaves a stand-in; it has been reported.
+/// Decodes one condition. An unreadable condition is reported and replaced by a placeholder.
 pub(super) fn condition(value: &Value<'_>, problems: &mut Problems<'_>) -> ConditionDef {
     let (forms, tests) = map(value, Section::Condition, problems, |fields| {
         let all = fields

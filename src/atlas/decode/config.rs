@@ -1,4 +1,4 @@
-//! Checkpoints in short, and how long results are kept.
+//! Decoders for `checkpoint_config` and `cache_config`.
 
 use super::super::diagnostic::Problems;
 use super::super::document::{

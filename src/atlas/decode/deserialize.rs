@@ -1,7 +1,7 @@
-//! Serde's way into the format: the parts of a manifest are read by the same decoder as files.
+//! Serde deserialization for the parts of a manifest, through the decoder that also reads files.
 //!
-//! Contract: what serde reads is what a file may say, draft spellings included. A key that the format does not have is
-//! an error here, also where a file is only warned about it: code that builds manifests has no steward to warn.
+//! Contract: serde accepts what a file may contain, including draft spellings. An unknown key is always an error
+//! here, even where a file only gets a warning: code that builds manifests has no steward to warn.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use super::fields::Value;
 use super::{action, capability, checkpoint, condition, config, context, policy, risk_config};
 use super::{decode, steward, trace, trigger};
 
-/// Reads a part from a tree that has no places.
+/// Decodes a part from a tree without source positions.
 fn read<T>(
     node: &Node,
     part: impl FnOnce(&Value<'_>, &mut Problems<'_>) -> T,
@@ -48,14 +48,17 @@ fn read<T>(
     }
 }
 
-/// A trigger alone has no place for the priority of its checkpoint.
+/// Decodes a trigger outside a checkpoint. The `priority` of a checkpoint is an error here.
 fn lone_trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointTrigger {
     let written = trigger::trigger(value, problems);
-    if written.as_ref().is_some_and(|it| it.priority.is_some()) {
+    if written
+        .as_ref()
+        .is_some_and(|trigger| trigger.priority.is_some())
+    {
         let message = "a trigger has no `priority`: its checkpoint has";
         problems.add(value.problem(Code::Contradiction, message));
     }
-    // A trigger that cannot be read has been reported, and the stand-in goes no further.
+    // An unreadable trigger has been reported; the placeholder is discarded with the error.
     written.map_or(CheckpointTrigger::SessionStart, |written| written.trigger)
 }
 

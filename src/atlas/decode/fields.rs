@@ -1,5 +1,6 @@
-//! A cursor over a map. The keys that a decoder asks for are the keys that exist: whatever else is
-//! written there is reported, and there is no second list of keys to keep in step.
+//! A cursor over a map that reports every key the decoder did not read.
+//!
+//! The keys that a decoder reads are the known keys, so that there is no second list of keys to maintain.
 
 use super::super::diagnostic::{Code, Problem, Problems, Span, quoted, shortened};
 use super::super::nearest::nearest;
@@ -33,13 +34,14 @@ pub(in crate::atlas) enum Section {
 }
 
 impl Section {
-    /// Whether a key that does not exist is an error here, however strange it is: in rules about
-    /// who may do what, a key that is not understood may have been the one that closes the door.
+    /// Returns true if every unknown key is an error in this section.
+    ///
+    /// In rules about permissions, an unknown key may be a restriction that the steward intended.
     fn is_strict(self) -> bool {
         match self {
             Self::Access
             | Self::AccessRate
-            // Whoever misspells how to be told believes to be told.
+            // A steward who misspells a notification key would wait for notices that never come.
             | Self::Notifications
             | Self::Channels
             | Self::Trigger
@@ -64,7 +66,7 @@ impl Section {
     }
 }
 
-/// Keys of a question that stewards put into its `validation`.
+/// Keys of a question that stewards put into its `validation` by mistake.
 const OF_QUESTION: [&str; 10] = [
     "schema",
     "min",
@@ -78,7 +80,7 @@ const OF_QUESTION: [&str; 10] = [
     "sensitive",
 ];
 
-/// Keys of a question's `validation`, and of a trigger, that stewards put a level too high.
+/// Keys of a question's `validation`, of a trigger and of guidance that stewards put one level too high by mistake.
 const OF_VALIDATION: [&str; 6] = [
     "pattern",
     "min_length",
@@ -104,7 +106,8 @@ const OF_TRIGGER: [&str; 12] = [
 const OF_GUIDANCE: [&str; 5] = ["format", "content", "append", "expires_after", "labels"];
 
 impl Section {
-    /// The place of a key that belongs to a neighbouring map. Read past, it would be a rule that is not there.
+    /// Returns the correct location of a key that belongs to a neighbouring map. Ignoring such a key would silently
+    /// drop a rule.
     fn belongs(self, key: &str) -> Option<&'static str> {
         let of_question = || {
             let is_own = OF_QUESTION.contains(&key) || key == "validation";
@@ -129,7 +132,7 @@ impl Section {
 pub(super) struct Value<'n> {
     pub(super) node: &'n Node,
     pub(super) path: String,
-    /// Where to point at when something is missing in it.
+    /// Position reported when a key is missing in the node.
     place: Span,
 }
 
@@ -150,7 +153,7 @@ impl<'n> Value<'n> {
         }
     }
 
-    /// The value of the `index`-th key of a map whose keys are the steward's own.
+    /// The value of the `index`-th key of a map with keys chosen by the steward.
     pub(super) fn entry(&self, index: usize, entry: &'n Entry) -> Self {
         Self {
             node: &entry.node,
@@ -159,10 +162,10 @@ impl<'n> Value<'n> {
         }
     }
 
-    /// A problem with this value, at its place.
+    /// Creates a problem with this value, at its position.
     pub(super) fn problem(&self, code: Code, message: impl Into<String>) -> Problem {
         let span = match self.node.value {
-            // The whole of a list or map is not the news.
+            // Highlights only the start of a list or map, not all of it.
             NodeValue::Seq(_) | NodeValue::Map(_) => self.node.head(),
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
                 self.node.span
@@ -172,7 +175,7 @@ impl<'n> Value<'n> {
     }
 }
 
-/// The name of a key, with the other names it goes by.
+/// The name of a key and its aliases.
 #[derive(Clone, Copy)]
 pub(super) struct Key {
     name: &'static str,
@@ -203,12 +206,12 @@ pub(super) struct Fields<'n, 'p, 's> {
     entries: &'n [Entry],
     taken: Vec<bool>,
     known: Vec<&'static str>,
-    /// A map that is none, or whose kind is unknown, has been reported: its keys say nothing.
+    /// Suppresses reports about the keys of a map that was already reported as invalid or of unknown kind.
     muted: bool,
     pub(super) problems: &'p mut Problems<'s>,
 }
 
-/// Reads a map by its fields, then reports the keys that nobody asked for.
+/// Decodes a map by its fields, then reports the keys that the decoder did not read.
 pub(super) fn map<T>(
     value: &Value<'_>,
     section: Section,
@@ -243,12 +246,12 @@ pub(super) fn map<T>(
 }
 
 impl Fields<'_, '_, '_> {
-    /// Whether a key is written.
+    /// Returns true if the map contains the key.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key)
     }
 
-    /// The value of a key that must be there.
+    /// Reads a required key.
     pub(super) fn required<T>(
         &mut self,
         key: impl Into<Key>,
@@ -265,7 +268,7 @@ impl Fields<'_, '_, '_> {
         self.optional(key, read)
     }
 
-    /// The value of a key that may be there.
+    /// Reads an optional key.
     pub(super) fn optional<T>(
         &mut self,
         key: impl Into<Key>,
@@ -283,7 +286,7 @@ impl Fields<'_, '_, '_> {
         read(&value, self.problems)
     }
 
-    /// Where a key stands, under whichever of its names; the canonical one is named.
+    /// Returns the index of a key under any of its names, and reports aliases with their canonical name.
     fn find(&mut self, key: Key) -> Option<usize> {
         let entries = self.entries.iter().enumerate();
         let written: Vec<_> = entries.filter(|(_, entry)| key.is(&entry.key)).collect();
@@ -307,7 +310,7 @@ impl Fields<'_, '_, '_> {
         first
     }
 
-    /// Refuses what stands under a key, saying what to do about it.
+    /// Rejects a key with a message and advice.
     pub(super) fn refuse(&mut self, key: &str, message: &str, help: &str) {
         let Some(index) = self.entries.iter().position(|entry| entry.key == key) else {
             return;
@@ -322,7 +325,7 @@ impl Fields<'_, '_, '_> {
         );
     }
 
-    /// Reports a problem with what stands under a key.
+    /// Reports a problem with the value of a key.
     pub(super) fn fault(&mut self, code: Code, key: &str, message: &str) {
         let entry = self.entries.iter().find(|entry| entry.key == key);
         let span = entry.map_or(self.place, |entry| entry.key_span);
@@ -332,7 +335,7 @@ impl Fields<'_, '_, '_> {
         self.problems.add(problem);
     }
 
-    /// Says nothing about the remaining keys: what they mean is not known.
+    /// Suppresses reports about the remaining keys, because their meaning is unknown.
     pub(super) fn mute(&mut self) {
         self.muted = true;
     }
@@ -353,7 +356,7 @@ impl Fields<'_, '_, '_> {
             }
             let belongs = self.section.belongs(&entry.key);
             let near = nearest(&entry.key, self.known.iter().copied());
-            // A key that is misspelt or misplaced is a rule that was meant and is not there.
+            // A misspelt or misplaced key is a rule that the steward intended and that would be missing.
             let is_rule = near.is_some() || belongs.is_some();
             let (code, ending) = if is_rule || self.section.is_strict() {
                 (Code::UnknownKey, "")
@@ -376,7 +379,7 @@ impl Fields<'_, '_, '_> {
     }
 }
 
-/// The path of `key` in what `path` names.
+/// Returns the path of `key` inside `path`.
 pub(in crate::atlas) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
@@ -385,7 +388,7 @@ pub(in crate::atlas) fn join(path: &str, key: &str) -> String {
     }
 }
 
-/// Words in backticks, with commas.
+/// Joins words in backticks with commas.
 pub(super) fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
     let quoted: Vec<String> = words.map(|word| format!("`{word}`")).collect();
     quoted.join(", ")

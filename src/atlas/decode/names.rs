@@ -1,4 +1,4 @@
-//! The words of the format, and what they mean.
+//! The enumerated words of the format and their values.
 
 use super::super::document::{
     AccessKind, Acknowledge, CheckpointMode, CustomMoment, DefaultDecision, Expect, GuidanceFormat,
@@ -128,7 +128,7 @@ pub(super) const NOTICE_TRIGGERS: Names<NoticeTrigger> = &[
     ("high_risk_action", NoticeTrigger::HighRiskAction),
 ];
 
-/// How the Atlas is delivered. Kept as text: so far there is one way.
+/// Delivery modes of an Atlas. Stored as text, because only one mode exists so far.
 pub(super) const DELIVERY_MODES: Names<&str> = &[("embedded", "embedded")];
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
 
     // covers B5
     #[test]
-    fn the_words_are_those_that_records_use() {
+    fn name_tables_agree_with_serde() {
         agree(ACCESS_KINDS);
         agree(MODES);
         agree(MATCH_MODES);

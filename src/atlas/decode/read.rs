@@ -1,4 +1,4 @@
-//! Readers of single values: each returns what it read, or reports why it could not.
+//! Readers for single values: each returns the decoded value, or reports the problem.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use super::super::yaml::{NodeValue, json_map};
 use super::fields::{Value, listed};
 use crate::base::json::compare_with;
 
-/// Text.
+/// Reads a text.
 pub(super) fn text(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<String> {
     if let NodeValue::String(text) = &value.node.value {
         return Some(text.clone());
@@ -23,7 +23,7 @@ pub(super) fn text(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Str
     wrong_type(value, "text", help, problems)
 }
 
-/// `true` or `false`.
+/// Reads `true` or `false`.
 pub(super) fn boolean(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<bool> {
     match &value.node.value {
         NodeValue::Bool(value) => Some(*value),
@@ -35,17 +35,18 @@ pub(super) fn boolean(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<
     }
 }
 
-/// A whole number.
+/// Reads a whole number.
 pub(super) fn integer(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<i64> {
     whole(value, problems, serde_json::Number::as_i64)
 }
 
-/// A number, whole or not.
+/// Reads a number, whole or fractional.
 pub(super) fn number(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<f64> {
     match &value.node.value {
         NodeValue::Number(number) => {
             let double = number.as_f64();
-            let exact = double.filter(|it| compare_with(number, *it) == Some(Ordering::Equal));
+            let exact =
+                double.filter(|double| compare_with(number, *double) == Some(Ordering::Equal));
             if exact.is_none() {
                 let message = format!("number `{number}` cannot be kept exactly here");
                 problems.add(value.problem(Code::OutOfRange, message));
@@ -60,19 +61,19 @@ pub(super) fn number(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<f
     }
 }
 
-/// A whole number from zero up.
+/// Reads a whole number that is zero or greater.
 pub(super) fn count<T: TryFrom<u64>>(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<T> {
     whole(value, problems, |number| {
         number.as_u64().and_then(|number| T::try_from(number).ok())
     })
 }
 
-/// Tells whether a number is whole: `60.0` is, as it is for a JSON Schema.
+/// Returns true for a whole number. `60.0` counts as whole, as in JSON Schema.
 fn is_whole(number: &serde_json::Number) -> bool {
-    !number.is_f64() || number.as_f64().is_some_and(|it| it.fract() == 0.0)
+    !number.is_f64() || number.as_f64().is_some_and(|double| double.fract() == 0.0)
 }
 
-/// A whole number that is written as a fraction, without it.
+/// Converts a whole number written with a fraction (`60.0`) to an integer.
 fn without_fraction(number: &serde_json::Number) -> serde_json::Number {
     let digits = number.as_f64().filter(|_| number.is_f64());
     let whole = digits.and_then(|double| format!("{double:.0}").parse::<serde_json::Number>().ok());
@@ -102,7 +103,7 @@ fn whole<T>(
     }
 }
 
-/// A list; an item that cannot be read leaves its stand-in, so that the others keep their index.
+/// Reads a list. An unreadable item is replaced by a placeholder, so that the other items keep their index.
 pub(super) fn list<T>(
     read: fn(&Value<'_>, &mut Problems<'_>) -> T,
 ) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<Vec<T>> {
@@ -118,14 +119,14 @@ pub(super) fn list<T>(
     }
 }
 
-/// A map, as the reader of a key: a map always leaves something, if only its stand-in.
+/// Adapts a map decoder to a key reader. A map decoder always returns a value, if only a placeholder.
 pub(super) fn part<T>(
     read: fn(&Value<'_>, &mut Problems<'_>) -> T,
 ) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T> {
     move |value, problems| Some(read(value, problems))
 }
 
-/// A map whose keys are the steward's own, in the order written.
+/// Reads a map with keys chosen by the steward, in the order written.
 pub(super) fn keyed<T>(
     read: fn(&Value<'_>, &mut Problems<'_>) -> T,
 ) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<Vec<(String, T)>> {
@@ -141,7 +142,7 @@ pub(super) fn keyed<T>(
     }
 }
 
-/// A list of texts.
+/// Reads a list of texts.
 pub(super) fn texts(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Vec<String>> {
     list(|value, problems| text(value, problems).unwrap_or_default())(value, problems)
 }
@@ -159,7 +160,7 @@ fn items<'n>(
     wrong_type(value, "a list", help, problems)
 }
 
-/// One of a few words, as `noun` calls them.
+/// Reads one of the given words; `noun` names their kind in messages.
 pub(super) fn one_of<T: Copy>(
     noun: &'static str,
     names: &'static [(&'static str, T)],
@@ -177,7 +178,7 @@ pub(super) fn one_of<T: Copy>(
     }
 }
 
-/// Reports a word that is none of `known`.
+/// Reports a word that is not in `known`.
 pub(super) fn unknown_word<'w>(
     value: &Value<'_>,
     noun: &str,
@@ -194,7 +195,7 @@ pub(super) fn unknown_word<'w>(
     problems.add(value.problem(Code::UnknownValue, message).help(help));
 }
 
-/// A JSON Schema: an object or a boolean. What it demands is judged where it is compiled.
+/// Reads a JSON Schema: an object or a boolean. Its content is checked when it is compiled.
 pub(super) fn schema(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Json> {
     match &value.node.value {
         NodeValue::Map(_) | NodeValue::Bool(_) => Some(value.node.to_json()),
@@ -209,7 +210,7 @@ pub(super) fn schema(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<J
     }
 }
 
-/// A map of anything.
+/// Reads a map with any content.
 pub(super) fn object(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Map<String, Json>> {
     match &value.node.value {
         NodeValue::Map(entries) => Some(json_map(entries)),

@@ -1,4 +1,4 @@
-//! The steward: who answers for the Atlas, and who may ask under it.
+//! Decoder for the steward: responsibility for the Atlas, access of agents and notifications.
 
 use super::super::diagnostic::Problems;
 use super::super::document::{

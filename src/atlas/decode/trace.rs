@@ -1,4 +1,4 @@
-//! `trace_config`.
+//! Decoder for `trace_config`.
 
 use super::super::diagnostic::Problems;
 use super::super::document::{RedactRule, RetentionConfig, TraceConfig};

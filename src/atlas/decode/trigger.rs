@@ -1,4 +1,4 @@
-//! When a checkpoint fires: by the names of the format, and by those that drafts of it had.
+//! Decoder for checkpoint triggers, with the names of the format and of its drafts.
 
 use super::super::diagnostic::{Code, Problems, quoted};
 use super::super::document::{CheckpointTrigger, CustomMoment, MatchMode, RiskTier};
@@ -7,7 +7,7 @@ use super::fields::{Fields, Key, Section, Value, map};
 use super::names::{CUSTOM_MOMENTS, MATCH_MODES, RISK_TIERS};
 use super::read::{boolean, count, integer, list, object, one_of, part, text, texts, unknown_word};
 
-/// A trigger, and the priority that may be written in it.
+/// A trigger, and the priority if it was written inside the trigger.
 pub(super) struct Written {
     pub(super) trigger: CheckpointTrigger,
     pub(super) priority: Option<i64>,
@@ -15,7 +15,7 @@ pub(super) struct Written {
 
 type ReadTrigger = fn(&mut Fields<'_, '_, '_>) -> CheckpointTrigger;
 
-/// What each trigger type is followed by.
+/// The trigger types and the decoders for their fields.
 const TRIGGERS: &[(&str, ReadTrigger)] = &[
     ("session_start", |_| CheckpointTrigger::SessionStart),
     ("session_end", |_| CheckpointTrigger::SessionEnd),
@@ -74,13 +74,13 @@ const TRIGGERS: &[(&str, ReadTrigger)] = &[
 
 const CASE: Key = Key::also("case_sensitive", &["caseSensitive"]);
 
-/// Another name of a trigger.
+/// An alias of a trigger type.
 struct Alias {
     name: &'static str,
     canonical: &'static str,
-    /// What it is followed by, where that differs.
+    /// Decoder for the fields, if it differs from the canonical type.
     read: Option<ReadTrigger>,
-    /// What to write instead.
+    /// Replacement to suggest.
     advice: &'static str,
 }
 
@@ -132,14 +132,14 @@ const ALIASES: &[Alias] = &[
     },
 ];
 
-/// A trigger's type: its canonical name and what follows.
+/// A trigger type: its canonical name and the decoder for its fields.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
     read: ReadTrigger,
 }
 
-/// Decodes a trigger. `None` when its kind is not known, which has been reported.
+/// Decodes a trigger. Returns `None` for an unknown kind, after reporting it.
 pub(super) fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Written> {
     map(value, Section::Trigger, problems, |fields| {
         let nested = fields.has("condition");
@@ -167,7 +167,7 @@ pub(super) fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<
     })
 }
 
-/// The detail of a trigger whose type is `kind`: it says more, and nothing else.
+/// Decodes the nested `condition` of a trigger of type `kind`. Its own type must not contradict `kind`.
 fn detail(kind: Kind, value: &Value<'_>, problems: &mut Problems<'_>) -> Option<CheckpointTrigger> {
     map(value, Section::Trigger, problems, |fields| {
         let named = |value: &Value<'_>, problems: &mut Problems<'_>| {
@@ -207,7 +207,7 @@ fn detail(kind: Kind, value: &Value<'_>, problems: &mut Problems<'_>) -> Option<
     })
 }
 
-/// The trigger that fires whenever its type can, where the type alone says enough.
+/// Returns the trigger that fires at every event of its type, if the type needs no further detail.
 fn always(name: &str) -> Option<CheckpointTrigger> {
     let patterns = every_action();
     match name {
@@ -253,7 +253,7 @@ fn moments(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Vec<CustomM
     Some(moments)
 }
 
-/// A trigger type by any of its names; the canonical one is named.
+/// Reads a trigger type by any of its names, and reports aliases with their canonical name.
 fn trigger_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Kind> {
     let word = text(value, problems)?;
     if let Some(alias) = ALIASES.iter().find(|alias| alias.name == word) {
@@ -268,7 +268,7 @@ fn trigger_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Kind> 
     any_type(value, problems)
 }
 
-/// A trigger type by any of its names.
+/// Reads a trigger type by any of its names.
 fn any_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Kind> {
     let word = text(value, problems)?;
     let alias = ALIASES.iter().find(|alias| alias.name == word);
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_trigger_of_the_format_can_be_read() {
+    fn every_trigger_type_of_the_format_has_a_decoder() {
         let names: Vec<_> = TRIGGERS.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, CheckpointTrigger::NAMES);
         for alias in ALIASES {

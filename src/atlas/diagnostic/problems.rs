@@ -1,4 +1,4 @@
-//! The list that every step of loading reports into.
+//! The list of problems that every stage of loading reports into.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,16 @@ use super::{Code, Diagnostic, Place, Severity};
 use crate::base::limits::MAX_DIAGNOSTICS;
 use crate::base::text::one_line;
 
-/// A stretch of the text, in bytes.
+/// A range of the text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     /// First byte.
     pub(crate) start: usize,
-    /// Byte after the last.
+    /// Byte after the last one.
     pub(crate) end: usize,
 }
 
-/// A problem on its way into the list.
+/// A problem that is not yet in the list.
 #[derive(Debug)]
 pub(crate) struct Problem {
     code: Code,
@@ -26,7 +26,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A problem of the whole file, unless it is given a path or a place.
+    /// Creates a problem of the whole file; `path` and `at` narrow it down.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -37,26 +37,26 @@ impl Problem {
         }
     }
 
-    /// Where in the manifest.
+    /// Sets the path in the manifest.
     pub(crate) fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// Where in the text.
+    /// Sets the position in the text.
     pub(crate) fn at(mut self, span: impl Into<Option<Span>>) -> Self {
         self.span = span.into();
         self
     }
 
-    /// What to do about it.
+    /// Sets the advice for a fix.
     pub(crate) fn help(mut self, help: impl Into<Option<String>>) -> Self {
         self.help = help.into();
         self
     }
 }
 
-/// Every problem found so far, within the limit.
+/// All problems found so far, up to the limit.
 #[derive(Debug)]
 pub(crate) struct Problems<'s> {
     file: &'s str,
@@ -68,7 +68,7 @@ pub(crate) struct Problems<'s> {
 }
 
 impl<'s> Problems<'s> {
-    /// No problems yet, in `source`, which `file` names.
+    /// Creates an empty list for `source`, the content of `file`.
     pub(crate) fn new(file: &'s str, source: &'s str) -> Self {
         Self {
             file,
@@ -80,7 +80,7 @@ impl<'s> Problems<'s> {
         }
     }
 
-    /// Adds a problem; past the limit it is only counted.
+    /// Adds a problem; beyond the limit it is only counted.
     pub(crate) fn add(&mut self, problem: Problem) {
         let Problem {
             code,
@@ -112,18 +112,19 @@ impl<'s> Problems<'s> {
         }
     }
 
-    /// Whether there is an error.
+    /// Returns true if the list contains an error.
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Whether further errors would only be counted.
+    /// Returns true if further errors would only be counted.
     pub(crate) fn is_full(&self) -> bool {
         self.errors >= MAX_DIAGNOSTICS
     }
 
-    /// Whether `path`, or something it is a part of, is already known to be faulty: what follows
-    /// from that fault is no news.
+    /// Returns true if an error was already reported for `path` or one of its parents.
+    ///
+    /// Problems that follow from such an error are not reported again.
     pub(crate) fn is_faulty(&self, path: &str) -> bool {
         let mut rest = path;
         loop {
@@ -132,25 +133,26 @@ impl<'s> Problems<'s> {
             }
             match rest.rsplit_once(['.', '[']) {
                 Some((parent, _)) => rest = parent,
-                // The root is a part of nothing, and has an empty path.
+                // The root has no parent; its path is empty.
                 None => return self.faulty_paths.contains(""),
             }
         }
     }
 
-    /// A place as messages name it: `line 3, column 9`.
+    /// Describes a position for messages: `line 3, column 9`.
     pub(crate) fn describe(&self, span: Span) -> String {
         let place = self.lines.place(span);
         format!("line {}, column {}", place.line, place.column)
     }
 
-    /// The line of a place, from 1.
+    /// Returns the line of a position, from 1.
     pub(crate) fn line(&self, span: Span) -> usize {
         self.lines.place(span).line
     }
 
-    /// The problems in the order of the text, with a last word on those that are not listed. Errors
-    /// come before warnings when there is not room for both.
+    /// Returns the problems in the order of the text, followed by the number of problems that are not listed.
+    ///
+    /// If there is not enough room, errors take precedence over warnings.
     pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
         let (mut listed, warnings): (Vec<_>, Vec<_>) = self
             .listed
@@ -160,7 +162,7 @@ impl<'s> Problems<'s> {
         listed.extend(warnings);
         listed.truncate(MAX_DIAGNOSTICS);
         let warnings_listed = listed.len().saturating_sub(errors_listed);
-        // The sort is stable: of problems at one place the first found stays first.
+        // The sort is stable: problems at one position stay in the order in which they were found.
         listed.sort_by_key(|diagnostic| diagnostic.span.map_or(usize::MAX, |place| place.start));
         let rest = [
             (Code::MoreErrors, "error", self.errors - errors_listed),
@@ -188,7 +190,7 @@ impl<'s> Problems<'s> {
     }
 }
 
-/// Where the lines of a text begin.
+/// The start offsets of the lines of a text.
 #[derive(Debug)]
 struct Lines<'s> {
     source: &'s str,
@@ -197,7 +199,7 @@ struct Lines<'s> {
 
 impl<'s> Lines<'s> {
     fn of(source: &'s str) -> Self {
-        // A byte order mark is no column.
+        // A byte order mark does not count as a column.
         let first = source.len() - source.trim_start_matches('\u{feff}').len();
         let starts = std::iter::once(first)
             .chain(source.match_indices('\n').map(|(at, _)| at + 1))
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_count_characters_and_a_byte_order_mark_is_none() {
+    fn columns_count_characters_without_the_byte_order_mark() {
         let source = "\u{feff}né: x\r\nb";
         let lines = Lines::of(source);
         let at = |start| {
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_from_a_fault_is_no_news() {
+    fn paths_below_a_reported_error_are_faulty() {
         let mut problems = Problems::new("f", "");
         problems.add(error("checkpoints[2].trigger", 0));
         for path in [
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_come_in_the_order_of_the_text_and_the_rest_is_counted() {
+    fn problems_are_sorted_by_position_and_the_rest_is_counted() {
         let mut problems = Problems::new("f", "");
         problems.add(Problem::new(Code::Alias, "a warning"));
         for start in (0..MAX_DIAGNOSTICS + 2).rev() {

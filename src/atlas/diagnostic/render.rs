@@ -1,8 +1,8 @@
-//! Diagnostics as text for people: the source line, underlined.
+//! Diagnostics as human-readable text, with the source line underlined.
 //!
-//! annotate-snippets neutralises C0 controls and some bidirectional marks, and leaves the rest of
-//! what [`crate::base::text::is_deceptive`] names. So the line is cut out and made harmless here, and
-//! the underline is moved along with it.
+//! annotate-snippets neutralises C0 controls and some bidirectional marks, but not everything that
+//! [`crate::base::text::is_deceptive`] covers. So the line is cut out and sanitized here, and the underline is
+//! shifted accordingly.
 
 use annotate_snippets::renderer::Renderer;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Snippet};
@@ -10,13 +10,13 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Snippet};
 use super::{Diagnostic, Place, Severity};
 use crate::base::text::one_line;
 
-/// Characters shown before the underlined part of a line, and after it.
+/// Number of characters shown before and after the underlined part of a line.
 const CONTEXT_CHARS: usize = 70;
 
-/// Most characters that are underlined.
+/// Maximum number of underlined characters.
 const UNDERLINED_CHARS: usize = 70;
 
-/// Whether a report is coloured.
+/// The colour mode of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// With terminal colours.
@@ -25,12 +25,14 @@ pub enum Colour {
     None,
 }
 
-/// Stands for the place until the report is rendered. The renderer would print the column in the
-/// excerpt, which shifts where characters are written out or cut. As a private-use character it is
-/// in no other text of a report: all of that has been through `one_line`.
+/// Placeholder for the position until the report is rendered.
+///
+/// The renderer would print the column within the excerpt, which differs from the real column where characters are
+/// escaped or cut. A private-use character cannot appear in other text of a report, because all of that text has
+/// passed through `one_line`.
 const PLACE: &str = "\u{e000}";
 
-/// Renders diagnostics of one file, in their order, as a compiler would.
+/// Renders the diagnostics of one file, in their order, in the style of a compiler.
 #[must_use]
 pub fn render(diagnostics: &[Diagnostic], source: &str, colour: Colour) -> String {
     let renderer = match colour {
@@ -69,7 +71,7 @@ fn report(diagnostic: &Diagnostic, source: &str, renderer: &Renderer) -> String 
 }
 
 fn explained<'a>(mut group: Group<'a>, diagnostic: &Diagnostic) -> Group<'a> {
-    // The path of a top-level key is what the line itself says.
+    // For a top-level key, the line itself already shows the path.
     if diagnostic.path.contains(['.', '[']) {
         let path = format!("in `{}`", one_line(&diagnostic.path));
         group = group.element(Level::NOTE.message(path));
@@ -80,7 +82,7 @@ fn explained<'a>(mut group: Group<'a>, diagnostic: &Diagnostic) -> Group<'a> {
     group
 }
 
-/// The line of a place, harmless and not too long.
+/// The source line of a position, sanitized and shortened.
 #[derive(Debug, PartialEq, Eq)]
 struct Excerpt {
     text: String,
@@ -88,7 +90,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    /// The column at which the excerpt's underline begins.
+    /// Returns the column where the underline starts.
     fn column(&self) -> usize {
         let before = self.text.get(..self.underlined.start).unwrap_or_default();
         before.chars().count() + 1
@@ -102,7 +104,7 @@ impl Excerpt {
         let (marked, after) = line_rest
             .split_at_checked(marked_len)
             .unwrap_or((line_rest, ""));
-        // Of a place with several lines the first is underlined; its line break is not.
+        // For a position of several lines, only the first line is underlined, without its line break.
         let marked = match marked.trim_end() {
             "" => marked,
             trimmed => trimmed,
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_underline_moves_with_what_is_written_out() {
+    fn underline_shifts_with_escaped_characters() {
         let source = "a\n\u{202e}k\u{200b}: v\t\r\nb";
         let start = source.find('k').unwrap();
         let (text, underlined) = excerpt(source, start, start + "k\u{200b}".len());
@@ -158,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn of_several_lines_the_first_is_underlined() {
+    fn only_the_first_of_several_lines_is_underlined() {
         let (text, underlined) = excerpt("x: one \r\n  two\n", 3, 14);
         assert_eq!(text, "x: one ");
         assert_eq!(underlined, "one");
     }
 
     #[test]
-    fn a_place_at_the_end_or_beyond_is_survived() {
+    fn positions_at_or_beyond_the_end_do_not_panic() {
         assert_eq!(excerpt("abc", 3, 3).0, "abc");
         assert_eq!(excerpt("abc\n", 4, 9).0, "");
         assert_eq!(excerpt("é", 1, 2).0, "é");

@@ -1,28 +1,28 @@
-//! How many operators a gate wants.
+//! The number of operators that must approve at a gate.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// How many operators have to let a request pass, each of them another one.
+/// The number of different operators that must approve a request.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(try_from = "u64", into = "u64")]
 pub enum Approvers {
-    /// One is enough.
+    /// One operator.
     #[default]
     One,
-    /// Two different ones.
+    /// Two different operators.
     Two,
 }
 
 impl Approvers {
-    /// What is said where another number is written.
+    /// Advice for a manifest with another number.
     pub const HELP: &'static str = "write `1`, or `2` for two different operators";
 
-    /// The number.
+    /// Returns the number of operators.
     #[must_use]
     pub fn count(self) -> u64 {
         match self {
@@ -31,7 +31,7 @@ impl Approvers {
         }
     }
 
-    /// Whether it is what holds where nothing is written.
+    /// Returns true for the default, one operator.
     #[must_use]
     pub fn is_one(&self) -> bool {
         *self == Self::One

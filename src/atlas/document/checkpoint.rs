@@ -1,4 +1,4 @@
-//! Checkpoints as written: when they fire, what they ask, what they say.
+//! Checkpoints as written: their triggers, questions and guidance.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -14,75 +14,75 @@ use crate::atlas::condition::ConditionDef;
 pub struct StewardCheckpointDef {
     /// Identifier, unique in the Atlas.
     pub checkpoint_id: String,
-    /// Name for people.
+    /// Display name.
     #[serde(default)]
     pub name: String,
-    /// What it is for.
+    /// Purpose of the checkpoint.
     #[serde(default)]
     pub description: String,
-    /// When it fires.
+    /// Event that fires the checkpoint.
     pub trigger: CheckpointTrigger,
-    /// Whether it stops the agent.
+    /// Mode: stops the agent, advises or only records.
     #[serde(default)]
     pub mode: CheckpointMode,
-    /// What has to be answered.
+    /// Questions that must be answered.
     #[serde(default)]
     pub questions: Vec<CheckpointQuestion>,
-    /// What the agent and the operator are told.
+    /// Guidance for the agent and the operator.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         serialize_with = "without_nulls"
     )]
     pub guidance: Option<GuidanceBlock>,
-    /// Contexts handed to the agent.
+    /// Contexts injected into the agent's session.
     #[serde(default)]
     pub inject_contexts: Vec<String>,
-    /// Capabilities that it unlocks in the session: a gate when it is passed, an advisory checkpoint when it fires. A
-    /// passed gate also lifts an earlier lock of the same Atlas; in one request a lock beats an unlock.
+    /// Capabilities to unlock when a gate is passed or an advisory checkpoint fires. A passed gate also lifts an
+    /// earlier lock of the same Atlas; within one request a lock takes precedence over an unlock.
     #[serde(default)]
     pub unlock_capabilities: Vec<String>,
-    /// Capabilities that it locks in the session, until a gate of the same Atlas that unlocks them is passed. A new
-    /// session begins without the lock.
+    /// Capabilities to lock in the session, until a gate of the same Atlas that unlocks them is passed. A new
+    /// session starts without the lock.
     #[serde(default)]
     pub lock_capabilities: Vec<String>,
-    /// Patterns of actions that passing allows.
+    /// Patterns of actions that are allowed when the checkpoint is passed.
     #[serde(default)]
     pub allow_actions: Vec<String>,
-    /// Patterns of actions that it denies for the rest of the session. No `allow_actions` lifts that; for a rule
-    /// that holds in every session write a policy.
+    /// Patterns of actions to deny for the rest of the session. `allow_actions` does not lift this; for a rule that
+    /// applies to every session, write a policy.
     #[serde(default)]
     pub deny_actions: Vec<String>,
-    /// Whether its records must be durable before anything goes on.
+    /// Requires durable records before anything continues.
     #[serde(default)]
     pub force_sync_trace: bool,
-    /// Order among checkpoints that fire together, highest first; the type's own when absent.
+    /// Order among checkpoints that fire together, highest first; the default of the type when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
-    /// How long an answer is waited for.
+    /// Time limit for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
-    /// Who may answer.
+    /// Party that may answer.
     #[serde(default)]
     pub respondent: Respondent,
-    /// How many operators have to let it pass.
+    /// Number of operators that must approve.
     #[serde(default, skip_serializing_if = "Approvers::is_one")]
     pub approvers: Approvers,
-    /// What else must hold for it to fire.
+    /// Additional condition for firing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,
-    /// Name of an extension that is asked when it fires.
+    /// Name of an extension that is called when the checkpoint fires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handler: Option<String>,
 }
 
-/// When a checkpoint fires.
+/// The event that fires a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum CheckpointTrigger {
-    /// A session begins.
+    /// A session starts.
     SessionStart,
-    /// A session ends. Nothing can be held then, so `mode: blocking` is an error.
+    /// A session ends. A session cannot be held at its end, so `mode: blocking` is an error.
     SessionEnd,
     /// An action that matches is about to run.
     ActionPre {
@@ -94,73 +94,73 @@ pub enum CheckpointTrigger {
         /// Patterns of actions.
         patterns: Vec<String>,
     },
-    /// Input contains keywords.
+    /// The input contains keywords.
     Keyword {
-        /// What is looked for.
+        /// Keywords to search for.
         patterns: Vec<String>,
-        /// Whether case counts.
+        /// Makes the search case-sensitive.
         case_sensitive: bool,
-        /// How they are looked for.
+        /// Search mode.
         match_mode: MatchMode,
-        /// Edits that a nearly found word may need; by its length when absent.
+        /// Maximum edit distance of a fuzzy match; derived from the word length when absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         threshold: Option<usize>,
     },
-    /// An action is at least this risky.
+    /// An action has at least this risk tier.
     RiskThreshold {
-        /// The lowest tier that fires.
+        /// Lowest tier that fires.
         min_tier: RiskTier,
     },
-    /// An action of a locked capability is asked for. An advisory checkpoint that unlocks it lets the action go on.
+    /// A locked capability is requested. An advisory checkpoint that unlocks it lets the action continue.
     CapabilityAccess {
-        /// The capabilities that are gated.
+        /// The gated capabilities.
         capability_ids: Vec<String>,
     },
-    /// Time has passed: fires with the first action or input at or after each multiple of `seconds` from the start
-    /// of the session, once where several were missed. Its contexts are given each time.
+    /// Time has passed. Fires with the first action or input at or after each multiple of `seconds` from session
+    /// start, once if several were missed. Its contexts are injected each time.
     TimeInterval {
-        /// Seconds between two.
+        /// Seconds between two firings.
         seconds: u64,
     },
-    /// Actions have run: fires with the next action or input after each multiple of `actions`. Its contexts are
-    /// given each time.
+    /// Actions have run. Fires with the next action or input after each multiple of `actions`. Its contexts are
+    /// injected each time.
     CountInterval {
-        /// Actions between two.
+        /// Actions between two firings.
         actions: u64,
     },
-    /// An agent asks for it.
+    /// An agent requests the checkpoint.
     ExplicitRequest,
-    /// An agent reports an error, or an action that it was allowed to run fails.
+    /// An agent reports an error, or an allowed action fails.
     ErrorOccurred,
-    /// Fired by name, on request.
+    /// An agent requests the checkpoint by name.
     Interactive,
-    /// Decided by an extension.
+    /// An extension or a condition decides.
     Custom {
         /// Name of the extension's trigger.
         trigger_id: String,
-        /// What it is told.
+        /// Parameters passed to the extension.
         params: Map<String, Value>,
-        /// When it is looked at; where its condition has something to look at when empty.
+        /// Events on which the trigger is evaluated. When empty, the paths of its condition decide.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         on: Vec<CustomMoment>,
-        /// A condition that decides it without an extension.
+        /// Condition that decides without an extension.
         #[serde(skip_serializing_if = "Option::is_none")]
         when: Option<ConditionDef>,
     },
 }
 
-/// When a custom trigger is looked at.
+/// The event on which a custom trigger is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CustomMoment {
-    /// Input comes.
+    /// Input arrives.
     Input,
-    /// An action is asked for.
+    /// An agent requests an action.
     Action,
 }
 
 impl CheckpointTrigger {
-    /// Every trigger name that a manifest may use, aliases left out.
+    /// All trigger names that a manifest may use, without aliases.
     pub const NAMES: [&'static str; 13] = [
         "session_start",
         "session_end",
@@ -177,13 +177,13 @@ impl CheckpointTrigger {
         "custom",
     ];
 
-    /// Priority of custom checkpoints that name none.
+    /// Default priority of custom checkpoints.
     pub const CUSTOM_PRIORITY: i64 = 200;
 
-    /// The names of checkpoint types that their triggers do not have.
+    /// Checkpoint type names that differ from their trigger names.
     pub const OTHER_TYPES: [&'static str; 2] = ["keyword_match", "capability_gate"];
 
-    /// Every checkpoint type, as TRACE names them.
+    /// All checkpoint types, as named in TRACE.
     pub const TYPES: [&'static str; 13] = [
         "session_start",
         "session_end",
@@ -200,7 +200,7 @@ impl CheckpointTrigger {
         "custom",
     ];
 
-    /// The checkpoint type this trigger belongs to, as TRACE names it.
+    /// Returns the checkpoint type of this trigger, as named in TRACE.
     #[must_use]
     pub fn checkpoint_type(&self) -> &'static str {
         match self {
@@ -220,7 +220,7 @@ impl CheckpointTrigger {
         }
     }
 
-    /// The priority of checkpoints of this type that name none.
+    /// Returns the default priority of checkpoints with this trigger.
     #[must_use]
     pub fn default_priority(&self) -> i64 {
         match self {
@@ -241,38 +241,38 @@ impl CheckpointTrigger {
     }
 }
 
-/// How keywords are looked for.
+/// The search mode for keywords.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchMode {
-    /// One of them, anywhere.
+    /// Any keyword, anywhere.
     #[default]
     Any,
-    /// All of them, anywhere.
+    /// All keywords, anywhere.
     All,
-    /// One of them, as whole words.
+    /// Any keyword, as whole words.
     Phrase,
-    /// One of them, as a regular expression.
+    /// Any keyword, as a regular expression.
     Regex,
-    /// One of them, nearly.
+    /// Any keyword, with small differences.
     Fuzzy,
 }
 
-/// Whether a checkpoint stops the agent.
+/// The mode of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointMode {
-    /// The agent waits until it is passed.
+    /// The agent waits until the checkpoint is passed.
     Blocking,
-    /// It takes effect and the agent goes on.
+    /// The checkpoint takes effect and the agent continues.
     #[default]
     Advisory,
-    /// It is recorded, and nothing else.
+    /// The checkpoint is only recorded.
     Observational,
 }
 
 impl CheckpointMode {
-    /// The mode's name in manifests and records.
+    /// Returns the mode's name in manifests and records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -283,68 +283,68 @@ impl CheckpointMode {
     }
 }
 
-/// Who may answer a checkpoint.
+/// The party that may answer a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Respondent {
-    /// A person at the console.
+    /// An operator at the console.
     #[default]
     Operator,
-    /// The agent itself.
+    /// The agent.
     Agent,
-    /// Whoever is first.
+    /// The operator or the agent; the first answer counts.
     Either,
 }
 
-/// One thing that has to be answered.
+/// A question of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointQuestion {
     /// Identifier, unique in the checkpoint.
     pub question_id: String,
-    /// What is asked.
+    /// Text of the question.
     pub question: String,
-    /// What kind of answer is wanted.
+    /// Type of the expected answer.
     #[serde(default)]
     pub response_type: ResponseType,
-    /// Whether it must be answered.
+    /// Makes an answer mandatory.
     #[serde(default = "yes")]
     pub required: bool,
-    /// Help for whoever answers.
+    /// Hint shown to the respondent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Rules the answer has to keep.
+    /// Rules for the answer.
     #[serde(default)]
     pub validation: AnswerValidation,
-    /// What happens when it does not.
+    /// Action on an invalid answer.
     #[serde(default)]
     pub on_invalid: OnInvalid,
-    /// Invalid answers that are taken before the gate is refused; no limit when absent.
+    /// Number of invalid answers accepted before the gate is refused; unlimited when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
-    /// Which answer to a yes/no question passes.
+    /// Answer to a yes/no question that passes.
     #[serde(default)]
     pub expect: Expect,
-    /// What can be chosen.
+    /// Available options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// Lowest number.
+    /// Lowest accepted number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// Highest number.
+    /// Highest accepted number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// JSON Schema that a JSON answer has to keep.
+    /// JSON Schema for a JSON answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::json_schema")]
     pub schema: Option<Value>,
-    /// Whether only a salted hash of the answer is recorded.
+    /// Records only a salted hash of the answer.
     #[serde(default)]
     pub sensitive: bool,
 }
 
-/// Guidance as a manifest writes it. Records keep their form, with `null` for what is absent.
-#[expect(clippy::ref_option, reason = "serde gives the field")]
+/// Serializes guidance in the manifest form. Records keep their own form, with `null` for absent fields.
+#[expect(clippy::ref_option, reason = "serde requires this signature")]
 fn without_nulls<S: Serializer>(
     guidance: &Option<GuidanceBlock>,
     serializer: S,
@@ -361,7 +361,7 @@ fn yes() -> bool {
     true
 }
 
-/// What kind of answer is wanted.
+/// The type of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseType {
@@ -381,7 +381,7 @@ pub enum ResponseType {
 }
 
 impl ResponseType {
-    /// The type's name in manifests.
+    /// Returns the type's name in manifests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -395,17 +395,17 @@ impl ResponseType {
     }
 }
 
-/// Rules an answer has to keep.
+/// Rules for an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerValidation {
-    /// A regular expression that must be found in it.
+    /// A regular expression that must match a part of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Fewest characters.
+    /// Minimum number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<usize>,
-    /// Most characters.
+    /// Maximum number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<usize>,
     /// Texts that must occur.
@@ -414,28 +414,28 @@ pub struct AnswerValidation {
     /// Texts that must not occur.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub must_not_contain: Vec<String>,
-    /// Name of an extension that judges it.
+    /// Name of an extension that validates the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_validator: Option<String>,
 }
 
-/// What happens when an answer breaks a rule.
+/// The action on an invalid answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnInvalid {
-    /// It is asked again.
+    /// The question is asked again.
     #[default]
     Retry,
     /// The gate is refused.
     Block,
-    /// It passes, with a warning.
+    /// The answer passes, with a warning.
     WarnAndContinue,
-    /// It passes, and is recorded.
+    /// The answer passes and is recorded.
     LogAndContinue,
 }
 
 impl OnInvalid {
-    /// The action's name in manifests.
+    /// Returns the action's name in manifests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -447,7 +447,7 @@ impl OnInvalid {
     }
 }
 
-/// Which answer to a yes/no question passes.
+/// The answer to a yes/no question that passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(transform = schema::expect)]
@@ -457,44 +457,44 @@ pub enum Expect {
     True,
     /// Only no.
     False,
-    /// Either.
+    /// Both answers.
     Any,
 }
 
-/// What an agent and its operator are told at a checkpoint.
+/// Guidance for an agent and its operator at a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GuidanceBlock {
-    /// How the content is to be read.
+    /// Format of the content.
     #[serde(default)]
     pub format: GuidanceFormat,
-    /// The text.
+    /// Text of the guidance.
     pub content: String,
     /// Order among guidance, highest first.
     #[serde(default)]
     pub priority: i64,
-    /// Whether it joins earlier guidance or replaces it; by format when absent.
+    /// Appends to earlier guidance (`true`) or replaces it (`false`); depends on the format when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append: Option<bool>,
-    /// A checkpoint or trigger type after which it no longer holds.
+    /// Checkpoint or trigger type after which the guidance expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_after: Option<String>,
-    /// Words to find it by.
+    /// Labels to find the guidance by.
     #[serde(default)]
     pub labels: Vec<String>,
 }
 
-/// How guidance is to be read.
+/// The format of guidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GuidanceFormat {
-    /// As it stands.
+    /// Plain text.
     #[default]
     Text,
-    /// As Markdown.
+    /// Markdown.
     Markdown,
-    /// As data.
+    /// JSON data.
     Json,
-    /// As an instruction at system level.
+    /// An instruction at system level.
     SystemInstruction,
 }

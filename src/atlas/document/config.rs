@@ -1,4 +1,4 @@
-//! Checkpoints in short: what most Atlases want, without writing each checkpoint out.
+//! `checkpoint_config`: a short form for the checkpoints that most Atlases need.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{MatchMode, RiskTier, schema};
 
-/// `checkpoint_config`: each part that is written and enabled stands for ordinary checkpoints.
+/// `checkpoint_config`: each part that is present and enabled stands for ordinary checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
-    /// When a session begins.
+    /// At session start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_start: Option<SessionStartConfig>,
-    /// When input contains keywords.
+    /// On input that contains keywords.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword_match: Option<KeywordMatchConfig>,
     /// Before actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_pre: Option<ActionPreConfig>,
-    /// When an action is risky.
+    /// On risky actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_threshold: Option<RiskThresholdConfig>,
-    /// When time has passed.
+    /// After a time interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_interval: Option<TimeIntervalConfig>,
-    /// When actions have run.
+    /// After a number of actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count_interval: Option<CountIntervalConfig>,
-    /// How much of it one input may cause.
+    /// Limits on the effects of one input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
 }
 
-/// What happens when a session begins.
+/// Settings for the start of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionStartConfig {
-    /// Whether it does.
+    /// Enables this part.
     pub enabled: bool,
-    /// Contexts handed over.
+    /// Contexts to inject.
     pub inject_contexts: Vec<String>,
 }
 
@@ -53,20 +53,20 @@ impl Default for SessionStartConfig {
     }
 }
 
-/// What happens when input contains keywords.
+/// Settings for keywords in the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(transform = schema::keyword_config)]
 pub struct KeywordMatchConfig {
-    /// Whether it does.
+    /// Enables this part.
     pub enabled: bool,
-    /// Keywords (`a|b` is either) and the contexts they call for, in the order written.
+    /// Keywords (`a|b` means either) and the contexts that they inject, in the order written.
     #[serde(alias = "keywords", with = "ordered")]
     #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub mappings: Vec<(String, Vec<String>)>,
-    /// How they are looked for.
+    /// Search mode.
     pub match_mode: MatchMode,
-    /// Whether case counts.
+    /// Makes the search case-sensitive.
     pub case_sensitive: bool,
 }
 
@@ -81,15 +81,15 @@ impl Default for KeywordMatchConfig {
     }
 }
 
-/// What happens before actions.
+/// Settings for the checks before actions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(transform = schema::action_config)]
 pub struct ActionPreConfig {
-    /// Whether it does.
+    /// Enables this part.
     pub enabled: bool,
-    /// Patterns of actions and what each calls for, in the order written. Of several that match, the
-    /// one with the longest literal part counts.
+    /// Patterns of actions with their rules, in the order written. If several match, the pattern with the longest
+    /// literal part wins.
     #[serde(alias = "actions", with = "ordered")]
     #[schemars(with = "BTreeMap<String, ActionPreRule>")]
     pub mappings: Vec<(String, ActionPreRule)>,
@@ -104,15 +104,15 @@ impl Default for ActionPreConfig {
     }
 }
 
-/// What an action calls for before it runs.
+/// The requirements of an action before it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionPreRule {
-    /// Contexts handed over.
+    /// Contexts to inject.
     pub inject_contexts: Vec<String>,
-    /// Whether policies are checked. They always are: `false` only says that none is expected.
+    /// Documents the policy check. Policies are always checked; `false` only says that no policy is expected.
     pub require_policy_check: bool,
-    /// Whether somebody has to confirm it.
+    /// Requires a confirmation.
     pub require_confirmation: bool,
 }
 
@@ -126,18 +126,18 @@ impl Default for ActionPreRule {
     }
 }
 
-/// What happens when an action is risky.
+/// Settings for risky actions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(transform = schema::risk_config)]
 pub struct RiskThresholdConfig {
-    /// Whether it does.
+    /// Enables this part.
     pub enabled: bool,
-    /// The lowest tier that counts as risky.
+    /// Lowest tier that counts as risky.
     pub min_tier: RiskTier,
-    /// Contexts handed over.
+    /// Contexts to inject.
     pub inject_contexts: Vec<String>,
-    /// Whether its records must be durable before anything goes on.
+    /// Requires durable records before anything continues.
     #[serde(alias = "require_sync")]
     pub require_sync_trace: bool,
 }
@@ -153,16 +153,16 @@ impl Default for RiskThresholdConfig {
     }
 }
 
-/// What happens when time has passed: at each multiple of `seconds` from the start of the session, with the first
-/// action or input.
+/// Settings for time intervals: fires with the first action or input at or after each multiple of `seconds` from
+/// the start of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeIntervalConfig {
-    /// Whether it does; not unless it is said.
+    /// Enables this part; disabled by default.
     pub enabled: bool,
-    /// Seconds between two.
+    /// Seconds between two firings.
     pub seconds: u64,
-    /// Contexts handed over.
+    /// Contexts to inject.
     pub inject_contexts: Vec<String>,
 }
 
@@ -176,15 +176,15 @@ impl Default for TimeIntervalConfig {
     }
 }
 
-/// What happens when actions have run.
+/// Settings for action counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CountIntervalConfig {
-    /// Whether it does; not unless it is said.
+    /// Enables this part; disabled by default.
     pub enabled: bool,
-    /// Actions between two.
+    /// Actions between two firings.
     pub actions: u64,
-    /// Contexts handed over.
+    /// Contexts to inject.
     pub inject_contexts: Vec<String>,
 }
 
@@ -198,32 +198,32 @@ impl Default for CountIntervalConfig {
     }
 }
 
-/// Bounds for what checkpoints give. A checkpoint that can deny, lock, hold or ask is never left out: gates,
-/// `deny_actions`, `lock_capabilities`, handlers.
+/// Limits on what checkpoints inject and unlock. A checkpoint that can deny, lock, hold or ask is never skipped:
+/// gates, `deny_actions`, `lock_capabilities`, handlers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Most checkpoints of one input that only give something; those of lowest priority are left out.
+    /// Maximum number of injecting or unlocking checkpoints per input; those with the lowest priority are skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_checkpoints_per_input: Option<u64>,
-    /// Most bytes of contexts that are handed over.
+    /// Maximum total size of injected contexts in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_context_injection_size: Option<u64>,
-    /// Milliseconds of extensions after which checkpoints that only give something are left out. Every handler
-    /// is asked all the same; each has its own timeout.
+    /// Time in milliseconds spent in extensions after which checkpoints that only inject or unlock are skipped.
+    /// Every handler is still called; each has its own timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_checkpoint_time_ms: Option<u64>,
 }
 
-/// `cache_config`: how long results are kept. 0 keeps none.
+/// `cache_config`: the cache lifetimes of results. 0 disables a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CacheConfig {
     /// Contexts, by identifier.
     pub context_ttl_seconds: u64,
-    /// Decisions of policies, by action and parameters.
+    /// Policy decisions, by action and parameters.
     pub policy_ttl_seconds: u64,
-    /// Keywords found, by input.
+    /// Keyword matches, by input.
     pub keyword_ttl_seconds: u64,
 }
 
@@ -237,7 +237,7 @@ impl Default for CacheConfig {
     }
 }
 
-/// Maps whose order counts, as pairs.
+/// Serialization of maps with a significant order, as pairs.
 pub(super) mod ordered {
     use std::fmt;
     use std::marker::PhantomData;
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mappings_keep_the_order_written() {
+    fn mappings_keep_their_order() {
         let text = r#"{"keyword_match":{"enabled":true,"mappings":{"z|y":["c"],"a":[]},"match_mode":"any","case_sensitive":false}}"#;
         let read: CheckpointConfig = serde_json::from_str(text).unwrap();
         let words = &read.keyword_match.as_ref().unwrap().mappings;

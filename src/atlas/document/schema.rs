@@ -1,7 +1,8 @@
-//! The parts of the JSON Schema that types alone do not say: spellings of drafts, numbers that fit, no `null`.
+//! The parts of the JSON Schema that the types do not express: draft spellings, number ranges, no `null`.
 //!
-//! Contract: the schema accepts exactly the documents that the decoder of files reads without an error and without an
-//! unknown key. What a document means (references, patterns, rules that contradict each other) is the linter's alone.
+//! Contract: the schema accepts exactly the documents that the file decoder reads without an error and without an
+//! unknown key. The meaning of a document (references, patterns, contradictory rules) is checked only by the
+//! linter.
 
 use std::borrow::Cow;
 
@@ -11,17 +12,17 @@ use serde_json::{Map, Value, json};
 use super::{CheckpointTrigger, CustomMoment, MatchMode, RiskTier};
 use crate::atlas::condition::ConditionDef;
 
-/// A JSON Schema inside a manifest.
+/// The schema of a JSON Schema inside a manifest.
 pub(super) fn json_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["object", "boolean"] })
 }
 
-/// The only way of delivery so far.
+/// The schema of the delivery mode; only one exists so far.
 pub(super) fn delivery_mode(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["embedded"] })
 }
 
-/// `true` and `false` are words too.
+/// Accepts the booleans `true` and `false` in addition to the words.
 pub(super) fn expect(schema: &mut Schema) {
     let description = schema.get("description").cloned();
     *schema = json_schema!({ "enum": [true, false, "true", "false", "any"] });
@@ -30,7 +31,7 @@ pub(super) fn expect(schema: &mut Schema) {
     }
 }
 
-/// The keys that call for a context may stand in a map of their own, but not in both places.
+/// Accepts the injection keys of a context also in a nested map, but not in both places.
 pub(super) fn context(schema: &mut Schema) {
     let keys = ["keywords", "actions", "priority"];
     let Some(Value::Object(properties)) = schema.get("properties").cloned() else {
@@ -56,7 +57,7 @@ pub(super) fn context(schema: &mut Schema) {
     );
 }
 
-/// The priority of a checkpoint may stand in its trigger, but not in both places.
+/// Rejects a checkpoint with a priority both in the checkpoint and in its trigger.
 pub(super) fn checkpoint(schema: &mut Schema) {
     let inside = json!({ "required": ["priority"] });
     forbid(
@@ -77,7 +78,7 @@ pub(super) fn risk_config(schema: &mut Schema) {
     alias(schema, "require_sync_trace", "require_sync");
 }
 
-/// Another name of a key: the same value, and never both.
+/// Adds an alias of a key with the same value schema, and forbids both together.
 fn alias(schema: &mut Schema, name: &str, other: &str) {
     let pointer = format!("/properties/{name}");
     let Some(mut value) = schema.pointer(&pointer).cloned() else {
@@ -96,7 +97,7 @@ fn add_property(schema: &mut Schema, key: &str, value: Value) {
     }
 }
 
-/// Adds what a document must not be.
+/// Forbids documents that match `wrong`.
 fn forbid(schema: &mut Schema, wrong: &Value) {
     let rule = json!({ "not": wrong });
     match schema.get_mut("allOf") {
@@ -105,7 +106,7 @@ fn forbid(schema: &mut Schema, wrong: &Value) {
     }
 }
 
-/// A key of a trigger: its value, the other name that drafts gave it, and whether it must be there.
+/// A key of a trigger: its value schema, its draft alias and its necessity.
 struct Key {
     name: &'static str,
     other: Option<&'static str>,
@@ -262,7 +263,7 @@ fn written(words: &[&str], keys: &[Key], more: &[(&str, Value)]) -> Value {
     schema
 }
 
-/// Triggers whose type alone says enough: drafts wrote `always` as their condition.
+/// Triggers that need no details; drafts wrote `always` as their condition.
 const ALWAYS: [&str; 10] = [
     "session_start",
     "session_end",
@@ -276,7 +277,7 @@ const ALWAYS: [&str; 10] = [
     "interactive",
 ];
 
-/// The detail of a trigger in a `condition` of its own, as drafts wrote it.
+/// The schema of a trigger with its details in a nested `condition`, as in drafts.
 fn nested(canonical: &str, forms: &[Form], priority: &Value) -> Value {
     let own = || forms.iter().filter(|form| form.canonical == canonical);
     let words: Vec<_> = own().flat_map(|form| form.words).copied().collect();
@@ -326,7 +327,7 @@ impl JsonSchema for CheckpointTrigger {
     }
 }
 
-/// A derived schema made exact: a key is absent or has a value, and a whole number fits its type.
+/// Tightens a derived schema: a present key has a value, and a whole number fits its type.
 pub(super) fn exact(mut schema: Value) -> Value {
     tighten(&mut schema);
     schema

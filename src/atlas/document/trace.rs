@@ -1,4 +1,4 @@
-//! `trace_config`: what is recorded, how durably, for how long, and what is left out.
+//! `trace_config`: event selection, durability, retention and redaction of the record.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,23 @@ use super::config::ordered;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceConfig {
-    /// Which events are stored.
+    /// Selection of stored events.
     pub level: TraceLevel,
-    /// Moment of the answer to an agent: after its events are on disk, or before.
+    /// Time of the reply to an agent: after its events are on disk, or before.
     pub acknowledge: Acknowledge,
-    /// Events that are on disk before anyone is told, beyond those that always are: `event` or
-    /// `event:tier`.
+    /// Events that must be on disk before any reply, in addition to the built-in ones: `event` or `event:tier`.
     pub sync_required_for: Vec<String>,
-    /// Event types of extensions that the other rules name. They are registered elsewhere: saying them
-    /// here is what tells them from a misspelt one.
+    /// Event types of extensions that the other rules use. Extensions register them elsewhere; listing them here
+    /// distinguishes them from misspelt event types.
     pub custom_events: Vec<String>,
-    /// How long events are kept; for ever when absent.
+    /// Retention of events; unlimited when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<RetentionConfig>,
-    /// What is left out of the parameters of requests before they are recorded.
+    /// Rules that redact request parameters before they are recorded.
     pub redact: Vec<RedactRule>,
 }
 
-/// Which events are stored. Each level has all that the one before has.
+/// The selection of stored events. Each level includes the one before.
 #[derive(
     Clone,
     Copy,
@@ -45,22 +44,23 @@ pub struct TraceConfig {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TraceLevel {
-    /// Sessions, what was blocked, and errors: a basic audit.
+    /// Sessions, blocked actions and errors: a basic audit.
     Minimal,
-    /// Actions, contexts and policies too: a full audit.
+    /// Also actions, contexts and policies: a full audit.
     Standard,
-    /// Input, output and checkpoints too: to find out why.
+    /// Also input, output and checkpoints: to find causes.
     Verbose,
-    /// Everything.
+    /// All events.
     #[default]
     Complete,
 }
 
 impl TraceLevel {
-    /// Whether events of a type are stored at this level.
+    /// Returns true if events of a type are stored at this level.
     #[must_use]
     pub fn stores(self, event_type: &str) -> bool {
-        let begins = |prefixes: &[&str]| prefixes.iter().any(|it| event_type.starts_with(it));
+        let begins =
+            |prefixes: &[&str]| prefixes.iter().any(|prefix| event_type.starts_with(prefix));
         let minimal =
             begins(&["session_"]) || matches!(event_type, "action_blocked" | "error_occurred");
         let standard = || begins(&["action_", "context_", "policy_"]);
@@ -74,8 +74,8 @@ impl TraceLevel {
     }
 }
 
-/// Moment of the answer to an agent about what was recorded. Decisions about gates, denials and everything that
-/// `sync_required_for` names are on disk first in any case.
+/// The time of the reply to an agent. Decisions about gates, denials and all events in `sync_required_for` are
+/// always on disk first.
 #[derive(
     Clone,
     Copy,
@@ -92,35 +92,34 @@ impl TraceLevel {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Acknowledge {
-    /// Before the events are on disk: a crash can lose the last of them, and the record says how many.
+    /// Before the events are on disk: a crash can lose the last events, and the record states how many.
     Early,
     /// After the events are on disk: a crash loses nothing that an agent was told.
     #[default]
     Durable,
 }
 
-/// How long events are kept.
+/// The retention of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
-    /// Days that an event is kept which no pattern below names; for ever when absent.
+    /// Retention in days for events that no pattern below matches; unlimited when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_days: Option<u32>,
-    /// Days by pattern of the event type, in the order written.
+    /// Retention in days by pattern of the event type, in the order written.
     #[serde(with = "ordered")]
     #[schemars(with = "BTreeMap<String, u32>")]
     pub by_event_type: Vec<(String, u32)>,
 }
 
-/// What is left out of the parameters of requests before they are recorded.
+/// A rule that redacts request parameters before they are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedactRule {
-    /// Patterns of the actions it is about; all of them when there is none.
+    /// Patterns of the actions that the rule covers; all actions when empty.
     pub actions: Vec<String>,
-    /// Patterns of the paths of parameters that are left out: `password`, `*.token`. Case does not
-    /// count.
+    /// Patterns of parameter paths to redact: `password`, `*.token`. Case-insensitive.
     pub params: Vec<String>,
-    /// Regular expressions: what matches in any text is left out.
+    /// Regular expressions; matching parts of any text are redacted.
     pub values: Vec<String>,
 }

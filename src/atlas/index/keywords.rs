@@ -1,9 +1,8 @@
-//! All keywords of an Atlas in one pass over a text.
+//! Search for all keywords of an Atlas in one pass over a text.
 //!
-//! [`Keywords::find`] says what is found and where; here it is only asked of those keywords that can
-//! be in the text at all. One automaton looks for a fragment of every keyword that is looked for as it
-//! stands, whatever the case; regular expressions are tried together; what is looked for nearly is
-//! always asked.
+//! [`Keywords::find`] defines the matches and their positions; this index only skips the keywords that cannot be in
+//! the text. One automaton searches for a fragment of every literal keyword, ignoring case. Regular expressions are
+//! tried together. Fuzzy keywords are always searched.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,15 +18,15 @@ use crate::base::limits::{MAX_DENSE_KEYWORD_BYTES, MAX_REGEX_SET_BYTES};
 /// The keywords of an Atlas.
 #[derive(Debug, Default)]
 pub(super) struct KeywordIndex {
-    /// Lists of keywords, in the order of what they belong to.
+    /// The owners of the keyword lists, in the order of the Atlas.
     lists: Vec<Owner>,
     fragments: Option<Fragments>,
     regexes: Vec<(RegexSet, Vec<Word>)>,
-    /// Those that nothing rules out beforehand.
+    /// Keywords that cannot be skipped.
     always: Vec<Word>,
 }
 
-/// What a list of keywords belongs to.
+/// The owner of a list of keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Checkpoint(usize),
@@ -41,14 +40,14 @@ struct Fragments {
     words: Vec<Vec<(Word, Meaning)>>,
 }
 
-/// A keyword: its list, and its place in it.
+/// A keyword: the number of its list and its index in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Word {
     list: usize,
     word: usize,
 }
 
-/// What was found in a text.
+/// The keywords found in a text.
 #[derive(Debug, Default)]
 pub struct Sightings(Vec<OfAtlas>);
 
@@ -59,7 +58,7 @@ struct OfAtlas {
 }
 
 impl Sightings {
-    /// What of `atlases` is found in `text`.
+    /// Searches `text` for the keywords of `atlases`.
     #[must_use]
     pub fn of(atlases: &[Atlas], text: &str) -> Self {
         let found = atlases.iter().map(|atlas| {
@@ -69,7 +68,7 @@ impl Sightings {
         Self(found.collect())
     }
 
-    /// The checkpoints of `atlas`, the one of that number, whose keywords were found, with those.
+    /// Returns the checkpoints of `atlas`, the Atlas with that number, whose keywords were found, with the matches.
     pub fn checkpoints<'a>(
         &self,
         number: usize,
@@ -80,7 +79,7 @@ impl Sightings {
             .filter_map(|(place, found)| Some((atlas.checkpoints.get(*place)?, found.as_slice())))
     }
 
-    /// The contexts of `atlas`, the one of that number, whose keywords were found, with their places.
+    /// Returns the contexts of `atlas`, the Atlas with that number, whose keywords were found, with their indices.
     pub fn injections<'a>(
         &self,
         number: usize,
@@ -91,7 +90,7 @@ impl Sightings {
             .filter_map(|(place, _)| Some((*place, atlas.injections.get(*place)?)))
     }
 
-    /// The keywords that call for contexts, each once, with the position of its first match.
+    /// Returns the keywords that inject contexts, each once, with the position of its first match.
     #[must_use]
     pub fn calling(&self) -> Vec<KeywordMatch> {
         let found = self.0.iter().flat_map(|of| &of.injections);
@@ -169,7 +168,7 @@ impl KeywordIndex {
                     words: words.collect(),
                 });
             }
-            // Of more bytes than an Atlas has.
+            // The automaton would be too large, which the size limit of an Atlas rules out.
             Err(_) => self.always.extend(words.flatten().map(|(word, _)| word)),
         }
     }
@@ -187,7 +186,7 @@ impl KeywordIndex {
         if let Ok(set) = set {
             self.regexes.push((set, words.collect()));
         } else {
-            // Too large together.
+            // The set is too large; split it.
             let (one, other) = patterns.split_at(patterns.len() / 2);
             self.add_regexes(one, case);
             self.add_regexes(other, case);
@@ -222,7 +221,7 @@ impl KeywordIndex {
         found
     }
 
-    /// The keywords that can be in `text`, each once.
+    /// Returns the keywords that can be in `text`, each once.
     fn candidates(&self, text: &str) -> Vec<(Word, Start)> {
         let always = self.always.iter().map(|word| (*word, Start::Unknown));
         let mut candidates: Vec<_> = always.collect();
@@ -253,7 +252,7 @@ impl Fragments {
                 let start = match meaning {
                     Meaning::Found if is_same => Start::At(fragment.start()),
                     Meaning::NotBefore if is_same => Start::NotBefore(fragment.start()),
-                    // Somewhere, or at another place than in the plain text.
+                    // The position is unknown, or differs from the position in the plain text.
                     Meaning::Found | Meaning::NotBefore | Meaning::Somewhere => Start::Unknown,
                 };
                 candidates.push((*word, start));
@@ -262,11 +261,12 @@ impl Fragments {
     }
 }
 
-/// Regular expressions tried at once: more of them together make a machine so large that it is
-/// slower than several.
+/// Maximum number of regular expressions tried at once. A larger set makes an automaton that is slower than several
+/// small ones.
 const REGEXES_TOGETHER: usize = 64;
 
-/// So few are faster one by one: each has a literal that is found without running it.
+/// Maximum number of regular expressions tried one by one. So few are faster alone: each has a literal that is
+/// found without running it.
 const REGEXES_APART: usize = 4;
 
 fn keywords_of<'k>(
@@ -283,7 +283,7 @@ fn keywords_of<'k>(
                 None
             }
         }
-        // Keywords call for what is handed over on a match, and for nothing else.
+        // Keywords apply only to contexts that are injected on a match.
         Owner::Injection(at) => {
             let injection = injections.get(at)?;
             let keywords = injection.keywords.as_ref();

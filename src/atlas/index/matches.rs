@@ -1,36 +1,37 @@
-//! What of some Atlases an action matches.
+//! The parts of several Atlases that match an action.
 
 use smallvec::SmallVec;
 
 use crate::atlas::compiled::{Action, Atlas, Capability, Checkpoint, Injection, Policy};
 use crate::base::pattern::Pattern;
 
-/// So many hits are kept without asking for memory: few actions concern more rules.
+/// Number of hits stored without heap allocation; few actions match more rules.
 const USUAL_HITS: usize = 16;
 
-/// Everything of some Atlases that an action matches, in the order of the Atlases, then as they keep
-/// it. Found once, looked at often.
+/// All parts of some Atlases that match an action, in the order of the Atlases and their parts.
+///
+/// Computed once per action and read often.
 #[derive(Debug)]
 pub struct Matches<'a> {
     atlases: &'a [Atlas],
-    /// Sorted, one for each thing that matches.
+    /// Sorted, one hit per matching part.
     hits: SmallVec<[Hit; USUAL_HITS]>,
 }
 
-/// Something that matches, with the pattern that does.
+/// A part that matches, with its pattern.
 #[derive(Debug)]
 pub struct Matched<'a, T> {
-    /// Its Atlas.
+    /// The Atlas of the part.
     pub atlas: &'a Atlas,
-    /// Its place among those of its Atlas.
+    /// Index of the part in its Atlas.
     pub place: usize,
-    /// What matches.
+    /// The part that matches.
     pub item: &'a T,
-    /// The first of its patterns, in the order written, that does.
+    /// The first matching pattern of the part, in the order written.
     pub pattern: &'a Pattern,
 }
 
-/// What a pattern stands in.
+/// The kind of part that contains a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// A declared action, by its name.
@@ -43,22 +44,22 @@ pub(super) enum Kind {
     Before,
     /// A checkpoint after actions.
     After,
-    /// What calls for a context.
+    /// A rule that injects a context.
     Injection,
 }
 
-/// Where a pattern stands.
+/// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Posting {
-    /// In what.
+    /// Kind of the part.
     pub(super) kind: Kind,
-    /// In which of them.
+    /// Index of the part.
     pub(super) item: u32,
-    /// At which place in its list.
+    /// Index of the pattern in the part's list.
     pub(super) place: u32,
 }
 
-// The order of the fields is the order of the hits.
+// Hits are sorted in the order of these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
     kind: Kind,
@@ -69,7 +70,7 @@ struct Hit {
 }
 
 impl<'a> Matches<'a> {
-    /// What of `atlases` the action matches.
+    /// Finds the parts of `atlases` that match the action.
     #[must_use]
     pub fn of(atlases: &'a [Atlas], action: &str) -> Self {
         let mut hits: SmallVec<[Hit; USUAL_HITS]> = SmallVec::new();
@@ -85,52 +86,52 @@ impl<'a> Matches<'a> {
             });
         }
         hits.sort_unstable();
-        // Sorted by place: the first of several patterns in one list stays.
+        // Hits are sorted by place, so the first of several patterns in one list remains.
         hits.dedup_by_key(|hit| (hit.kind, hit.atlas, hit.item));
         Self { atlases, hits }
     }
 
-    /// The declarations of the action.
+    /// Returns the declarations of the action.
     pub fn actions(&self) -> impl Iterator<Item = &'a Action> {
         let atlases = self.atlases;
         let hits = self.of_kind(Kind::Action).iter();
         hits.filter_map(move |hit| atlas(atlases, hit)?.index.action(hit.item))
     }
 
-    /// The capabilities that list the action.
+    /// Returns the capabilities that list the action.
     pub fn capabilities(&self) -> impl Iterator<Item = Matched<'a, Capability>> {
         self.matched(Kind::Capability, |atlas| &atlas.capabilities)
     }
 
-    /// The policies about the action.
+    /// Returns the policies about the action.
     pub fn policies(&self) -> impl Iterator<Item = Matched<'a, Policy>> {
         self.matched(Kind::Policy, |atlas| &atlas.policies)
     }
 
-    /// The checkpoints before the action.
+    /// Returns the checkpoints before the action.
     pub fn before(&self) -> impl Iterator<Item = Matched<'a, Checkpoint>> {
         self.matched(Kind::Before, |atlas| &atlas.checkpoints)
     }
 
-    /// The checkpoints after the action.
+    /// Returns the checkpoints after the action.
     pub fn after(&self) -> impl Iterator<Item = Matched<'a, Checkpoint>> {
         self.matched(Kind::After, |atlas| &atlas.checkpoints)
     }
 
-    /// The contexts that the action calls for.
+    /// Returns the contexts that the action injects.
     pub fn injections(&self) -> impl Iterator<Item = Matched<'a, Injection>> {
         self.matched(Kind::Injection, |atlas| &atlas.injections)
     }
 
-    /// Whether any Atlas knows the action: it declares it, or a capability lists it.
+    /// Returns true if any Atlas declares the action or lists it in a capability.
     #[must_use]
     pub fn known(&self) -> bool {
-        // The two kinds come first.
+        // Hits of these two kinds are sorted first.
         let first = self.hits.first();
         first.is_some_and(|hit| hit.kind <= Kind::Capability)
     }
 
-    /// Whether this one of the Atlases knows the action.
+    /// Returns true if the given Atlas knows the action.
     #[must_use]
     pub fn known_by(&self, knowing: &Atlas) -> bool {
         let known = self
@@ -141,19 +142,19 @@ impl<'a> Matches<'a> {
         atlases.any(|atlas| std::ptr::eq(atlas, knowing))
     }
 
-    /// How many things match.
+    /// Returns the number of matching parts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.hits.len()
     }
 
-    /// Whether nothing matches.
+    /// Returns true if no part matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hits.is_empty()
     }
 
-    /// The Atlases.
+    /// Returns the searched Atlases.
     #[must_use]
     pub fn atlases(&self) -> &'a [Atlas] {
         self.atlases

@@ -1,8 +1,8 @@
-//! Many patterns at once: which of them an action matches, whatever else there is.
+//! Lookup of many patterns at once; the cost does not depend on patterns that do not match.
 //!
-//! [`Pattern::matches`] says what matches; here it is only found sooner. A pattern is looked up by the
-//! rarest of its parts: what it begins with, what it ends with, or, where it has neither or shares
-//! both with many, what it contains.
+//! [`Pattern::matches`] defines the result; this index only finds it faster. A pattern is looked up by the rarest
+//! of its literal parts: its head, its tail or, if it has neither or shares both with many patterns, its longest
+//! inner part.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use aho_corasick::AhoCorasick;
 use super::trie::Trie;
 use crate::base::pattern::Pattern;
 
-/// Patterns by their parts. Names patterns by their number, in the order given.
+/// Patterns by their parts. A pattern is identified by its number, in the order given.
 #[derive(Debug, Default)]
 pub(super) struct PatternIndex {
-    /// By what they begin with; without a star that is the whole.
+    /// Patterns by head; a pattern without a star is stored as a whole.
     heads: Trie<Entry>,
-    /// By what they end with, from the last byte to the first.
+    /// Patterns by tail, from the last byte to the first.
     tails: Trie<Entry>,
-    /// By what they contain.
+    /// Patterns by inner part.
     inner: Option<Inner>,
-    /// Those of stars alone.
+    /// Patterns that consist only of stars.
     any: Vec<u32>,
 }
 
@@ -37,18 +37,18 @@ struct Entry {
     rest: Rest,
 }
 
-/// What the rest of a text must be for a pattern to match, when one end of it does.
+/// The requirement for the rest of a text when one end matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
-    /// Nothing.
+    /// The rest must be empty.
     Empty,
-    /// It does not matter.
+    /// The rest can be anything.
     Any,
-    /// Whatever the pattern says.
+    /// The full pattern must be checked.
     Asked,
 }
 
-/// What is looked for: a pattern, or a name in which a star is a star.
+/// A pattern, or a name in which a star is a literal star.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Sought<'a> {
     /// A pattern.
@@ -58,7 +58,7 @@ pub(super) enum Sought<'a> {
 }
 
 impl<'a> Sought<'a> {
-    /// As written.
+    /// Returns the text as written.
     pub(super) fn as_str(self) -> &'a str {
         match self {
             Self::Pattern(pattern) => pattern.as_str(),
@@ -66,7 +66,7 @@ impl<'a> Sought<'a> {
         }
     }
 
-    /// The pattern, where it has a star.
+    /// Returns the pattern if it contains a star.
     fn wild(self) -> Option<&'a Pattern> {
         match self {
             Self::Pattern(pattern) => Some(pattern).filter(|pattern| !pattern.is_literal()),
@@ -75,15 +75,15 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// So many patterns may share an end before another part of them is looked for: confirming a few
-/// costs less than one more walk along the text.
+/// Maximum number of patterns that share an end before an inner part is used. Checking a few patterns costs less
+/// than another pass over the text.
 const FEW_SHARE: usize = 8;
 
 /// The parts that a pattern can be looked up by.
 struct Parts<'a> {
     head: &'a str,
     tail: &'a str,
-    /// The longest one between stars.
+    /// The longest part between two stars.
     inner: &'a str,
     stars: usize,
 }
@@ -107,7 +107,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// How many patterns share each part.
+/// The number of patterns that share each part.
 #[derive(Default)]
 struct Shares<'a> {
     heads: HashMap<&'a str, usize>,
@@ -122,7 +122,7 @@ impl<'a> Shares<'a> {
         *self.inner.entry(parts.inner).or_default() += 1;
     }
 
-    /// The part to look a pattern up by; `None` where it is stars alone.
+    /// Returns the part to look a pattern up by, or `None` for stars only.
     fn rarest(&self, parts: &Parts<'a>) -> Option<Part> {
         let share = |counts: &HashMap<&str, usize>, part: &str| {
             let count = counts.get(part).copied().unwrap_or_default();
@@ -156,7 +156,7 @@ enum Part {
 }
 
 impl PatternIndex {
-    /// An index of these, named by their number.
+    /// Builds an index of patterns, identified by their number.
     pub(super) fn new<'a>(sought: impl Iterator<Item = Sought<'a>> + Clone) -> Self {
         let mut shares = Shares::default();
         for sought in sought.clone() {
@@ -193,7 +193,8 @@ impl PatternIndex {
         let inner = match automaton {
             Ok(_) if patterns.is_empty() => None,
             Ok(parts) => Some(Inner { parts, patterns }),
-            // Of more bytes than an Atlas has: they are asked one by one.
+            // The automaton would be too large, which the size limit of an Atlas rules out: check the patterns one
+            // by one.
             Err(_) => {
                 any.extend(patterns);
                 None
@@ -207,8 +208,9 @@ impl PatternIndex {
         }
     }
 
-    /// Calls `found` with every pattern that `text` matches, some perhaps more than once. `ask` is
-    /// asked where one part of a pattern does not settle it.
+    /// Calls `found` with every pattern that `text` matches, possibly more than once.
+    ///
+    /// `ask` checks the full pattern where one part is not enough.
     pub(super) fn each(&self, text: &str, ask: impl Fn(u32) -> bool, mut found: impl FnMut(u32)) {
         let mut settle = |entry: Entry, is_end: bool| {
             let matches = match entry.rest {
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_of_pattern_is_found() {
+    fn patterns_of_every_shape_are_found() {
         let texts = [
             "ticket.delete",
             "ticket.*",
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_many_share_are_looked_up_by_what_they_contain() {
+    fn patterns_with_shared_ends_are_looked_up_by_their_inner_part() {
         let texts: Vec<_> = (0..100)
             .map(|at| format!("admin.*.n{at}.*.delete"))
             .collect();
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_in_a_name_is_a_star() {
+    fn star_in_a_name_is_literal() {
         let index = PatternIndex::new([Sought::Name("a*")].into_iter());
         let count = |text: &str| {
             let mut count = 0;
@@ -318,7 +320,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_asking_every_pattern(
+        fn pattern_index_agrees_with_matching_every_pattern(
             texts in prop::collection::vec("[ab.*é]{0,6}", 0..40),
             action in "[ab.é]{0,10}",
         ) {
@@ -326,7 +328,7 @@ mod tests {
         }
 
         #[test]
-        fn agrees_where_ends_are_shared(
+        fn pattern_index_agrees_where_ends_are_shared(
             texts in prop::collection::vec("a\\*[ab*]{0,4}\\*b", 10..40),
             action in "a[ab]{0,6}b",
         ) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::atlas::load_str;
 
-/// An Atlas with these lists of patterns in everything that has some.
+/// Creates an Atlas with these pattern lists in every part that has patterns.
 fn atlas(id: &str, lists: &[Vec<String>]) -> Atlas {
     let mut text = format!("atlas_version: '1.0'\natlas_id: {id}\nversion: '1'\nname: Example\n");
     let mut section = |name: &str, item: &dyn Fn(usize, &str) -> String| {
@@ -64,8 +64,9 @@ fn found<'a, T: 'a>(
     atlas: &Atlas,
     matched: impl Iterator<Item = Matched<'a, T>>,
 ) -> Vec<(usize, &'a str)> {
-    let own = matched.filter(|it| std::ptr::eq(it.atlas, atlas));
-    own.map(|it| (it.place, it.pattern.as_str())).collect()
+    let own = matched.filter(|matched| std::ptr::eq(matched.atlas, atlas));
+    own.map(|matched| (matched.place, matched.pattern.as_str()))
+        .collect()
 }
 
 fn before(checkpoint: &Checkpoint) -> Option<&Patterns> {
@@ -87,7 +88,7 @@ fn after(checkpoint: &Checkpoint) -> Option<&Patterns> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn agrees_with_a_scan(
+    fn index_lookup_agrees_with_a_scan(
         one in prop::collection::vec(prop::collection::vec("[ab.*]{1,5}", 1..4), 1..12),
         other in prop::collection::vec(prop::collection::vec("[ab.*]{1,5}", 1..4), 1..12),
         actions in prop::collection::vec("[ab.]{0,8}", 1..20),
@@ -98,15 +99,15 @@ proptest! {
             for atlas in &atlases {
                 prop_assert_eq!(
                     found(atlas, matches.capabilities()),
-                    first_matches(&atlas.capabilities, action, |it| Some(&it.actions))
+                    first_matches(&atlas.capabilities, action, |capability| Some(&capability.actions))
                 );
                 prop_assert_eq!(
                     found(atlas, matches.policies()),
-                    first_matches(&atlas.policies, action, |it| Some(&it.actions))
+                    first_matches(&atlas.policies, action, |policy| Some(&policy.actions))
                 );
                 prop_assert_eq!(
                     found(atlas, matches.injections()),
-                    first_matches(&atlas.injections, action, |it| Some(&it.actions))
+                    first_matches(&atlas.injections, action, |injection| Some(&injection.actions))
                 );
                 prop_assert_eq!(
                     found(atlas, matches.before()),

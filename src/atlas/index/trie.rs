@@ -1,16 +1,16 @@
-//! Texts by what they begin with: everything that is a beginning of a text, in one walk along it.
+//! A prefix tree: finds every key that is a prefix of a text in one pass.
 
 use std::ops::Range;
 
-/// Values under keys, found by texts that begin with those keys.
+/// Values stored under keys, found by texts that start with those keys.
 ///
-/// A walk costs what the text and the hits cost, whatever else is in it.
+/// The cost of a walk depends on the text and the hits, not on the size of the tree.
 #[derive(Debug)]
 pub(super) struct Trie<T> {
     nodes: Vec<Node>,
-    /// The bytes that the nodes skip, one after the other.
+    /// The label bytes of all nodes, concatenated.
     labels: Vec<u8>,
-    /// The bytes that lead on, sorted within each node, and where to.
+    /// The branching bytes, sorted within each node, and their target nodes.
     steps: Vec<u8>,
     targets: Vec<u32>,
     values: Vec<T>,
@@ -18,15 +18,15 @@ pub(super) struct Trie<T> {
 
 #[derive(Debug, Default)]
 struct Node {
-    /// What must follow before the node is reached.
+    /// Bytes that must match before the node is reached.
     label: Range<usize>,
-    /// Where it goes on from there.
+    /// Branches of the node.
     steps: Range<usize>,
-    /// What is kept under the key that ends here.
+    /// Values of the key that ends at the node.
     values: Range<usize>,
 }
 
-/// Up to here a node's steps are looked through one by one, which is faster than halving.
+/// Maximum number of branches for a linear search, which is faster than a binary search up to here.
 const FEW_STEPS: usize = 16;
 
 impl<T> Default for Trie<T> {
@@ -42,7 +42,7 @@ impl<T> Default for Trie<T> {
 }
 
 impl<T: Copy> Trie<T> {
-    /// A trie of these keys. One key may be given several times.
+    /// Builds a tree of these keys. A key may occur several times.
     pub(super) fn new(mut keys: Vec<(Vec<u8>, T)>) -> Self {
         keys.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut trie = Self::default();
@@ -52,7 +52,7 @@ impl<T: Copy> Trie<T> {
         trie
     }
 
-    /// Calls `found` with every value whose key `text` begins with, and with whether it ends there.
+    /// Calls `found` with every value whose key is a prefix of `text`, and with true if the text ends there.
     pub(super) fn walk(
         &self,
         mut text: impl ExactSizeIterator<Item = u8>,
@@ -83,12 +83,12 @@ impl<T: Copy> Trie<T> {
         self.nodes.get(usize::try_from(*target).ok()?)
     }
 
-    /// Adds the node of sorted keys that have their first `depth` bytes in common.
+    /// Adds the node of sorted keys that share their first `depth` bytes.
     fn add(&mut self, keys: &[(Vec<u8>, T)], depth: usize) -> usize {
         let rest = |(key, _): &(Vec<u8>, T)| key.get(depth..).unwrap_or_default().to_vec();
         let (first, last) = (keys.first().map(rest), keys.last().map(rest));
         let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
-        // Sorted: what the first and the last have in common, all have.
+        // The keys are sorted: all share what the first and the last have in common.
         let common = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
         let depth = depth + common;
 
@@ -112,7 +112,7 @@ impl<T: Copy> Trie<T> {
         let start = self.steps.len();
         for (byte, target) in steps {
             self.steps.push(byte);
-            // INVARIANT: an Atlas has far fewer bytes than there are numbers; one past them is none.
+            // INVARIANT: an Atlas has far fewer bytes than `u32` has values; a larger number refers to no node.
             self.targets.push(u32::try_from(target).unwrap_or(u32::MAX));
         }
         if let Some(node) = self.nodes.get_mut(at) {
@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_every_beginning_once(
+        fn trie_finds_every_prefix_once(
             keys in prop::collection::vec("[ab.é]{0,4}", 0..20),
             text in "[ab.é]{0,6}",
         ) {

@@ -1,41 +1,41 @@
-//! How a keyword can be ruled out before it is looked for.
+//! Cheap pre-checks that exclude keywords before the full search.
 
 use std::borrow::Cow;
 
 use super::super::document::MatchMode;
 use super::{Case, Finder, Keyword};
 
-/// How a keyword can be ruled out beforehand.
+/// The pre-check that can exclude a keyword from a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::atlas) enum Sign {
-    /// A fragment, in lower case, must be in the text whatever its case.
+    /// A fragment in lower case must be in the text, ignoring case.
     Fragment(String, Meaning),
-    /// Its regular expression must match.
+    /// The regular expression must match.
     Regex(String),
-    /// Not at all.
+    /// The keyword cannot be excluded.
     Never,
 }
 
-/// What it says about a keyword that its fragment was found.
+/// The position information that a found fragment gives about its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::atlas) enum Meaning {
-    /// It is found there.
+    /// The keyword is at the position of the fragment.
     Found,
-    /// It is not found before that.
+    /// The keyword is not before the fragment.
     NotBefore,
-    /// It may be anywhere.
+    /// The keyword may be anywhere.
     Somewhere,
 }
 
-/// Shortest part of a keyword that tells texts apart.
+/// Minimum length of a fragment that distinguishes texts.
 const MIN_FRAGMENT: usize = 3;
 
-/// The two characters beyond ASCII that are the same as one of ASCII when case does not count: the
-/// Kelvin sign and the long s.
+/// The two non-ASCII characters that equal an ASCII letter when case is ignored: the Kelvin sign and the long s.
 const LIKE_ASCII: [(char, &str); 2] = [('\u{212a}', "k"), ('\u{17f}', "s")];
 
-/// `text` without characters that count as one of ASCII: in it, and only in it, every fragment is
-/// found by comparing ASCII.
+/// Replaces the characters that count as an ASCII letter when case is ignored.
+///
+/// Only in the resulting text does an ASCII comparison find every fragment.
 pub(in crate::atlas) fn plain(text: &str) -> Cow<'_, str> {
     let mut plain = Cow::Borrowed(text);
     if text.is_ascii() {
@@ -66,7 +66,7 @@ impl Keyword {
             MatchMode::Regex | MatchMode::Fuzzy => return regex(),
         };
         match case {
-            // A fragment is found whatever its case: the keyword as it is written may come later.
+            // A fragment is found in any case; the keyword in its exact case may come later.
             Case::Sensitive => {
                 Sign::Fragment(plain(&self.text).to_ascii_lowercase(), Meaning::NotBefore)
             }

@@ -23,7 +23,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// A manifest that is whole, followed by `rest`.
+/// A complete manifest, followed by `rest`.
 fn manifest(rest: &str) -> String {
     format!("atlas_version: '1.0'\natlas_id: com.example\nversion: '1'\nname: Example\n{rest}")
 }

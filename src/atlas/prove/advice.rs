@@ -1,4 +1,4 @@
-//! What a steward should think about: nothing here keeps an Atlas from being used.
+//! Advice for the steward. These warnings never prevent the use of an Atlas.
 
 use std::sync::LazyLock;
 
@@ -12,22 +12,22 @@ use crate::atlas::document::{
 };
 use crate::base::pattern::Pattern;
 
-/// Words for what must not be typed into a form whose answers are recorded.
+/// Words for secrets that must not be typed into a form with recorded answers.
 static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = r"(?i)\b(?:password|passphrase|passcode|api[ _-]?key|access[ _-]?token|private key|secret key|pin code)\b";
     Regex::new(words).ok()
 });
 
-/// More gates than people answer with care.
+/// Number of gates above which operators no longer answer with care.
 const MANY_GATES: usize = 25;
 
-/// More characters than people write with care.
+/// Minimum length of an answer above which people no longer write with care.
 const LONG_ANSWER: usize = 200;
 
-/// Most comparisons of rules with actions: advice is not worth more.
+/// Maximum number of comparisons between rules and actions; advice is not worth more time.
 const MAX_COMPARED: usize = 1_000_000;
 
-/// Keywords this short are part of many words.
+/// Keywords shorter than this are part of many words.
 const SHORT_KEYWORD: usize = 4;
 
 impl Prover<'_, '_> {
@@ -96,7 +96,8 @@ impl Prover<'_, '_> {
         self.report("actions", problem);
     }
 
-    /// Gates ask people, and policies decide without them: what can take a system down wants both.
+    /// Advises a policy for critical actions. Gates ask people and policies decide without them; a critical action
+    /// needs both.
     fn advise_policies(&mut self, manifest: &AtlasManifest) {
         let mentions = |policy: &PolicyDef, action: &str| matches(&policy.actions, action);
         for (index, action) in manifest.actions.iter().enumerate() {
@@ -117,7 +118,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// A gate before something critical leaves a trace that survives a crash.
+    /// Advises durable records for a gate before a critical action, so that they survive a crash.
     fn advise_records(
         &mut self,
         index: usize,
@@ -154,7 +155,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// A gate before something critical that lets a bad answer, or none, pass.
+    /// Advises about a gate before a critical action that passes with an invalid answer or without one.
     fn advise_soft_gate(
         &mut self,
         index: usize,
@@ -189,7 +190,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Rules that whoever answers has to guess, and rules that ask for too much.
+    /// Advises about rules that the respondent has to guess, and rules that demand too much.
     fn advise_rules(&mut self, path: &str, question: &CheckpointQuestion) {
         let rules = &question.validation;
         let hidden = rules.pattern.is_some()
@@ -248,7 +249,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// The keywords of the configuration, which are looked for in the same way.
+    /// Advises about keywords of the configuration, which are searched in the same way.
     fn advise_mappings(&mut self, manifest: &AtlasManifest) {
         let config = manifest.checkpoint_config.as_ref();
         let Some(part) = config.and_then(|config| config.keyword_match.as_ref()) else {
@@ -276,7 +277,7 @@ impl Prover<'_, '_> {
     }
 }
 
-/// Tells whether a checkpoint can stand before an action that is declared critical.
+/// Returns true if a checkpoint can fire before an action that is declared critical.
 fn stands_before_critical(checkpoint: &StewardCheckpointDef, manifest: &AtlasManifest) -> bool {
     let is_critical = |patterns: &[String]| {
         let mut actions = manifest.actions.iter();
@@ -290,7 +291,8 @@ fn stands_before_critical(checkpoint: &StewardCheckpointDef, manifest: &AtlasMan
         CheckpointTrigger::ActionPre { patterns } => is_critical(patterns),
         CheckpointTrigger::CapabilityAccess { capability_ids } => {
             let capabilities = manifest.capabilities.iter();
-            let mut gated = capabilities.filter(|it| capability_ids.contains(&it.capability_id));
+            let mut gated = capabilities
+                .filter(|capability| capability_ids.contains(&capability.capability_id));
             gated.any(|capability| is_critical(&capability.actions))
         }
         _ => false,

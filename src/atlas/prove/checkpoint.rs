@@ -1,4 +1,4 @@
-//! Checkpoints: what they refer to, when they fire, what they ask.
+//! Validation of checkpoints: references, triggers and questions.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
 use crate::base::pattern::Patterns;
 
 impl Prover<'_, '_> {
-    /// Every checkpoint, highest priority first: the steward's own, then what is configured.
+    /// Validates all checkpoints and sorts them by priority: the steward's own, then the configured ones.
     pub(super) fn checkpoints(
         &mut self,
         manifest: &AtlasManifest,
@@ -27,19 +27,21 @@ impl Prover<'_, '_> {
     ) -> Vec<Checkpoint> {
         let definitions = manifest.checkpoints.iter().enumerate();
         let mut checkpoints: Vec<_> = definitions
-            .filter_map(|(index, it)| self.checkpoint(index, it, capabilities, contexts))
+            .filter_map(|(index, definition)| {
+                self.checkpoint(index, definition, capabilities, contexts)
+            })
             .collect();
         let config = manifest.checkpoint_config.as_ref();
         let configured = config.map_or_else(Vec::new, |config| self.configured(config, contexts));
         self.check_config_ids(manifest, &configured);
         checkpoints.extend(configured);
         self.check_expiry(manifest, &checkpoints);
-        // Stable, so that equal priorities keep the order written.
+        // The sort is stable, so that equal priorities keep the order written.
         checkpoints.sort_by_key(|checkpoint| Reverse(checkpoint.priority));
         checkpoints
     }
 
-    /// Proves one checkpoint. `None` when its trigger cannot be held to, which has been reported.
+    /// Validates one checkpoint. Returns `None` if its trigger is invalid, after reporting it.
     fn checkpoint(
         &mut self,
         index: usize,
@@ -106,7 +108,7 @@ impl Prover<'_, '_> {
         })
     }
 
-    /// Two operators cannot be asked for what an agent may answer alone.
+    /// Rejects two approvers where an agent may answer alone.
     fn check_approvers(&mut self, path: &str, definition: &StewardCheckpointDef) {
         if definition.approvers == Approvers::Two && definition.respondent != Respondent::Operator {
             let message = "two operators are wanted where the agent may answer";
@@ -116,7 +118,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Guidance that says it is JSON has to be: whoever reads it relies on it.
+    /// Checks that guidance with `format: json` is valid JSON, because readers rely on it.
     fn check_guidance(&mut self, path: &str, guidance: Option<&GuidanceBlock>) {
         let is_json = |block: &&GuidanceBlock| block.format == GuidanceFormat::Json;
         let Some(block) = guidance.filter(is_json) else {
@@ -190,7 +192,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// What belongs to one type of answer only, and what that type cannot do without.
+    /// Checks the fields that belong to one answer type only, and the fields that the type needs.
     fn check_type(&mut self, path: &str, question: &CheckpointQuestion) {
         let kind = question.response_type;
         let foreign = [
@@ -292,7 +294,7 @@ impl Prover<'_, '_> {
     }
 }
 
-/// A regex error on one line: the last line of the crate's message says what is wrong.
+/// Formats a regex error on one line. The last line of the crate's message describes the problem.
 pub(super) fn regex_fault(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {

@@ -1,4 +1,4 @@
-//! `checkpoint_config`: what it stands for, as ordinary checkpoints.
+//! Expansion of `checkpoint_config` into ordinary checkpoints.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::atlas::keyword::Keywords;
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_CONFIG_ACTIONS};
 use crate::base::pattern::{Pattern, Patterns};
 
-/// Where the configuration stands.
+/// Path of the configuration.
 const ROOT: &str = "checkpoint_config";
 
 impl Prover<'_, '_> {
-    /// The checkpoints that the configuration stands for, in the order of its parts.
+    /// Returns the checkpoints that the configuration stands for, in the order of its parts.
     pub(super) fn configured(
         &mut self,
         config: &CheckpointConfig,
@@ -35,11 +35,15 @@ impl Prover<'_, '_> {
         let count = config.count_interval.as_ref();
         let mut found = Vec::new();
         found.extend(start.and_then(|start| self.at_start(start, contexts)));
-        found.extend(words.into_iter().flat_map(|it| self.on_words(it, contexts)));
+        found.extend(
+            words
+                .into_iter()
+                .flat_map(|part| self.on_words(part, contexts)),
+        );
         found.extend(
             actions
                 .into_iter()
-                .flat_map(|it| self.on_actions(it, contexts)),
+                .flat_map(|part| self.on_actions(part, contexts)),
         );
         found.extend(risk.and_then(|risk| self.on_risk(risk, contexts)));
         found.extend(time.and_then(|time| self.on_time(time, contexts)));
@@ -47,7 +51,7 @@ impl Prover<'_, '_> {
         found
     }
 
-    /// Identifiers that the configuration takes must not be the steward's own.
+    /// Checks that the ids of configured checkpoints differ from the steward's own.
     pub(super) fn check_config_ids(&mut self, manifest: &AtlasManifest, configured: &[Checkpoint]) {
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             let id = &checkpoint.checkpoint_id;
@@ -91,7 +95,7 @@ impl Prover<'_, '_> {
                 let message = "an empty keyword is in every text";
                 self.fault(Code::EmptyPattern, &path, message);
             }
-            // The alternatives of one key are alternatives, however keywords are looked for.
+            // The alternatives of one key stay alternatives in every match mode.
             let match_mode = match part.match_mode {
                 MatchMode::All => MatchMode::Any,
                 mode => mode,
@@ -219,7 +223,7 @@ impl Prover<'_, '_> {
         })
     }
 
-    /// What is said about policies must not be mistaken for a way around them.
+    /// Advises about `require_policy_check: false`, which must not look like a way around policies.
     pub(super) fn advise_policy_checks(&mut self, manifest: &AtlasManifest) {
         let config = manifest.checkpoint_config.as_ref();
         let Some(part) = config.and_then(|config| config.action_pre.as_ref()) else {
@@ -232,7 +236,8 @@ impl Prover<'_, '_> {
                 continue;
             }
             let mut policies = manifest.policies.iter();
-            let policy = policies.find(|policy| policy.actions.iter().any(|it| overlap(it, key)));
+            let policy =
+                policies.find(|policy| policy.actions.iter().any(|pattern| overlap(pattern, key)));
             if let Some(policy) = policy {
                 let id = quoted(&policy.policy_id);
                 let message = format!("policy {id} is checked all the same");
@@ -245,7 +250,7 @@ impl Prover<'_, '_> {
     }
 }
 
-/// A checkpoint that only advises, with nothing to it but its trigger.
+/// Creates an advisory checkpoint with only a trigger.
 fn plain(id: String, name: String, written: &CheckpointTrigger, trigger: Trigger) -> Checkpoint {
     Checkpoint {
         id,
@@ -271,9 +276,10 @@ fn plain(id: String, name: String, written: &CheckpointTrigger, trigger: Trigger
     }
 }
 
-/// The keys that win over the `index`-th where both match: those with a longer literal part, and of
-/// the same length those written earlier. The closest comes first; those that cannot match with it
-/// are left out.
+/// Returns the keys that take precedence over the `index`-th where both match.
+///
+/// A longer literal part takes precedence; with equal length, the earlier key. The strongest key comes first. Keys
+/// that cannot match the same action are left out.
 fn closer(keys: &[&str], index: usize) -> Patterns {
     let weight = |(index, key): &(usize, &str)| {
         let length = Pattern::new(*key).literal_len();
@@ -287,7 +293,7 @@ fn closer(keys: &[&str], index: usize) -> Patterns {
     winners.filter(|key| overlap(key, own)).collect()
 }
 
-/// Whether some action matches both patterns.
+/// Returns true if some action matches both patterns.
 pub(super) fn overlap(one: &str, other: &str) -> bool {
     let (first, second) = (Pattern::new(one), Pattern::new(other));
     if first.is_literal() {
@@ -296,7 +302,7 @@ pub(super) fn overlap(one: &str, other: &str) -> bool {
     if second.is_literal() {
         return first.matches(other);
     }
-    // With a star in both, whatever stands between the ends can be had from both.
+    // With a star in both patterns, only the ends matter: the middle can always match both.
     let head = |text: &str| text.split('*').next().unwrap_or_default().to_owned();
     let tail = |text: &str| text.rsplit('*').next().unwrap_or_default().to_owned();
     let (heads, tails) = ((head(one), head(other)), (tail(one), tail(other)));
@@ -309,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_literal_part_wins_and_then_the_order() {
+    fn longest_literal_part_takes_precedence_then_the_order() {
         let keys = ["*", "delete_*", "*_user", "delete_user", "create_*"];
         let winners = |index| -> Vec<String> {
             let closer = closer(&keys, index);

@@ -1,6 +1,6 @@
-//! Rules that can never apply: a steward who wrote one believes in it.
+//! Advice about rules that can never apply, although their steward relies on them.
 //!
-//! Advice only. A pattern may still be meant for an action that another Atlas declares.
+//! These are warnings only: a pattern may be meant for an action that another Atlas declares.
 
 use super::Prover;
 use super::config::overlap;
@@ -12,24 +12,27 @@ use crate::atlas::document::{
 use crate::atlas::nearest::nearest;
 use crate::base::pattern::Pattern;
 
-/// Most names that a pattern which matches nothing is compared with: a suggestion is not worth more.
+/// Maximum number of names compared with a dead pattern; a suggestion is not worth more time.
 const MAX_SUGGESTIONS: usize = 1000;
 
-/// The actions that agents can ask for under an Atlas.
+/// The actions that agents can request under an Atlas.
 struct Declared<'m> {
     ids: Vec<&'m str>,
-    /// Patterns of capabilities: what they list is known, too.
+    /// Patterns of capabilities; the actions that they list are known, too.
     listed: Vec<&'m str>,
 }
 
 impl<'m> Declared<'m> {
-    /// Nothing where the Atlas declares no actions, or lets others run: then every name may come.
+    /// Returns `None` if the Atlas declares no actions or allows unknown ones, because then every name is possible.
     fn of(manifest: &'m AtlasManifest) -> Option<Self> {
         if manifest.actions.is_empty() || manifest.unknown_actions != UnknownActions::Deny {
             return None;
         }
         let ids = manifest.actions.iter();
-        let listed = manifest.capabilities.iter().flat_map(|it| &it.actions);
+        let listed = manifest
+            .capabilities
+            .iter()
+            .flat_map(|capability| &capability.actions);
         Some(Self {
             ids: ids.map(|action| action.action_id.as_str()).collect(),
             listed: listed.map(String::as_str).collect(),
@@ -42,7 +45,7 @@ impl<'m> Declared<'m> {
             || self.listed.iter().any(|listed| overlap(listed, text))
     }
 
-    /// The name, or the pattern of names, that was probably meant.
+    /// Returns the name, or the pattern of names, that the steward probably meant.
     fn suggestion(&self, text: &str) -> Option<String> {
         let names = self.ids.iter().chain(&self.listed).take(MAX_SUGGESTIONS);
         let mut candidates: Vec<String> = names.map(|name| (*name).to_owned()).collect();
@@ -55,7 +58,7 @@ impl<'m> Declared<'m> {
     }
 }
 
-/// Patterns that a name belongs to: `ticket.*` and `*.delete` for `ticket.delete`.
+/// Returns the patterns that a name belongs to: `ticket.*` and `*.delete` for `ticket.delete`.
 fn families(name: &str) -> Vec<String> {
     let beginning = name.rsplit_once('.').map(|(first, _)| format!("{first}.*"));
     let end = name.split_once('.').map(|(_, last)| format!("*.{last}"));
@@ -63,7 +66,7 @@ fn families(name: &str) -> Vec<String> {
 }
 
 impl Prover<'_, '_> {
-    /// Advises about patterns of actions that match nothing an agent can ask for.
+    /// Advises about action patterns that match no action an agent can request.
     pub(super) fn advise_patterns(&mut self, manifest: &AtlasManifest) {
         let Some(declared) = Declared::of(manifest) else {
             return;
@@ -122,7 +125,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Advises about parts of a checkpoint that its mode makes meaningless.
+    /// Advises about parts of a checkpoint that have no effect in its mode.
     pub(super) fn advise_mode(&mut self, index: usize, checkpoint: &StewardCheckpointDef) {
         let path = format!("checkpoints[{index}]");
         let mode = checkpoint.mode;
@@ -170,7 +173,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Advises about rules for text on questions that want something else.
+    /// Advises about text rules on questions with another answer type.
     pub(super) fn advise_text_rules(&mut self, path: &str, question: &CheckpointQuestion) {
         let kind = question.response_type;
         if kind == ResponseType::Text {
@@ -203,7 +206,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Advises about limits that do not say whose runs they count.
+    /// Advises about limits without an explicit scope.
     pub(super) fn advise_scopes(&mut self, manifest: &AtlasManifest) {
         for (index, policy) in manifest.policies.iter().enumerate() {
             let path = format!("policies[{index}]");

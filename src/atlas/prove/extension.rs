@@ -1,4 +1,4 @@
-//! Extensions that an Atlas names and nobody may ask: what happens then, and where to allow them.
+//! Advice about extensions that an Atlas names but the operator has not allowed: the effect and the fix.
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use super::Prover;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger, StewardCheckpointDef};
 
-/// The extensions that may be asked, by what they can be asked.
+/// The allowed extensions, by role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownExtensions {
-    /// Those that tell whether a custom trigger fires.
+    /// Extensions that decide custom triggers.
     pub triggers: BTreeSet<String>,
-    /// Those that handle checkpoints.
+    /// Extensions that handle checkpoints.
     pub handlers: BTreeSet<String>,
-    /// Those that judge answers.
+    /// Extensions that validate answers.
     pub validators: BTreeSet<String>,
-    /// Event types that are registered.
+    /// Registered event types.
     pub events: BTreeSet<String>,
 }
 
 impl Prover<'_, '_> {
-    /// Says what is named and not known.
+    /// Advises about names that are not known.
     pub(super) fn advise_extensions(&mut self, manifest: &AtlasManifest, known: &KnownExtensions) {
         self.advise_events(manifest, known);
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
@@ -44,7 +44,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// A condition decides a trigger that no extension answers for; without one it always fires.
+    /// Advises about a custom trigger without a condition and without an extension: it always fires.
     fn advise_trigger(
         &mut self,
         path: &str,

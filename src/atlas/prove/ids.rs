@@ -1,4 +1,4 @@
-//! Identifiers: unique in their kind, and found when they are referred to.
+//! Validation of identifiers: unique within their kind, and present when referenced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::atlas::nearest::nearest;
 use crate::base::id::is_restricted;
 use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
 
-/// Most identifiers that a misspelt one is compared with: a suggestion is not worth more.
+/// Maximum number of identifiers compared with a misspelt one; a suggestion is not worth more time.
 const MAX_SUGGESTIONS: usize = 1000;
 
-/// A kind of thing that has identifiers.
+/// A kind of part that has identifiers.
 pub(super) struct Kind {
     list: &'static str,
     key: &'static str,
@@ -48,15 +48,15 @@ impl Kind {
 
 /// The identifiers of one kind.
 pub(super) struct Ids<'m> {
-    /// Every one of them.
+    /// All identifiers.
     pub(super) all: BTreeSet<&'m str>,
     noun: &'static str,
-    /// Whether all could be read: if not, a missing one may be among those that could not.
+    /// False if some identifiers could not be read; a missing one may be among them.
     whole: bool,
 }
 
 impl Prover<'_, '_> {
-    /// Checks the identifiers of one kind, and collects them.
+    /// Checks and collects the identifiers of one kind.
     pub(super) fn ids<'m>(&mut self, kind: &Kind, ids: impl Iterator<Item = &'m str>) -> Ids<'m> {
         let mut first_paths: BTreeMap<&str, String> = BTreeMap::new();
         let mut whole = !self.problems.is_faulty(kind.list);
@@ -89,7 +89,7 @@ impl Prover<'_, '_> {
     }
 
     fn report_duplicate(&mut self, path: &str, first: &str, kind: &Kind, id: &str) {
-        // Finding the line of the first is not free, and beyond the limit nobody reads it.
+        // Finding the first line takes time, and reports beyond the limit are not shown.
         let first = if self.problems.is_full() {
             String::new()
         } else {
@@ -108,7 +108,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Checks the name of an extension. It goes into records, so it has few characters.
+    /// Checks the name of an extension. Names appear in records, so the allowed characters are few.
     pub(super) fn check_name(&mut self, path: &str, noun: &str, name: &str) {
         if !is_restricted(name) {
             let message = format!("{noun} {} is not a name", quoted(name));
@@ -117,7 +117,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Checks that guidance ends after something that exists: a checkpoint, or a type of them.
+    /// Checks that the `expires_after` of guidance names an existing checkpoint or checkpoint type.
     pub(super) fn check_expiry(&mut self, manifest: &AtlasManifest, checkpoints: &[Checkpoint]) {
         let plain = |name: &str| name.replace('-', "_");
         let types = CheckpointTrigger::NAMES.into_iter();
@@ -131,7 +131,7 @@ impl Prover<'_, '_> {
         let plain_names: BTreeSet<String> = known.iter().map(|name| plain(name)).collect();
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             let guidance = checkpoint.guidance.as_ref();
-            let Some(name) = guidance.and_then(|it| it.expires_after.as_deref()) else {
+            let Some(name) = guidance.and_then(|block| block.expires_after.as_deref()) else {
                 continue;
             };
             if plain_names.contains(&plain(name)) {
@@ -151,14 +151,14 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Checks that everything `references` names exists.
+    /// Checks that every identifier in `references` exists.
     pub(super) fn check_references(&mut self, path: &str, references: &[String], ids: &Ids<'_>) {
         for (index, reference) in references.iter().enumerate() {
             if !ids.whole || ids.all.contains(reference.as_str()) {
                 continue;
             }
             let message = format!("unknown {} {}", ids.noun, quoted(reference));
-            // Beyond the limit nobody reads the suggestion, and looking for it is not free.
+            // Finding a suggestion takes time, and reports beyond the limit are not shown.
             let compared = if self.problems.is_full() {
                 0
             } else {

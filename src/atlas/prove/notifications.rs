@@ -1,15 +1,15 @@
-//! What a steward wants to be told of: that it can be sent where it should go.
+//! Validation of the notifications that a steward wants: they must be deliverable.
 
 use super::Prover;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{Notifications, Steward};
 use crate::base::address;
 
-/// Where the wish stands.
+/// Path of the notifications.
 const ROOT: &str = "steward.notifications";
 
 impl Prover<'_, '_> {
-    /// What cannot be sent is an error: its steward would believe to be told.
+    /// Reports undeliverable notifications as errors; otherwise the steward would wait for them in vain.
     pub(super) fn check_notifications(&mut self, wish: &Notifications) {
         let path = format!("{ROOT}.channels.webhook");
         let Some(webhook) = &wish.channels.webhook else {
@@ -36,7 +36,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// A wish for nothing does no harm.
+    /// Advises about notifications without triggers, which are harmless.
     pub(super) fn advise_notifications(&mut self, steward: Option<&Steward>) {
         let wish = steward.and_then(|steward| steward.notifications.as_ref());
         if wish.is_some_and(|wish| wish.triggers.is_empty()) {

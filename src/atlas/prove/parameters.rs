@@ -1,4 +1,4 @@
-//! Parameters that conditions and costs look at, held against the schemas of the actions they are about.
+//! Advice about parameters in conditions and costs that the schemas of the covered actions do not have.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::atlas::nearest::nearest;
 use crate::base::pattern::Pattern;
 
 impl Prover<'_, '_> {
-    /// Advises about parameters that no action has which a rule is about.
+    /// Advises about parameters that no action covered by the rule has.
     pub(super) fn advise_parameters(&mut self, manifest: &AtlasManifest) {
         for (index, policy) in manifest.policies.iter().enumerate() {
             let path = format!("policies[{index}]");
@@ -95,8 +95,9 @@ impl Prover<'_, '_> {
     }
 }
 
-/// Schemas of the declared actions that match; none where one of them has no schema, since that one may have any
-/// parameter.
+/// Returns the schemas of the declared actions that match.
+///
+/// The result is empty if one of the actions has no schema, because that action may have any parameter.
 fn schemas_of<'m>(manifest: &'m AtlasManifest, patterns: Option<&Vec<String>>) -> Vec<&'m Value> {
     let matches = |action: &str| {
         patterns.is_none_or(|patterns| {
@@ -104,25 +105,30 @@ fn schemas_of<'m>(manifest: &'m AtlasManifest, patterns: Option<&Vec<String>>) -
             patterns.any(|pattern| Pattern::new(pattern.as_str()).matches(action))
         })
     };
-    let about = manifest.actions.iter().filter(|it| matches(&it.action_id));
-    let schemas: Option<Vec<_>> = about.map(|it| it.parameters_schema.as_ref()).collect();
+    let about = manifest
+        .actions
+        .iter()
+        .filter(|action| matches(&action.action_id));
+    let schemas: Option<Vec<_>> = about
+        .map(|action| action.parameters_schema.as_ref())
+        .collect();
     schemas.unwrap_or_default()
 }
 
-/// Result of looking for a parameter in a schema.
+/// The result of searching a schema for a parameter.
 enum LookedUp<'s> {
-    /// The schema declares it, or does not say what there is.
+    /// The schema declares the parameter, or does not list all parameters.
     MayBeThere,
     /// The schema lists its parameters, and this one is not in the list.
     Absent {
-        /// The part of the path that is not there.
+        /// The part of the path that is missing.
         wanted: &'s str,
-        /// The parameters that are.
+        /// The listed parameters.
         known: &'s Map<String, Value>,
     },
 }
 
-/// Keywords of a schema that can bring parameters which `properties` does not list.
+/// Schema keywords that can allow parameters which `properties` does not list.
 const OPEN: [&str; 12] = [
     "$ref",
     "$dynamicRef",

@@ -1,4 +1,4 @@
-//! `trace_config`: which events it speaks of, and whether what it wants can be had.
+//! Validation of `trace_config`: known event types, limits and patterns.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::base::limits::{MAX_REDACT_RULES, MAX_REGEX_SET_BYTES, MAX_RETENTION_D
 use crate::base::pattern::{Pattern, Patterns};
 use crate::base::retention::Schedule;
 
-/// Where the configuration stands.
+/// Path of the configuration.
 const ROOT: &str = "trace_config";
 
 const TIERS: [RiskTier; 4] = [
@@ -31,7 +31,7 @@ const TIERS: [RiskTier; 4] = [
     RiskTier::Critical,
 ];
 
-/// Names of parameters that hold secrets, without case, `_` and `-`.
+/// Names of parameters that hold secrets, in lower case and without `_` and `-`.
 const SECRET_NAMES: [&str; 10] = [
     "password",
     "passwd",
@@ -46,7 +46,7 @@ const SECRET_NAMES: [&str; 10] = [
 ];
 
 impl Prover<'_, '_> {
-    /// What the manifest says about the record.
+    /// Compiles the rules of the manifest about the record.
     pub(super) fn recording(&mut self, manifest: &AtlasManifest) -> Recording {
         let Some(config) = &manifest.trace_config else {
             return Recording::default();
@@ -59,12 +59,12 @@ impl Prover<'_, '_> {
             retention: config
                 .retention
                 .as_ref()
-                .map(|it| self.schedule(it, &known)),
+                .map(|config| self.schedule(config, &known)),
             redact: self.redact_rules(&manifest.atlas_id, &config.redact),
         }
     }
 
-    /// The event types that can be spoken of: this program's own, and those that are declared.
+    /// Returns the event types that rules may name: the built-in and the declared ones.
     fn event_types<'c>(&mut self, config: &'c TraceConfig) -> BTreeSet<&'c str> {
         let mut known: BTreeSet<&str> = BUILT_IN.into_iter().collect();
         for (index, name) in config.custom_events.iter().enumerate() {
@@ -97,7 +97,9 @@ impl Prover<'_, '_> {
                 self.report(&path, Problem::new(Code::Contradiction, message).help(help));
                 continue;
             }
-            let found = TIERS.into_iter().find(|it| Some(it.as_str()) == tier);
+            let found = TIERS
+                .into_iter()
+                .find(|candidate| Some(candidate.as_str()) == tier);
             if let (Some(tier), None) = (tier, found) {
                 let message = format!("unknown risk tier {}", quoted(tier));
                 self.unknown_word(&path, message, tier, TIERS.map(RiskTier::as_str));
@@ -120,7 +122,7 @@ impl Prover<'_, '_> {
             let path = format!("{root}.by_event_type[{index}]");
             self.check_days(&path, *days);
             let pattern = Pattern::new(text.as_str());
-            if !known.iter().any(|it| pattern.matches(it)) {
+            if !known.iter().any(|event_type| pattern.matches(event_type)) {
                 self.unknown_event(&path, text, known);
             }
         }
@@ -210,7 +212,7 @@ impl Prover<'_, '_> {
         self.report(path, Problem::new(Code::UnknownValue, message).help(help));
     }
 
-    /// Event types that are declared and that nobody registers.
+    /// Advises about declared event types that no extension registers.
     pub(super) fn advise_events(&mut self, manifest: &AtlasManifest, known: &KnownExtensions) {
         let config = manifest.trace_config.as_ref();
         let declared = config.map(|config| config.custom_events.as_slice());
@@ -227,7 +229,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Parameters that look like secrets, and that records keep as they are.
+    /// Advises about parameters that look like secrets and are recorded unredacted.
     pub(super) fn advise_secrets(&mut self, manifest: &AtlasManifest) {
         let config = manifest.trace_config.as_ref();
         let rules = config.map(|config| config.redact.as_slice());
@@ -257,7 +259,7 @@ impl Prover<'_, '_> {
     }
 }
 
-/// Regular expressions as one, where that is not too large.
+/// Combines regular expressions into one set, unless it would be too large.
 fn together(values: &[Regex]) -> Option<RegexSet> {
     let set = RegexSetBuilder::new(values.iter().map(Regex::as_str))
         .size_limit(MAX_REGEX_SET_BYTES)
@@ -265,7 +267,7 @@ fn together(values: &[Regex]) -> Option<RegexSet> {
     set.ok()
 }
 
-/// The parameters of an action that look like secrets, by their path.
+/// Returns the paths of an action's parameters that look like secrets.
 fn secret_names(action: &ActionDef) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(schema) = &action.parameters_schema {

@@ -1,4 +1,4 @@
-//! When checkpoints fire: what their triggers refer to, and what they compile to.
+//! Validation and compilation of checkpoint triggers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::atlas::document::{CheckpointMode, CheckpointTrigger, CustomMoment, Ma
 use crate::atlas::keyword::{Case, Keywords};
 
 impl Prover<'_, '_> {
-    /// Proves a trigger. `None` when it cannot be held to, which has been reported.
+    /// Compiles a trigger. Returns `None` if the trigger is invalid, after reporting it.
     pub(super) fn trigger(
         &mut self,
         path: &str,
@@ -80,7 +80,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Refuses a gate where nothing is left to hold.
+    /// Rejects a blocking checkpoint at session end, because there is nothing left to hold.
     fn check_end(&mut self, path: &str, mode: CheckpointMode) {
         if mode == CheckpointMode::Blocking {
             let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends";
@@ -100,7 +100,7 @@ impl Prover<'_, '_> {
         Trigger::CapabilityAccess(capability_ids.iter().cloned().collect())
     }
 
-    /// Where the detail of a trigger stands: beside its type, or in a condition of its own.
+    /// Returns the path of a trigger's details: the trigger itself, or its nested condition.
     fn inside(&self, path: &str) -> String {
         let nested = format!("{path}.condition");
         if self.root.has(&nested) {
@@ -110,7 +110,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Where one of several names of a trigger's detail is written.
+    /// Returns the path of a trigger's detail that has several possible names.
     pub(super) fn detail(&self, path: &str, keys: &[&str]) -> String {
         self.written(&self.inside(path), keys)
     }
@@ -161,7 +161,7 @@ impl Prover<'_, '_> {
     }
 }
 
-/// Whether case counts, by the key that says so.
+/// Converts the `case_sensitive` key to a case sensitivity.
 pub(super) fn case(case_sensitive: bool) -> Case {
     if case_sensitive {
         Case::Sensitive
@@ -170,7 +170,7 @@ pub(super) fn case(case_sensitive: bool) -> Case {
     }
 }
 
-/// Whether a custom trigger is looked at when input comes, and when an action is asked for.
+/// Returns two flags: evaluate a custom trigger on input, and evaluate it on action requests.
 fn moments(on: &[CustomMoment], when: Option<&ConditionDef>) -> (bool, bool) {
     if !on.is_empty() {
         let named = |moment| on.contains(&moment);

@@ -1,13 +1,15 @@
-//! Forms of common secrets, left out of every record whether or not an Atlas has rules of its own.
+//! Forms of common secrets, redacted from every record even without rules of an Atlas.
 //!
-//! Contract: a form cuts the secret and nothing by which a shell would run something, so no command hides behind a
-//! `password=`. What stands around the secret (the name of the variable, the user, the host) stays readable.
+//! Contract: a form covers the secret and no character with which a shell could run something, so that no command
+//! can hide behind a `password=`. The text around the secret (the variable name, the user, the host) stays
+//! readable.
 
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexSet};
 
-/// A form: its name, as records list it, and the pattern. Where the pattern has a group `secret`, only that is cut.
+/// A form of secrets: its name in records and its pattern. If the pattern has a group `secret`, only the group is
+/// redacted.
 pub(super) struct Form {
     pub(super) name: &'static str,
     pattern: &'static str,
@@ -18,13 +20,13 @@ pub(super) struct Form {
 #[derive(Clone, Copy)]
 enum Check {
     None,
-    /// It has a digit, or is too long for a word.
+    /// The secret contains a digit or is too long for a word.
     NotAWord,
-    /// It is not the path of a folder.
+    /// The secret is not a directory path.
     NotAPath,
 }
 
-/// Values that stand where a secret could, and are none.
+/// Ordinary values in places where a secret could be.
 const PLAIN_VALUES: [&str; 8] = [
     "true",
     "false",
@@ -36,10 +38,10 @@ const PLAIN_VALUES: [&str; 8] = [
     "redacted",
 ];
 
-/// Longest word of a text that is taken for one.
+/// Maximum length of an ordinary word.
 const LONGEST_WORD: usize = 24;
 
-/// Characters of a secret that is not quoted: none by which a shell would run something.
+/// Characters of an unquoted secret, without those with which a shell could run something.
 macro_rules! value {
     ($count:literal) => {
         concat!(r#"(?P<secret>[^\s"'`;|&<>()$\\,\[\]{}]{"#, $count, r"})")
@@ -201,7 +203,7 @@ pub(super) const FORMS: &[Form] = &[
     ),
 ];
 
-/// Names of parameters whose text is a secret, in lower case and without `_` and `-`.
+/// Names of parameters that hold a secret, in lower case and without `_` and `-`.
 const SECRET_NAMES: [&str; 16] = [
     "password",
     "passwd",
@@ -221,7 +223,7 @@ const SECRET_NAMES: [&str; 16] = [
     "token",
 ];
 
-/// Shortest text of a parameter that is taken for a secret.
+/// Minimum length of a parameter value that counts as a secret.
 const SHORTEST_SECRET: usize = 4;
 
 const fn form(name: &'static str, pattern: &'static str) -> Form {
@@ -232,21 +234,21 @@ const fn form(name: &'static str, pattern: &'static str) -> Form {
     }
 }
 
-/// The patterns, compiled. A test holds that all of them compile.
+/// The compiled patterns. A test checks that all of them compile.
 static COMPILED: LazyLock<(RegexSet, Vec<Option<Regex>>)> = LazyLock::new(|| {
     let any = RegexSet::new(FORMS.iter().map(|form| form.pattern));
     let each = FORMS.iter().map(|form| Regex::new(form.pattern).ok());
     (any.unwrap_or_else(|_| RegexSet::empty()), each.collect())
 });
 
-/// A secret in a text.
+/// A secret found in a text.
 pub(super) struct Found {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) form: &'static str,
 }
 
-/// Secrets in a text, of each form at most `most`.
+/// Finds secrets in a text, at most `most` of each form.
 pub(super) fn find(text: &str, most: usize) -> Vec<Found> {
     let (any, each) = &*COMPILED;
     let mut found = Vec::new();
@@ -267,7 +269,7 @@ pub(super) fn find(text: &str, most: usize) -> Vec<Found> {
     found
 }
 
-/// True when the text of a parameter of this name is a secret.
+/// Returns true if a parameter with this name and text is a secret.
 pub(super) fn is_secret_field(name: &str, text: &str) -> bool {
     let plain: String = name
         .chars()
@@ -276,7 +278,7 @@ pub(super) fn is_secret_field(name: &str, text: &str) -> bool {
         .collect();
     let ends = |end: &str| plain.len() > end.len() && plain.ends_with(end);
     let is_named = SECRET_NAMES.contains(&plain.as_str()) || ends("password") || ends("secret");
-    // Other things are called tokens too.
+    // `token` is also a name for harmless values.
     let is_likely = plain != "token" || Check::NotAWord.holds(text);
     is_named && is_likely && text.chars().count() >= SHORTEST_SECRET
 }
@@ -304,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_compiles_alone_and_together() {
+    fn every_secret_form_compiles_alone_and_in_the_set() {
         assert_eq!(COMPILED.0.len(), FORMS.len());
         for (form, compiled) in FORMS.iter().zip(&COMPILED.1) {
             assert!(compiled.is_some(), "{}", form.name);

@@ -14,12 +14,12 @@ fn atlas(rules: &str) -> Atlas {
 }
 
 fn left_out(rule: &str, paths: &[&str], count: u64) -> (String, LeftOut) {
-    let paths = paths.iter().map(|it| (*it).to_owned()).collect();
+    let paths = paths.iter().map(|path| (*path).to_owned()).collect();
     (rule.to_owned(), LeftOut { paths, count })
 }
 
 #[test]
-fn paths_are_left_out_whatever_the_case_and_wherever_they_lie() {
+fn parameter_paths_are_redacted_in_any_case_and_at_any_depth() {
     let atlases = [atlas(
         "[{params: [password, '*.token', headers.authorization, 'items.*.pin']}]",
     )];
@@ -44,7 +44,7 @@ fn paths_are_left_out_whatever_the_case_and_wherever_they_lie() {
             "note": "[redacted]",
         })
     );
-    // What only looks like the marker is in no list.
+    // Text that only looks like the marker is not in the list.
     let expected = left_out(
         "a/redact[0]",
         &[
@@ -59,7 +59,7 @@ fn paths_are_left_out_whatever_the_case_and_wherever_they_lie() {
 }
 
 #[test]
-fn values_are_left_out_of_texts_and_of_names() {
+fn value_patterns_are_redacted_in_texts_and_keys() {
     let atlases = [atlas("[{values: ['sk-[a-z0-9]+', '(?i)bearer \\S+']}]")];
     let mut redactor = Redactor::new(&atlases, Some("x"));
     let kept = redactor.params(
@@ -76,7 +76,7 @@ fn values_are_left_out_of_texts_and_of_names() {
 }
 
 #[test]
-fn a_rule_is_only_about_its_actions() {
+fn redaction_rule_applies_only_to_its_actions() {
     let atlases = [atlas("[{actions: ['db.*'], params: [pin]}]")];
     let params = json!({"pin": "hunter2"});
     let kept = |action| Redactor::new(&atlases, action).params("p", &params);
@@ -86,7 +86,7 @@ fn a_rule_is_only_about_its_actions() {
 }
 
 #[test]
-fn what_others_say_of_parameters_does_not_repeat_them() {
+fn secrets_of_parameters_are_redacted_from_other_texts() {
     let atlases = [atlas("[{params: ['*.key', pin, password]}]")];
     let mut redactor = Redactor::new(&atlases, Some("x"));
     let params = json!({"a": {"key": "hunter2"}, "pin": 42, "password": "say \"x\"\n"});
@@ -109,7 +109,7 @@ fn what_others_say_of_parameters_does_not_repeat_them() {
 }
 
 #[test]
-fn too_much_is_left_out_as_a_whole_and_records_stay_bounded() {
+fn texts_beyond_the_limits_are_redacted_as_a_whole() {
     let atlases = [atlas("[{values: [a], params: ['*.token']}]")];
     let mut redactor = Redactor::new(&atlases, Some("x"));
     let text = "ab".repeat(1000);
@@ -128,9 +128,9 @@ fn too_much_is_left_out_as_a_whole_and_records_stay_bounded() {
             .as_array()
             .unwrap()
             .iter()
-            .all(|it| it["token"] == MARKER)
+            .all(|item| item["token"] == MARKER)
     );
-    // More secrets than can be looked for: a text of others might hold any of them.
+    // More secrets than can be searched for: a later text might contain any of them.
     assert_eq!(redactor.text("reason", "whatever"), MARKER);
     let told = redactor.left_out();
     assert_eq!(told["a/redact[0]"].paths.len(), MAX_REDACTED_PATHS);
@@ -138,7 +138,7 @@ fn too_much_is_left_out_as_a_whole_and_records_stay_bounded() {
 }
 
 #[test]
-fn nested_as_deep_as_requests_may_be() {
+fn redaction_works_at_the_maximum_nesting_depth() {
     let atlases = [atlas("[{params: ['*.token'], values: [zzz]}]")];
     let mut value = json!({"token": "zzz"});
     for _ in 0..62 {
@@ -170,7 +170,7 @@ fn secret_cases() -> SecretCases {
 }
 
 #[test]
-fn common_secrets_are_left_out_without_any_rule() {
+fn common_secrets_are_redacted_without_any_rule() {
     let cases = secret_cases();
     for case in &cases.secrets {
         let mut redactor = Redactor::of_all(&[]);
@@ -201,7 +201,7 @@ fn common_secrets_are_left_out_without_any_rule() {
 }
 
 #[test]
-fn harmless_texts_that_look_like_secrets_stay() {
+fn harmless_texts_that_look_like_secrets_are_kept() {
     for text in secret_cases().harmless {
         let mut redactor = Redactor::of_all(&[]);
         assert_eq!(redactor.text("text", &text), text);
@@ -209,7 +209,7 @@ fn harmless_texts_that_look_like_secrets_stay() {
 }
 
 #[test]
-fn no_command_hides_behind_a_secret() {
+fn commands_next_to_a_secret_stay_readable() {
     for case in secret_cases().no_command_hides {
         let mut redactor = Redactor::of_all(&[]);
         assert_eq!(redactor.text("text", &case.text), case.kept);
@@ -217,7 +217,7 @@ fn no_command_hides_behind_a_secret() {
 }
 
 #[test]
-fn a_parameter_that_is_named_like_a_secret_is_left_out_and_a_number_is_not() {
+fn text_parameters_named_like_secrets_are_redacted_and_numbers_are_not() {
     let mut redactor = Redactor::of_all(&[]);
     let params = json!({"password": "swordfish", "db": {"Client-Secret": "swordfish"},
         "tokens": 3, "token_count": 12, "note": "use swordfish", "password_hint": "a fish"});
@@ -227,6 +227,6 @@ fn a_parameter_that_is_named_like_a_secret_is_left_out_and_a_number_is_not() {
         json!({"password": MARKER, "db": {"Client-Secret": MARKER}, "tokens": 3, "token_count": 12,
             "note": "use swordfish", "password_hint": "a fish"})
     );
-    // What was left out is known from then on.
+    // Redacted secrets are known from then on.
     assert_eq!(redactor.text("t", "it was swordfish"), "it was [redacted]");
 }

@@ -1,5 +1,5 @@
-//! The parser's events, put together to a tree. The stack of open lists and maps is on the heap, and
-//! its height is limited.
+//! Builder of the node tree from parser events. The stack of open lists and maps is on the heap, and its height is
+//! limited.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use super::{Entry, Node, NodeValue};
 use crate::atlas::diagnostic::{Code, Problem, Problems, Span, quoted};
 use crate::base::limits::{MAX_ATLAS_DEPTH, MAX_ATLAS_NODES};
 
-/// Reads `source`. `None` when there is no tree; with errors the tree may not be what was meant.
+/// Parses `source`. Returns `None` without a tree; after errors, the tree may not be what the steward intended.
 pub(in crate::atlas) fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> Option<Node> {
-    // The parser takes a NUL for the end of its input: what follows would silently not be read.
+    // The parser takes a NUL for the end of its input and would silently ignore the rest.
     if let Some(start) = source.find('\0') {
         let end = start + 1;
         problems.add(
@@ -52,7 +52,7 @@ pub(in crate::atlas) fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) 
     })
 }
 
-/// Reading ends here: the reason has been reported.
+/// Signals that parsing ends here; the reason has been reported.
 struct Stop;
 
 struct Builder<'a, 's> {
@@ -130,10 +130,10 @@ impl Builder<'_, '_> {
                     value: NodeValue::Null,
                 });
             }
-            // The start and end of the stream and of documents say nothing; comments are not emitted.
+            // The start and end of the stream and of documents need no handling; comments are not emitted.
             _ => {}
         }
-        // Past the limit errors are only counted, and a hostile file could make many.
+        // Beyond the limit errors are only counted, and a hostile file could cause many.
         if self.problems.is_full() {
             Err(Stop)
         } else {
@@ -174,7 +174,7 @@ impl Builder<'_, '_> {
         self.complete(node);
     }
 
-    /// Puts a finished node where it belongs: a key or a value of a map, an item, or the root.
+    /// Attaches a finished node as a key or value of a map, an item of a list, or the root.
     fn complete(&mut self, node: Node) {
         match self.open.last_mut() {
             None => self.root = Some(node),
@@ -294,7 +294,7 @@ impl Builder<'_, '_> {
                 | ErrorKind::TabInIndentation
                 | ErrorKind::TabInPlainScalar
         );
-        // The parser has often read the tab already when it complains.
+        // The parser has often read the tab already when it reports it.
         let before = self.source.get(..start).unwrap_or_default();
         if is_tab && before.ends_with('\t') {
             start -= 1;
@@ -333,7 +333,7 @@ impl Builder<'_, '_> {
         Err(Stop)
     }
 
-    /// A span of the parser in bytes, without the white space that block scalars end with.
+    /// Converts a parser span to bytes, without the trailing white space of block scalars.
     fn place(&self, span: &granit_parser::Span) -> Span {
         let start = span.start.byte_offset().unwrap_or_default();
         let end = span.end.byte_offset().unwrap_or(start).max(start);
@@ -346,7 +346,7 @@ impl Builder<'_, '_> {
 }
 
 impl Node {
-    /// The node; at `span` when it takes no room of its own.
+    /// Returns the node, moved to `span` if its own span is empty.
     fn or_at(mut self, span: Span) -> Self {
         if self.span.start == self.span.end {
             self.span = span;
@@ -355,8 +355,9 @@ impl Node {
     }
 }
 
-/// Where a closed list or map stands. In block style the parser notices the end only at the next
-/// token, so the last child says where it was.
+/// Returns the span of a closed list or map.
+///
+/// In block style the parser notices the end only at the next token, so the end of the last child is used.
 fn closed(start: usize, last_child: Option<usize>, closing: Span) -> Span {
     let end = if closing.start < closing.end {
         closing.end

@@ -1,26 +1,26 @@
-//! Plain scalars, read by the core schema of YAML 1.2.
+//! Plain scalars, interpreted by the core schema of YAML 1.2.
 
 use serde_json::Number;
 
 use super::NodeValue;
 use crate::base::json::is_same_decimal;
 
-/// Why a plain scalar cannot be kept.
+/// The reason why a plain scalar cannot be represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScalarError {
     /// A whole number of more than 64 bits.
     TooLarge,
-    /// An infinity, or not a number.
+    /// Infinity or NaN.
     NotFinite,
-    /// A fraction with more digits than a double has.
+    /// A fraction with more digits than a double can hold.
     Inexact,
 }
 
-/// What a plain scalar means.
+/// Resolves a plain scalar to a value.
 pub(super) fn resolve(text: &str) -> Result<NodeValue, ScalarError> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(NodeValue::Null),
-        // The core schema also has `True` and `TRUE`; a policy is better off with one spelling.
+        // The core schema also has `True` and `TRUE`; one spelling is safer for a policy.
         "true" => return Ok(NodeValue::Bool(true)),
         "false" => return Ok(NodeValue::Bool(false)),
         _ => {}
@@ -46,7 +46,7 @@ pub(super) fn resolve(text: &str) -> Result<NodeValue, ScalarError> {
     Ok(NodeValue::String(text.to_owned()))
 }
 
-/// `None` when it is not written as a whole number.
+/// Parses a whole number; returns `None` for another form.
 fn whole(text: &str) -> Option<Result<Number, ScalarError>> {
     let based = |digits: &str, radix: u32| {
         let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_core_schema_with_strict_booleans() {
+    fn scalars_follow_the_core_schema_with_strict_booleans() {
         for text in ["", "~", "null", "Null", "NULL"] {
             assert_eq!(resolve(text), Ok(NodeValue::Null), "{text:?}");
         }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_text() {
+    fn other_scalars_are_text() {
         let texts = [
             "yes",
             "no",
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_cannot_be_kept_are_refused() {
+    fn numbers_that_cannot_be_represented_are_rejected() {
         for text in [
             "18446744073709551616",
             "-9223372036854775809",

@@ -18,7 +18,7 @@ fn text_at<'s>(source: &'s str, path: &str) -> &'s str {
 
 // covers B17
 #[test]
-fn plain_scalars_have_types_and_quoted_ones_are_text() {
+fn plain_scalars_have_types_and_quoted_scalars_are_text() {
     let source = "a: 1\nb: '1'\nc: true\nd: \"true\"\ne: yes\nf:\ng: ~\nh: 1.5\ni: |\n  x\n  y\nj: >\n  x\n  y\n";
     assert_eq!(
         tree(source).to_json(),
@@ -30,7 +30,7 @@ fn plain_scalars_have_types_and_quoted_ones_are_text() {
 }
 
 #[test]
-fn json_is_read_as_it_is_meant() {
+fn json_is_parsed_as_yaml() {
     let json = json!({"a\"/": ["é", "😀", "\u{1}", -1, 2.5e10, {}, []], "b": null});
     let escaped = "{\"a\\\"\\/\": [\"\\u00e9\", \"\\ud83d\\ude00\", \"\\u0001\", -1, 2.5e10, {}, []],\n\t\"b\":null}";
     assert_eq!(tree(&json.to_string()).to_json(), json);
@@ -38,7 +38,7 @@ fn json_is_read_as_it_is_meant() {
 }
 
 #[test]
-fn a_path_finds_the_text_it_names() {
+fn path_finds_the_span_of_its_text() {
     let source = "a:\n  - b: one\n    c: [x, \"y z\"]\n  - d: |\n      block\n      text\n\n    e:\nf: {g: h}\n";
     let cases = [
         ("a[0].b", "one"),
@@ -49,7 +49,7 @@ fn a_path_finds_the_text_it_names() {
         ("a[1].e", "e"),
         ("f", "{g: h}"),
         ("f.g", "h"),
-        // What does not exist is shown by what it would be in.
+        // A path that does not exist points to its nearest existing parent.
         ("f.missing", "{g: h}"),
         (
             "a[7].b",

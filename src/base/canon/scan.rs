@@ -1,24 +1,22 @@
-//! Whether a text is canonical, told by one pass over it and without reading it into values.
+//! Scanner that checks in one pass, without building values, if a text is canonical.
 //!
-//! Reading a payload into values and writing it again costs several times what hashing it costs.
-//! This scanner accepts exactly the texts that [`super::canonical`] writes; a property test compares
-//! the two.
+//! Parsing a payload into values and writing it again costs several times as much as hashing it. This scanner
+//! accepts exactly the texts that [`super::canonical`] writes; a property test compares the two.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// Deepest nesting that is looked into. JSON readers stop at about the same.
+/// Maximum nesting depth. JSON readers stop at about the same depth.
 const MAX_DEPTH: usize = 128;
 
-/// The length of the canonical JSON object that `text` begins with, or `None` when it begins with
-/// anything else.
+/// Returns the length of the canonical JSON object at the start of `text`, or `None` if there is none.
 #[must_use]
 pub fn object_length(text: &str) -> Option<usize> {
     object_length_beside(text, || ())
 }
 
-/// The same, with something else that is done a little at a time beside it: between two fields.
+/// Works like [`object_length`], and calls `beside` after each field so that the caller can interleave other work.
 #[inline]
 pub fn object_length_beside(text: &str, beside: impl FnMut()) -> Option<usize> {
     let mut scanner = Scanner {
@@ -34,7 +32,7 @@ pub fn object_length_beside(text: &str, beside: impl FnMut()) -> Option<usize> {
     Some(scanner.at)
 }
 
-/// Whether `text` is one canonical JSON object and nothing else.
+/// Returns true if `text` is exactly one canonical JSON object.
 #[must_use]
 pub fn is_canonical_object(text: &str) -> bool {
     object_length(text) == Some(text.len())
@@ -117,7 +115,8 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
         }
     }
 
-    /// A string, without its quotes. Only what must be escaped is, and in the one way there is.
+    /// Scans a string and returns it without its quotes. Only required escapes are accepted, in their canonical
+    /// form.
     #[inline]
     fn string(&mut self) -> Option<Key<'t>> {
         let (quote, rest) = self.bytes.get(self.at..)?.split_first()?;
@@ -134,7 +133,7 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
         Some(Key { text, plain })
     }
 
-    /// A string that has an escape in it: seldom.
+    /// Scans a string that contains an escape, which is rare.
     #[cold]
     fn escaped_string(&mut self) -> Option<Key<'t>> {
         self.take(b'"')?;
@@ -190,7 +189,7 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
         }
     }
 
-    /// A number that is no short integer, or zero: it is written again and compared.
+    /// Scans zero or a number that is not a short integer: parses it, writes it again and compares.
     #[cold]
     fn unusual_number(&mut self) -> Option<()> {
         let rest = self.bytes.get(self.at..)?;
@@ -208,15 +207,16 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
     }
 }
 
-/// Bytes that stand for themselves in a string, before one that does not: a control, `"` or `\`.
+/// A run of bytes that need no escape in a string, up to a control character, `"` or `\`.
 pub(in crate::base) struct Run {
     pub(in crate::base) length: usize,
-    /// Whether all of them are ASCII. They may be said not to be because of what follows them.
+    /// True if all bytes are ASCII. Can be false because of the bytes after the run.
     pub(in crate::base) ascii: bool,
 }
 
-/// The first run, if something ends it. Sixteen bytes at a time, which few keys are longer than: so
-/// processors rarely guess wrong where one ends.
+/// Returns the first run, if a special byte ends it.
+///
+/// The search takes sixteen bytes at a time. Few keys are longer, so processors rarely mispredict the end of a key.
 #[inline]
 pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<Run> {
     let mut length = 0;
@@ -238,7 +238,7 @@ pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<Run> {
         }
         length += 16;
     }
-    // What is left over is filled up with blanks, which stand for themselves.
+    // The remaining bytes are padded with blanks, which need no escape.
     for left in rest.chunks(8) {
         let mut word = [b' '; 8];
         word.get_mut(..left.len())?.copy_from_slice(left);
@@ -255,22 +255,21 @@ pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<Run> {
     None
 }
 
-/// Every byte is 1, and every byte has its highest bit alone.
+/// A word with 1 in every byte, and a word with only the highest bit of every byte.
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 const HIGH: u64 = ONES << 7;
 
-/// Which of eight bytes do not stand for themselves, told by their highest bits. The lowest such bit is
-/// right; what is behind it need not be.
+/// Marks the bytes of a word that need an escape, in their highest bits. Only the lowest marked bit is reliable.
 #[inline]
 fn special(word: u64) -> u64 {
     let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
-    // With this bit turned, a quote stands right behind the controls, where a blank stood.
+    // With this bit flipped, a quote comes right after the control characters, in place of the blank.
     let quote = below(word ^ (ONES * 0x02), 0x21);
     let escape = below(word ^ (ONES * u64::from(b'\\')), 1);
     (quote | escape) & HIGH
 }
 
-/// A key as it is written, and whether it is meant as it is written, in ASCII.
+/// A key as written; `plain` is true if it is ASCII without escapes.
 #[derive(Clone, Copy)]
 struct Key<'t> {
     text: &'t [u8],
@@ -278,10 +277,10 @@ struct Key<'t> {
 }
 
 impl Key<'_> {
-    /// The order of RFC 8785: by UTF-16 code units of what is meant.
+    /// Compares keys in the order of RFC 8785: by UTF-16 code units of the unescaped text.
     fn order(self, other: Key<'_>) -> Ordering {
         if self.plain && other.plain {
-            // Most keys begin with different letters.
+            // Most keys start with different letters.
             return match (self.text, other.text) {
                 ([mine, ..], [others, ..]) if mine != others => mine.cmp(others),
                 (mine, others) => mine.cmp(others),
@@ -293,7 +292,7 @@ impl Key<'_> {
     }
 
     fn meant(self) -> String {
-        // INVARIANT: the scanner accepted it as a JSON string.
+        // INVARIANT: the scanner accepted the text as a JSON string.
         let text = std::str::from_utf8(self.text).unwrap_or_default();
         serde_json::from_str(&format!("\"{text}\"")).unwrap_or_default()
     }
@@ -306,14 +305,14 @@ mod tests {
     use crate::base::canon::tests::any_json;
     use proptest::prelude::*;
 
-    /// What the scanner must agree with: read it into values and write it again.
+    /// Reference for the scanner: parses the text into values and writes it again.
     fn slowly(text: &str) -> bool {
         let read = serde_json::from_str::<Value>(text);
         read.is_ok_and(|value| value.is_object() && canonical(&value) == text)
     }
 
     #[test]
-    fn canonical_objects_are_told_from_others() {
+    fn scanner_accepts_only_canonical_objects() {
         for text in [
             r"{}",
             r#"{"a":1,"b":[true,false,null,-3,0.5,1e+30,"é\"\\\n\u001f"]}"#,
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_beyond_every_reader_is_refused_and_not_followed() {
+    fn nesting_beyond_the_limit_is_rejected_without_recursion() {
         let deep =
             |levels: usize| format!("{}{}", "{\"a\":".repeat(levels), "1") + &"}".repeat(levels);
         assert!(is_canonical_object(&deep(MAX_DEPTH - 1)));
@@ -370,20 +369,20 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_an_object_is_left_alone() {
+    fn text_after_an_object_is_ignored() {
         assert_eq!(object_length(r#"{"a":"}"},"hash":1}"#), Some(9));
         assert_eq!(object_length("[]"), None);
     }
 
     proptest! {
         #[test]
-        fn it_accepts_what_is_written(fields in prop::collection::btree_map(".{0,4}", any_json(), 0..5)) {
+        fn scanner_accepts_what_the_writer_writes(fields in prop::collection::btree_map(".{0,4}", any_json(), 0..5)) {
             let text = canonical(&Value::Object(fields.into_iter().collect()));
             prop_assert!(is_canonical_object(&text), "{}", text);
         }
 
         #[test]
-        fn it_agrees_with_reading_and_writing_again(
+        fn scanner_agrees_with_parsing_and_writing_again(
             fields in prop::collection::btree_map("[a-c]{0,2}", any_json(), 0..4),
             place in any::<prop::sample::Index>(),
             byte in any::<u8>(),

@@ -1,8 +1,7 @@
-//! Canonical text, written in one pass.
+//! Writer for canonical text in one pass.
 //!
-//! Going through values costs several times what hashing the text costs, and every event is written
-//! once. A field that comes before its turn is moved to its place when its object is closed; most come
-//! in order.
+//! Building values costs several times as much as hashing the text, and every event is written once. A field that
+//! arrives out of order is moved when its object is closed; most fields arrive in order.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,7 +15,7 @@ use super::{FIRST_EXPONENT, MAX_EXACT, MAX_EXACT_DOUBLE};
 
 mod serialize;
 
-/// Why something cannot be written. Nothing of this program's own gives one.
+/// The error for a value that cannot be written. No type of this program causes it.
 #[derive(Debug)]
 pub(super) struct Unwritable;
 
@@ -36,7 +35,7 @@ impl ser::Error for Unwritable {
 
 type Done = Result<(), Unwritable>;
 
-/// Writes behind what is in `out` already.
+/// Appends the value to `out`.
 pub(super) fn write(value: &(impl Serialize + ?Sized), out: &mut String) -> Done {
     value.serialize(Writer { out })
 }
@@ -60,7 +59,7 @@ impl Writer<'_> {
 
     fn double(self, number: f64) -> Done {
         let text = serde_json_canonicalizer::to_string(&number).map_err(|_| Unwritable)?;
-        // Without point and exponent it would be read back as an integer that is not kept.
+        // Without point and exponent it would be read back as an integer that cannot be kept exactly.
         let size = number.abs();
         if MAX_EXACT_DOUBLE < size && size < FIRST_EXPONENT {
             // Writing to a string cannot fail.
@@ -72,7 +71,7 @@ impl Writer<'_> {
     }
 }
 
-/// A string in quotes, with what must be escaped, in the one way there is.
+/// Writes a string in quotes, with the required escapes in their canonical form.
 fn write_text(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
@@ -98,7 +97,7 @@ fn write_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The order of RFC 8785: by UTF-16 code units.
+/// Compares names in the order of RFC 8785: by UTF-16 code units.
 fn order(one: &str, other: &str) -> Ordering {
     if one.is_ascii() || other.is_ascii() {
         return one.cmp(other);
@@ -128,36 +127,36 @@ impl List<'_> {
 /// An object that is being written.
 struct Object<'o> {
     out: &'o mut String,
-    /// Where its fields begin.
+    /// Offset of the first field.
     start: usize,
     fields: SmallVec<[Field; 12]>,
-    /// Whether the fields came in order so far.
+    /// True if all fields so far arrived in order.
     sorted: bool,
-    /// Whether a variant's own braces are around it.
+    /// True if the braces of an enum variant surround the object.
     wrapped: bool,
 }
 
-/// Where a field lies in what is written.
+/// The position of a field in the output.
 #[derive(Clone, Copy)]
 struct Field {
-    /// Its name, without quotes.
+    /// Range of the name, without quotes.
     name: (usize, usize),
-    /// Whether the name is written as it is meant, and in ASCII: most are.
+    /// True if the name is ASCII without escapes, like most names.
     plain: bool,
     end: usize,
 }
 
-/// A name as it is meant. Most are written as they are meant.
+/// Returns the unescaped name. Most names contain no escape.
 fn meant(written: &str) -> Cow<'_, str> {
     if !written.contains('\\') {
         return Cow::Borrowed(written);
     }
-    // INVARIANT: it was written here as a JSON string.
+    // INVARIANT: the name was written here as a JSON string.
     Cow::Owned(serde_json::from_str(&format!("\"{written}\"")).unwrap_or_default())
 }
 
 impl Object<'_> {
-    /// Writes a name: a comma before it where one belongs, and a colon behind.
+    /// Writes a name, with a comma before it where needed and a colon after it.
     fn name(&mut self, write: impl FnOnce(&mut String) -> Done) -> Done {
         if !self.fields.is_empty() {
             self.out.push(',');
@@ -216,7 +215,7 @@ impl Object<'_> {
         }
     }
 
-    /// Puts the fields into their order.
+    /// Sorts the fields.
     fn sort(&mut self) {
         let unsorted = self.out.as_bytes().get(self.start..);
         let scratch: SmallVec<[u8; 512]> = SmallVec::from_slice(unsorted.unwrap_or_default());
@@ -238,7 +237,7 @@ impl Object<'_> {
             if at > 0 {
                 self.out.push(',');
             }
-            // With its quotes, up to the end of its value.
+            // The name with its quotes, up to the end of its value.
             self.out.push_str(piece(field.name.0 - 1, field.end));
         }
     }
@@ -254,7 +253,7 @@ mod tests {
     use super::super::tests::any_json;
     use super::super::{canonical, exact};
 
-    /// What it must agree with: the crate that does nothing else, on numbers that stay exact.
+    /// Reference for the writer: the `serde_json_canonicalizer` crate, for numbers that stay exact.
     fn by_the_crate(value: &Value) -> String {
         serde_json_canonicalizer::to_string(&exact(value)).unwrap()
     }
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn structs_come_out_as_their_values_would() {
+    fn structs_are_written_like_their_json_values() {
         for alpha in [
             Kind::Plain,
             Kind::Of("x\u{1}\"\\"),
@@ -301,7 +300,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_the_crate_that_does_nothing_else(value in any_json()) {
+        fn writer_agrees_with_the_canonicalizer_crate(value in any_json()) {
             prop_assert_eq!(canonical(&value), by_the_crate(&value));
         }
     }

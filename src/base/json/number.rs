@@ -1,14 +1,14 @@
-//! Number tokens: which of them `serde_json` carries exactly, and how numbers compare.
+//! Number tokens: exactness in `serde_json`, and comparison of numbers.
 
 use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// Most digits of a decimal that always survives a double.
+/// Maximum number of digits of a decimal that always survives conversion to a double.
 const MAX_SAFE_DIGITS: usize = 15;
 
-/// Tells whether a token is so short that it is carried exactly without a closer look: few digits, perhaps a
-/// point, no exponent.
+/// Returns true if a token is short enough to be exact without further checks: few digits, perhaps a point, no
+/// exponent.
 pub(super) fn is_short(token: &[u8]) -> bool {
     let digits = token.strip_prefix(b"-").unwrap_or(token);
     if digits.len() > MAX_SAFE_DIGITS || token == b"-0" {
@@ -23,7 +23,7 @@ pub(super) fn is_short(token: &[u8]) -> bool {
     parts.by_ref().take(2).all(is_digits) && parts.next().is_none()
 }
 
-/// Tells whether a token is a number of JSON.
+/// Returns true if a token is a JSON number.
 pub(super) fn is_token(token: &str) -> bool {
     let digits = token.strip_prefix('-').unwrap_or(token);
     let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
@@ -34,18 +34,19 @@ pub(super) fn is_token(token: &str) -> bool {
         Some((whole, fraction)) => (whole, Some(fraction)),
         None => (mantissa, None),
     };
-    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     is_digits(whole)
         && (whole.len() == 1 || !whole.starts_with('0'))
         && fraction.is_none_or(is_digits)
-        && exponent.is_none_or(|it| is_digits(it.strip_prefix(['+', '-']).unwrap_or(it)))
+        && exponent
+            .is_none_or(|digits| is_digits(digits.strip_prefix(['+', '-']).unwrap_or(digits)))
 }
 
-/// Tells whether the value that `serde_json` keeps for a token has exactly the decimal value that is written.
+/// Returns true if the value that `serde_json` keeps for a token equals the written decimal value exactly.
 ///
-/// An integer has to fit in 64 bits. `-0` is not carried: `serde_json` keeps the fraction -0.0 for it, and readers of
-/// integers the integer 0. Of a fraction, the shortest text of its double has to be the same
-/// decimal number: whatever writes its doubles that way, as most languages do, is read back.
+/// An integer must fit in 64 bits. `-0` is not exact: `serde_json` keeps the fraction -0.0, and integer readers get
+/// 0. For a fraction, the shortest text of its double must be the same decimal number. So doubles written in their
+/// shortest form, as in most languages, are always accepted.
 #[must_use]
 pub fn is_carried(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
@@ -57,12 +58,12 @@ pub fn is_carried(token: &str) -> bool {
     kept.is_some_and(|kept| is_same_decimal(token, kept))
 }
 
-/// Tells whether a double, in its shortest text, is exactly the decimal number that is written.
+/// Returns true if the shortest text of a double equals the written decimal number exactly.
 #[must_use]
 pub fn is_same_decimal(written: &str, double: f64) -> bool {
     let written = written.strip_prefix('+').unwrap_or(written);
-    // The text that is shown and recorded. Where two decimals are equally short and equally near, the formatter of
-    // the standard library may choose the other one.
+    // Uses the text that is shown and recorded. Where two decimals are equally short and equally near, the
+    // formatter of the standard library may choose the other one.
     let shown = Number::from_f64(double).map(|number| number.to_string());
     shown.is_some_and(|shown| Decimal::of(written) == Decimal::of(&shown))
 }
@@ -83,7 +84,7 @@ impl Decimal {
         };
         let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        // An exponent beyond 64 bits belongs to zero, or to a number that no double is near.
+        // An exponent beyond 64 bits belongs to zero, or to a number that is not near any double.
         let far = if exponent.starts_with('-') {
             i64::MIN
         } else {
@@ -113,7 +114,7 @@ fn as_i64(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// Order of two numbers by value: exact also where one is an integer that no double is equal to.
+/// Compares two numbers by value. The result is also exact for an integer that no double can represent.
 #[must_use]
 pub fn compare(one: &Number, other: &Number) -> Option<Ordering> {
     match (integer(one), integer(other)) {
@@ -124,7 +125,7 @@ pub fn compare(one: &Number, other: &Number) -> Option<Ordering> {
     }
 }
 
-/// Order of a number and a double by value.
+/// Compares a number and a double by value.
 #[must_use]
 pub fn compare_with(number: &Number, double: f64) -> Option<Ordering> {
     match integer(number) {

@@ -20,7 +20,7 @@ impl Step {
     }
 }
 
-/// A path as messages and records write it. Two paths are never written alike.
+/// Formats a path for messages and records. Different paths have different texts.
 pub(super) fn written<'s>(steps: impl Iterator<Item = &'s Step>) -> String {
     let mut text = String::new();
     for step in steps {
@@ -42,8 +42,8 @@ fn push(text: &mut String, step: &Step) {
     };
 }
 
-/// Paths of the numbers of `value` that canonical JSON writes as strings of their digits. `field` is the
-/// key that `value` lies under.
+/// Returns the paths of the numbers in `value` that canonical JSON writes as strings of their digits. `field` is
+/// the key of `value`.
 #[must_use]
 pub fn paths_of_large_numbers(field: &str, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
@@ -52,7 +52,8 @@ pub fn paths_of_large_numbers(field: &str, value: &Value) -> Vec<String> {
     found
 }
 
-/// The same for an object whose own key may be empty: then the paths begin with its fields.
+/// Returns the paths as [`paths_of_large_numbers`] does, for an object. With an empty `field`, the paths start with
+/// the object's fields.
 #[must_use]
 pub fn paths_of_large_numbers_in(field: &str, fields: &Map<String, Value>) -> Vec<String> {
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! One linear pass over a JSON text: every key once, every number exact.
+//! Scanner that checks a JSON text in one linear pass: no duplicate keys, exact numbers.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,17 +12,17 @@ use super::path::{self, Step};
 use super::{FaultKind, JsonError, JsonFault, quote};
 use crate::base::canon::ordinary;
 
-/// Deepest nesting that is followed. `serde_json` stops one level earlier, with its own message.
+/// Maximum nesting depth. `serde_json` stops one level earlier, with its own message.
 const MAX_DEPTH: usize = 128;
 
-/// Keys of an object that are compared one by one. Objects with more keys use a hash set.
+/// Maximum number of keys that are compared one by one. Objects with more keys use a hash set.
 const FEW_KEYS: usize = 12;
 
-/// Reason to stop scanning.
+/// The reason why scanning stopped.
 pub(super) enum Stop {
     /// The text is not JSON, or is nested too deeply.
     Syntax,
-    /// The text is refused. The path is complete once the scanner has returned to the root.
+    /// The text is rejected. The path is complete once the scanner has returned to the root.
     Fault(Box<Found>),
 }
 
@@ -58,8 +58,8 @@ impl Stop {
             }),
             Self::Syntax => match serde_json::from_slice::<Value>(text) {
                 Err(error) => JsonError::of(error),
-                // INVARIANT: the scanner takes every text that serde_json takes. If it ever does not,
-                // the text is refused all the same.
+                // INVARIANT: the scanner accepts every text that serde_json accepts. If this ever fails, the text
+                // is still rejected.
                 Ok(_) => JsonError::Syntax(serde::de::Error::custom("the text cannot be checked")),
             },
         }
@@ -69,7 +69,7 @@ impl Stop {
 pub(super) struct Scanner<'t> {
     text: &'t [u8],
     pub(super) at: usize,
-    /// Places of inexact numbers, where they are collected and not refused.
+    /// Ranges of inexact numbers, if they are collected instead of rejected.
     pub(super) inexact: Option<Vec<Range<usize>>>,
 }
 
@@ -185,7 +185,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Goes over what stands behind an item: whether that ends the list.
+    /// Scans the separator after an item; returns true at the end of the list or object.
     fn is_end(&mut self, close: u8) -> Result<bool, Stop> {
         self.blanks();
         if self.is_next(close) {
@@ -196,7 +196,7 @@ impl<'t> Scanner<'t> {
         Ok(false)
     }
 
-    /// A key as it is meant, and the colon behind it.
+    /// Scans a key and its colon; returns the unescaped key.
     fn key(&mut self) -> Result<Cow<'t, [u8]>, Stop> {
         let (written, escaped) = self.string()?;
         self.blanks();
@@ -210,7 +210,7 @@ impl<'t> Scanner<'t> {
         Ok(Cow::Owned(meant.into_bytes()))
     }
 
-    /// A string with its quotes, and whether there is an escape in it.
+    /// Scans a string; returns it with its quotes, and true if it contains an escape.
     fn string(&mut self) -> Result<(&'t [u8], bool), Stop> {
         let start = self.at;
         self.take(b'"')?;
@@ -224,7 +224,7 @@ impl<'t> Scanner<'t> {
                     let written = self.text.get(start..self.at).unwrap_or_default();
                     return Ok((written, escaped));
                 }
-                // The escape itself is read by serde_json.
+                // serde_json checks the escape.
                 Some(b'\\') => {
                     escaped = true;
                     self.at += 2;
@@ -261,7 +261,7 @@ impl<'t> Scanner<'t> {
         Err(Stop::at(kind, start))
     }
 
-    /// Goes to the value of a key, if this is an object that has it.
+    /// Moves to the value of a key, if this is an object with that key.
     pub(super) fn enter(&mut self, wanted: &str) -> Option<()> {
         if !self.is_next(b'{') {
             return None;
@@ -283,7 +283,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Keys of one object.
+/// The keys of one object.
 #[derive(Default)]
 struct Keys<'t> {
     few: SmallVec<[Cow<'t, [u8]>; FEW_KEYS]>,
@@ -291,7 +291,7 @@ struct Keys<'t> {
 }
 
 impl<'t> Keys<'t> {
-    /// Adds a key; `false` when it is there already.
+    /// Adds a key; returns `false` if the key was already present.
     fn insert(&mut self, key: Cow<'t, [u8]>) -> bool {
         if self.many.is_empty() {
             if self.few.contains(&key) {

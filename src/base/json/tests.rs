@@ -15,7 +15,7 @@ fn inexact(token: &str) -> FaultKind {
 }
 
 #[test]
-fn an_inexact_number_is_refused_with_its_path_and_token() {
+fn inexact_number_is_rejected_with_its_path_and_token() {
     for token in [
         "18446744073709551616",
         "-9223372036854775809",
@@ -42,7 +42,7 @@ fn an_inexact_number_is_refused_with_its_path_and_token() {
 }
 
 #[test]
-fn exact_numbers_are_kept_however_they_are_written() {
+fn exact_numbers_are_accepted_in_every_spelling() {
     for (token, value) in [
         ("0", json!(0)),
         ("-0.0", json!(-0.0)),
@@ -70,7 +70,7 @@ fn exact_numbers_are_kept_however_they_are_written() {
 }
 
 #[test]
-fn a_key_that_is_there_twice_is_refused_with_its_path() {
+fn duplicate_key_is_rejected_with_its_path() {
     for (text, path) in [
         (r#"{"a":1,"a":1}"#, "a"),
         (r#"{"a":1,"\u0061":2}"#, "a"),
@@ -89,14 +89,14 @@ fn a_key_that_is_there_twice_is_refused_with_its_path() {
 }
 
 #[test]
-fn keys_that_only_look_alike_are_two_keys() {
+fn keys_that_only_look_alike_are_different() {
     let text = "{\"\u{e9}\":1,\"e\u{301}\":2,\"A\":1,\"a\":2,\"b\":{\"a\":1},\"c\":{\"a\":1}}";
     let read = read::<Value>(text.as_bytes()).unwrap();
     assert_eq!(read.as_object().unwrap().len(), 6);
 }
 
 #[test]
-fn what_is_not_json_is_told_by_the_json_reader() {
+fn invalid_json_gets_the_message_of_serde_json() {
     let deep = "[".repeat(200) + &"]".repeat(200);
     for text in [
         "",
@@ -134,13 +134,13 @@ fn what_is_not_json_is_told_by_the_json_reader() {
 }
 
 #[test]
-fn a_fault_names_its_line_and_column() {
+fn json_fault_has_its_line_and_column() {
     let text = "{\n  \"a\": 1,\n  \"a\": 2\n}";
     assert_eq!(fault(text).place(text.as_bytes()), (3, 3));
 }
 
 #[test]
-fn a_result_keeps_the_token_of_an_inexact_number_as_text() {
+fn inexact_number_in_a_result_becomes_text() {
     let text = br#"{"a":[1e400,5,"x"],"b":-123456789012345678901}"#;
     let value = read_with_inexact_as_text(text).unwrap();
     assert_eq!(
@@ -151,7 +151,7 @@ fn a_result_keeps_the_token_of_an_inexact_number_as_text() {
 }
 
 #[test]
-fn a_value_is_located_by_its_path() {
+fn locate_finds_a_value_by_its_path() {
     let text = br#" {"a": {"x":[1]}, "result" : {"n":1e999, "content":[ {"t":"]"} ] }}"#;
     let found = locate(text, &["result", "content"]).unwrap();
     assert_eq!(text.get(found).unwrap(), br#"[ {"t":"]"} ]"#);
@@ -229,11 +229,11 @@ fn any_token() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => written,
         1 => of_double,
-        1 => any::<u64>().prop_map(|it| it.to_string()),
+        1 => any::<u64>().prop_map(|number| number.to_string()),
     ]
 }
 
-/// Value of a token as an integer times a power of ten, by schoolbook arithmetic only.
+/// Returns the value of a token as an integer times a power of ten, with schoolbook arithmetic only.
 fn by_hand(token: &str) -> (bool, String, i64) {
     let negative = token.starts_with('-');
     let token = token.trim_start_matches('-').to_lowercase();
@@ -262,8 +262,8 @@ fn by_hand(token: &str) -> (bool, String, i64) {
 }
 
 #[test]
-fn of_two_equally_near_decimals_the_one_that_is_shown_is_carried() {
-    // The double is -215022078105996.625: both texts are read as it, and the first is its own.
+fn of_two_equally_near_decimals_the_displayed_one_is_exact() {
+    // The double is -215022078105996.625: both texts parse to it, and the first is its shortest text.
     let text = |token: &str| format!("{{\"n\":{token}}}");
     let value: Value = read(text("-215022078105996.62").as_bytes()).unwrap();
     assert_eq!(value["n"].to_string(), "-215022078105996.62");
@@ -274,7 +274,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn a_token_is_refused_or_written_again_with_the_same_decimal_value(token in any_token()) {
+    fn number_token_is_rejected_or_keeps_its_decimal_value(token in any_token()) {
         let text = format!("{{\"n\":{token}}}");
         match read::<Value>(text.as_bytes()) {
             Ok(value) => {
@@ -283,7 +283,7 @@ proptest! {
             }
             Err(JsonError::Ambiguous(fault)) => {
                 prop_assert_eq!(&fault.kind, &inexact(&token));
-                // Nothing is refused without need.
+                // Only inexact tokens are rejected.
                 let kept = serde_json::from_str::<Number>(&token);
                 if let Ok(kept) = kept {
                     prop_assert_ne!(
@@ -297,7 +297,7 @@ proptest! {
     }
 
     #[test]
-    fn the_scanner_takes_every_text_that_the_json_reader_takes(
+    fn scanner_accepts_every_text_that_serde_json_accepts(
         value in crate::base::canon::tests::any_json(),
         place in any::<prop::sample::Index>(),
         byte in any::<u8>(),

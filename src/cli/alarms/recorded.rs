@@ -1,4 +1,4 @@
-//! Alarms as entries of the log: each is recorded when it begins to be shown.
+//! Alarms as log entries: each is recorded when it is first shown.
 
 use std::collections::BTreeSet;
 
@@ -45,25 +45,25 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// Alarms of one kind.
+    /// Creates alarms of one kind.
     pub(super) fn all(kind: Kind, told: impl IntoIterator<Item = String>) -> Vec<Self> {
         let told = told.into_iter();
         told.map(|what| Self { kind, what }).collect()
     }
 
-    /// The mark that tells it from other alarms. One that counts something stays the same while the count grows.
+    /// Identity of the alarm. It ignores counts, so an alarm stays the same while its count grows.
     fn mark(&self) -> (Kind, String) {
         let text = self.what.chars().filter(|c| !c.is_ascii_digit());
         (self.kind, text.collect())
     }
 }
 
-/// Alarms that are recorded, for as long as they are shown.
+/// Recorded alarms, for as long as they are shown.
 #[derive(Debug, Default)]
 pub(super) struct Recorded(BTreeSet<(Kind, String)>);
 
 impl Recorded {
-    /// Records the alarms that were not shown before. One that cannot be recorded now is tried again.
+    /// Records alarms that were not shown before. A failed record is tried again.
     pub(super) async fn record(&mut self, desk: &Desk, shown: &[Alarm]) {
         for alarm in self.new_among(shown) {
             let entry = AlarmRaised {
@@ -89,7 +89,7 @@ impl Recorded {
     }
 }
 
-/// Tells an operator which action ran without being asked for. It stays for as long as this console runs.
+/// Alarm text: an action ran without a request. Shown for as long as this console runs.
 pub(super) fn ran_unasked(snapshot: &Snapshot) -> Option<String> {
     let ran = snapshot.ran_unasked.as_ref()?;
     let more = match ran.count {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alarm_is_new_once_while_it_is_shown_and_its_count_grows() {
+    fn an_alarm_is_new_once_although_its_count_grows() {
         let mut recorded = Recorded::default();
         let few = Alarm::all(Kind::Passing, ["5 connections were refused".to_owned()]);
         let more = Alarm::all(Kind::Passing, ["64 connections were refused".to_owned()]);

@@ -1,4 +1,4 @@
-//! Commands for agents.
+//! Arguments of commands for agents.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ pub(in crate::cli) struct Hook {
     pub(in crate::cli) api_key: Option<String>,
 }
 
-/// Help for what the command is for.
+/// Help text of `cra answer`.
 const ANSWER: &str = "\
 An agent runs this when a tool call was denied because a checkpoint with `respondent: agent` has questions for it. The
 denial has the command with everything but the answers. The token is good for one session at one held request. After
@@ -163,7 +163,7 @@ pub(in crate::cli) struct Change {
     pub(in crate::cli) json: bool,
 }
 
-/// What connecting does, and where.
+/// Help text of `cra connect`.
 const CONNECT: &str = "\
 Settings files:
 
@@ -266,7 +266,7 @@ pub(in crate::cli) struct Mcp {
     pub(in crate::cli) api_key: Option<String>,
 }
 
-/// The name of a server. A dot in it would make its tools another server's.
+/// Name of a server. A dot in it would make its tools look like another server's.
 fn server(typed: &str) -> Result<String, &'static str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if typed.is_empty() || !typed.chars().all(fits) {

@@ -1,7 +1,7 @@
-//! Options that apply to a command: its help lists those and no others.
+//! Common options that apply to a command: its help lists only those.
 //!
-//! The options of [`super::Common`] are taken by every command, so that they can stand in front of it as well. Where one
-//! has no meaning, it is still taken, and not listed.
+//! Every command accepts the options of [`super::Common`], so that they can also come before the
+//! command. An option without a meaning for the command is accepted but not listed.
 
 use std::ffi::OsString;
 
@@ -45,7 +45,7 @@ const TRACE: [(&str, &[&str]); 12] = [
     ("key", &WRITING),
 ];
 
-/// The help of a command of `cra trace` that was typed, with the options that apply; `None` for other commands.
+/// Help of a typed `cra trace` command, with the options that apply; `None` for other commands.
 pub(in crate::cli) fn help(typed: &[OsString]) -> Option<String> {
     let words: Vec<&str> = typed.iter().filter_map(|word| word.to_str()).collect();
     let place = words.iter().position(|word| *word == "trace")?;
@@ -53,7 +53,7 @@ pub(in crate::cli) fn help(typed: &[OsString]) -> Option<String> {
     let name = |word: &&&str| TRACE.iter().find(|(name, _)| name == *word);
     let (name, applying) = behind.iter().find_map(|word| name(&word))?;
     let mut command = Args::command();
-    // Global options reach the commands below when the command is built.
+    // Building the command passes global options on to its subcommands.
     command.build();
     let command = command.find_subcommand("trace")?.find_subcommand(name)?;
     let mut command = hide_all_but(command.clone(), applying);

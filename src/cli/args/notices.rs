@@ -1,8 +1,8 @@
-//! What can be typed about notices to stewards.
+//! Arguments of commands about notices to stewards.
 
 use clap::{Args as ClapArgs, Subcommand};
 
-/// How a receiver is set up.
+/// Help text about setting up a receiver.
 const RECEIVER: &str = "\
 An Atlas whose steward names a webhook and triggers is told of them by POST, as JSON, signed as the
 Standard Webhooks convention has it: the header webhook-signature is `v1,` and the base64 of the

@@ -1,4 +1,4 @@
-//! What can be typed about snapshot files.
+//! Arguments of commands about snapshot files.
 
 use std::path::PathBuf;
 

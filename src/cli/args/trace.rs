@@ -1,4 +1,4 @@
-//! What can be typed behind `cra trace`.
+//! Arguments of `cra trace`.
 
 use std::path::PathBuf;
 
@@ -90,7 +90,7 @@ pub(in crate::cli) struct Release {
     pub(in crate::cli) reason: Option<String>,
 }
 
-/// A reason that says something.
+/// A reason, which must not be empty.
 fn reason(typed: &str) -> Result<String, String> {
     let reason = typed.trim();
     if reason.is_empty() {
@@ -109,7 +109,7 @@ pub(in crate::cli) struct Head {
 #[derive(Debug, ClapArgs)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
+    reason = "each field is a command line flag"
 )]
 pub(in crate::cli) struct Key {
     /// Hand over to a new key: the old one signs that, and is kept as cra.key.ID
@@ -183,7 +183,7 @@ pub(in crate::cli) struct Verify {
     pub(in crate::cli) json: bool,
 }
 
-/// What `--stop-on` and `--type` take, and where sessions are.
+/// Help text about `--stop-on`, `--type` and the places of sessions.
 const REPLAY: &str = "\
 A session is one of the store, or FILE:SESSION in a file that `cra trace export` wrote. `log` is the
 governance log: Atlases, imports, prunes, holds, edits, alarms, keys and operators.

@@ -1,4 +1,4 @@
-//! What can be typed about conversations.
+//! Arguments of commands about conversations.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::AtlasFiles;
 
-/// What a turn looks like; a test takes it.
+/// Help text with an example turn; a test takes it.
 const TURN: &str = "\
 A turn is a JSON object, or a list of them, taken in their order:
 

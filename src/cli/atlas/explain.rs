@@ -1,4 +1,4 @@
-//! `cra atlas explain`: what would come of a request or of input, and why.
+//! `cra atlas explain`: the outcome of a request or of input, with the reasons.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
@@ -21,16 +21,16 @@ use crate::engine::explain::{
     InputExplanation, Outsider, Verdict, WhatIf, explain_input_under, explain_under, handlers,
 };
 
-/// What a checkpoint wanted that fires but for its condition.
+/// Label of the condition that kept a checkpoint from firing.
 const CONDITION: &str = "when";
 
-/// An explanation, with the handlers that have a say.
+/// An explanation, with the handlers that take part in the decision.
 struct Told<T> {
     explanation: T,
     handlers: Vec<Outsider>,
 }
 
-/// Says what would happen. Denied exits with 5, so that scripts can ask.
+/// Explains the outcome. Exits with 5 on a denial, for scripts.
 pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<u8, Failure> {
     let listed = settings.extensions()?.table();
     let session = imagined(explain)?;
@@ -72,7 +72,7 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<
     verdict(code, written.and_then(|()| out.flush()))
 }
 
-/// The session that is described, by `--session` and by the flags that say a part of it.
+/// The described session, from `--session` and the flags for parts of it.
 fn imagined(explain: &Explain) -> Result<Imagined, Failure> {
     let mut session: Imagined = json::read(explain.session.as_bytes()).map_err(Failure::Session)?;
     if let Some(agent) = &explain.agent {
@@ -91,7 +91,7 @@ fn imagined(explain: &Explain) -> Result<Imagined, Failure> {
     Ok(session)
 }
 
-/// What came of the request, as it is; what came of input under a key of its own.
+/// Outcome of the request at the top level; outcome of input under a separate key.
 fn to_json(action: Option<&Told<Explanation>>, input: Option<&Told<InputExplanation>>) -> Value {
     let mut told = action.map_or_else(|| json!({}), one_json);
     if let (Some(input), Some(fields)) = (input, told.as_object_mut()) {
@@ -188,7 +188,7 @@ fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
     }
 }
 
-/// Who has a say beside the Atlases.
+/// Writes the handlers that take part in addition to the Atlases.
 fn write_handlers(out: &mut impl Write, handlers: &[Outsider]) -> io::Result<()> {
     for handler in handlers {
         let (name, at) = (&handler.handler, &handler.checkpoint_id);
@@ -210,7 +210,7 @@ fn write_checkpoints(out: &mut impl Write, told: &[CheckpointEvidence]) -> io::R
             &checkpoint.checkpoint_id,
             &checkpoint.outcome,
         )?;
-        // A condition that nobody looked at says nothing about the request.
+        // A condition that was not evaluated gives no information about the request.
         match &checkpoint.outcome {
             CheckpointOutcome::Fired { .. } => {
                 write_place(out, checkpoint)?;
@@ -225,7 +225,7 @@ fn write_checkpoints(out: &mut impl Write, told: &[CheckpointEvidence]) -> io::R
     Ok(())
 }
 
-/// Writes what a checkpoint that fires is and does: its priority, mode and Atlas, and each of its effects.
+/// Writes the priority, mode and Atlas of a checkpoint that fires, and each of its effects.
 fn write_place(out: &mut impl Write, checkpoint: &CheckpointEvidence) -> io::Result<()> {
     let (priority, mode) = (checkpoint.priority, checkpoint.mode.as_str());
     let atlas = &checkpoint.atlas_id;

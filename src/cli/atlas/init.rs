@@ -1,4 +1,4 @@
-//! `cra atlas init`: an Atlas to begin with.
+//! `cra atlas init`: writes a first Atlas.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ impl Example {
     }
 }
 
-/// Writes an example where there is nothing yet.
+/// Writes an example; never overwrites a file.
 pub(in crate::cli) fn init(init: &Init) -> Result<u8, Failure> {
     let in_force = Settings::atlas_dir();
     let file = match &init.file {
@@ -35,10 +35,10 @@ pub(in crate::cli) fn init(init: &Init) -> Result<u8, Failure> {
         None => in_force?.join(init.example.file_name()),
     };
     let failed = |error| Failure::Write(file.clone(), error);
-    if let Some(folder) = file.parent().filter(|it| *it != Path::new("")) {
+    if let Some(folder) = file.parent().filter(|folder| *folder != Path::new("")) {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    // What is there is somebody's work.
+    // An existing file is never overwritten.
     let new = OpenOptions::new().write(true).create_new(true).open(&file);
     let mut new = new.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::Exists(file.clone()),
@@ -65,7 +65,7 @@ pub(in crate::cli) fn init(init: &Init) -> Result<u8, Failure> {
     verdict(exit::OK, written)
 }
 
-/// Where an Atlas tells its steward: an example has somebody else's address.
+/// Notification address in an Atlas: that of an example belongs to another steward.
 fn told_at(text: &str) -> Option<String> {
     let steward = load_str("example", text).ok()?.atlas.steward?;
     steward.notifications?.channels.webhook

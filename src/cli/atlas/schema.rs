@@ -1,4 +1,4 @@
-//! `cra atlas schema`: the format, for editors that complete and check while writing.
+//! `cra atlas schema`: the format, for editors with completion and checks.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `cra atlas types`: the words of the format, looked up while writing.
+//! `cra atlas types`: the checkpoint types and risk tiers of the format.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::extension::CustomType;
 
-/// Prints every checkpoint type, those of extensions included, and every tier of risk.
+/// Prints every checkpoint type, those of extensions included, and every risk tier.
 pub(in crate::cli) fn types(settings: &Settings, types: &Types) -> Result<u8, Failure> {
     let custom = settings.extensions()?.custom_types();
     let mut out = io::stdout().lock();

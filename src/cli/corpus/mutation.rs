@@ -1,8 +1,8 @@
-//! Seeded mutations: the same seed breaks the same things, on every machine.
+//! Seeded mutations: the same seed gives the same mutations on every machine.
 
 use serde_json::{Map, Value, json};
 
-/// Dice that always fall alike (`SplitMix64`).
+/// Deterministic pseudo-random generator (`SplitMix64`).
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -18,14 +18,14 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 when there is none.
+    /// A number below `end`; 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap().max(1);
         usize::try_from(self.roll() % end).unwrap()
     }
 }
 
-/// What decoders trip over.
+/// Tokens that often break decoders.
 const TOKENS: [&[u8]; 30] = [
     b"\"",
     b"'",
@@ -59,7 +59,7 @@ const TOKENS: [&[u8]; 30] = [
     b"\\u0000",
 ];
 
-/// A mutation of one of these, perhaps with a piece of another.
+/// A mutation of one of these seeds, perhaps with a piece of another.
 pub(super) fn mutated(seeds: &[&[u8]], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = seeds[dice.below(seeds.len())].to_vec();
     for _ in 0..=dice.below(4) {
@@ -91,7 +91,7 @@ pub(super) fn mutated(seeds: &[&[u8]], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// A value with one thing in it replaced, renamed or taken out.
+/// A value with one element replaced, renamed or removed.
 pub(super) fn mutated_json(value: &Value, dice: &mut Dice) -> Value {
     let deeper = dice.below(4) != 0;
     match value {

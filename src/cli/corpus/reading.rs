@@ -1,5 +1,5 @@
-//! Whatever lies in a file of events: it is read or refused with a reason, and what is read is replayed,
-//! compared and exported without a panic and without a loss.
+//! Files of arbitrary events: each event is read or rejected with a reason, and accepted events are
+//! replayed, compared and exported without a panic and without a loss.
 
 use super::{Dice, folder, mutated, mutated_json};
 use crate::base::id::SessionId;
@@ -11,7 +11,7 @@ use crate::trace::replay::{Replay, State, Stop};
 use crate::trace::source::Events;
 use crate::trace::tell::{about, sentence, tone};
 
-/// The events of a file, as a replay of it reads them; the lines that are none are refused with a reason.
+/// Events of a file as a replay reads them; other lines are rejected with a reason.
 fn events(bytes: &[u8]) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for line in bytes
@@ -23,20 +23,26 @@ fn events(bytes: &[u8]) -> Vec<Event> {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
-    // Of two events with one place a replay shows one: a chain that holds has no such two.
+    // Of two events with one sequence a replay shows one: an intact chain has no such two.
     events.sort_by_key(|event| (event.session_id.clone(), event.sequence));
     events.dedup_by_key(|event| (event.session_id.clone(), event.sequence));
     events
 }
 
-/// Reads events back in every way there is.
+/// Reads events back in every supported way.
 fn read_back(events: &[Event]) {
-    let mut sessions: Vec<SessionId> = events.iter().map(|it| it.session_id.clone()).collect();
+    let mut sessions: Vec<SessionId> = events
+        .iter()
+        .map(|event| event.session_id.clone())
+        .collect();
     sessions.sort();
     sessions.dedup();
     let source = Events::new(events.to_vec());
     for session in &sessions {
-        let mine = events.iter().filter(|it| it.session_id == *session).count();
+        let mine = events
+            .iter()
+            .filter(|event| event.session_id == *session)
+            .count();
         let mut replay = Replay::load(&source, session.clone()).unwrap().unwrap();
         let (mut depths, mut state, mut told) = (Depths::default(), State::default(), 0);
         let stop: Stop = "text=zzz".parse().unwrap();
@@ -50,8 +56,8 @@ fn read_back(events: &[Event]) {
         }
         let last = events
             .iter()
-            .filter(|it| it.session_id == *session)
-            .map(|it| it.sequence)
+            .filter(|event| event.session_id == *session)
+            .map(|event| event.sequence)
             .max();
         let reachable = mine - usize::from(last == Some(u64::MAX));
         assert_eq!(told, reachable);
@@ -73,14 +79,14 @@ fn read_back(events: &[Event]) {
     }
     let reachable: Vec<Event> = events
         .iter()
-        .filter(|it| it.sequence < u64::MAX)
+        .filter(|event| event.sequence < u64::MAX)
         .cloned()
         .collect();
     assert_exports(&reachable);
 }
 
 #[test]
-fn no_file_of_events_breaks_what_reads_it_back() {
+fn event_files_never_panic_replay_diff_or_export() {
     let mut seeds = folder("tests/data/corpus/reading");
     seeds.extend(folder("tests/data/corpus/trace"));
     let mut taken = 0;
@@ -98,7 +104,7 @@ fn no_file_of_events_breaks_what_reads_it_back() {
 }
 
 #[test]
-fn no_details_of_an_event_break_what_reads_it_back() {
+fn event_details_never_panic_replay_diff_or_export() {
     let seeds = folder("tests/data/corpus/reading");
     let all: Vec<Event> = seeds.iter().flat_map(|(_, seed)| events(seed)).collect();
     let mut dice = Dice::new(34);
@@ -106,7 +112,7 @@ fn no_details_of_an_event_break_what_reads_it_back() {
         let mut changed: Vec<Event> = Vec::new();
         for at in 0..12 {
             let mut event = all[dice.below(all.len())].clone();
-            // Any details under any type: known ones too.
+            // Arbitrary details under any type, known types included.
             if dice.below(3) == 0 {
                 event.event_type = Payload::TYPES[dice.below(Payload::TYPES.len())].to_owned();
             }
@@ -126,7 +132,7 @@ fn no_details_of_an_event_break_what_reads_it_back() {
 }
 
 #[test]
-fn no_text_breaks_what_says_where_to_stop() {
+fn stop_parser_never_panics() {
     let seeds: Vec<&[u8]> = vec![b"type=a*b", b"checkpoint=g", b"action=**", b"text=\xc3\x84"];
     let mut dice = Dice::new(35);
     let mut read = 0;

@@ -1,5 +1,5 @@
-//! Turns, mementos and snapshot files: whatever is in them is read or refused with a reason, and what is read
-//! goes all the way.
+//! Turns, mementos and snapshot files: each is read or rejected with a reason, and accepted input is
+//! processed completely.
 
 use serde_json::Value;
 
@@ -13,8 +13,8 @@ fn now() -> Timestamp {
     "2026-01-01T00:01:00.000000Z".parse().unwrap()
 }
 
-/// Whether a file of turns was read. What is read is taken, in both ways, and what comes of it is kept and
-/// read back as it was.
+/// True if a file of turns was accepted. Accepted turns are applied in both ways, and the result is
+/// stored and read back unchanged.
 fn taken(bytes: &[u8]) -> bool {
     let turns = match TakeTurn::read_all(bytes) {
         Ok(turns) => turns,
@@ -56,7 +56,7 @@ fn taken(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn no_turn_breaks_its_decoder_or_what_takes_it() {
+fn turn_decoder_and_engine_never_panic() {
     let seeds = folder("tests/data/corpus/turns");
     let read = feed(&seeds, 3_000, |bytes| taken(&bytes));
     assert_eq!(read, 3, "of {}", seeds.len());
@@ -73,7 +73,7 @@ fn no_turn_breaks_its_decoder_or_what_takes_it() {
 }
 
 #[test]
-fn no_memento_breaks_its_decoder_and_none_is_read_in_two_ways() {
+fn memento_decoder_never_panics_and_is_unambiguous() {
     let seeds = folder("tests/data/corpus/mementos");
     let read = feed(&seeds, 3_000, |bytes| match ThreadMemento::read(&bytes) {
         Ok(memento) => {
@@ -91,10 +91,10 @@ fn no_memento_breaks_its_decoder_and_none_is_read_in_two_ways() {
 }
 
 #[test]
-fn no_snapshot_file_breaks_its_decoder_or_what_is_made_of_it() {
+fn snapshot_decoder_and_reconstruction_never_panic() {
     let mut seeds = folder("tests/data/corpus/snapshots");
     let others = folder("tests/data/snapshots").into_iter();
-    // The others beside them are what should come of them.
+    // The other files there are expected outputs.
     seeds.extend(others.filter(|(_, seed)| seed.starts_with(b"{")));
     let decode = |bytes: &[u8]| match Reconstruction::of(bytes) {
         Ok(whole) => {

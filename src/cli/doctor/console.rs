@@ -1,4 +1,4 @@
-//! The state of the console: whether it answers, and whether it records.
+//! State of the console: its answers and its recording.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::gateway::proof::AnswerVerifier;
 use crate::store::key;
 use crate::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME};
 
-/// The state of the console, as far as it can be reached.
+/// State of the console, as far as it can be reached.
 pub(super) enum Console {
     /// The console answers and records.
     Well,
-    /// The console answers and records nothing, for this reason.
+    /// The console answers but does not record, for this reason.
     NotRecording(String),
     /// The console records and denies every agent, for this reason.
     Denying(String),
@@ -39,7 +39,7 @@ impl Console {
     }
 }
 
-/// The reason why there is no key to prove an answer by, and the way out.
+/// Reason why the key to verify an answer is missing, and the remedy.
 pub(super) fn missing_key(folder: &Path, socket: &Path) -> String {
     let shown = one_line(&folder.to_string_lossy());
     let listens = UnixStream::connect(socket).is_ok();
@@ -65,7 +65,7 @@ pub(super) fn missing_key(folder: &Path, socket: &Path) -> String {
     )
 }
 
-/// Asks the console whether it records. Only the console with that key can prove its answer.
+/// Asks the console for its recording state. Only the console with that key can prove its answer.
 pub(super) fn reach(socket: &Path, key: AnswerVerifier) -> Console {
     let told = Client::connect(socket, key, Instant::now() + PATIENCE)
         .and_then(|mut client| client.call(STATUS, &json!({})));

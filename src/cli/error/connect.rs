@@ -1,4 +1,4 @@
-//! How connecting an agent fails.
+//! Failures of connecting an agent.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::exit;
 use crate::gateway::connect::JsonError;
 
-/// Why the settings of an agent were not changed.
+/// Reason why the settings of an agent were not changed.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ConnectFailure {
     #[error("`{}` is left alone: {}", .0.display(), .1)]

@@ -1,11 +1,11 @@
-//! How doors for agents fail.
+//! Failures of servers for agents.
 
 use super::Failure;
 use crate::gateway::http::HttpError;
 use crate::gateway::mcp::proxy::ProxyError;
 use crate::gateway::mcp::tools::ToolsError;
 
-/// Why a door for agents does not open, or closes.
+/// Reason why a server for agents does not start, or stops.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum DoorFailure {
     #[error(transparent)]

@@ -1,8 +1,8 @@
-//! How a command about notices to stewards fails.
+//! Failures of commands about notices to stewards.
 
 use crate::runtime::notices::SecretError;
 
-/// Why a command about notices failed.
+/// Failure of a command about notices.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum NoticeFailure {
     #[error("no notice `{0}` waits or failed")]
@@ -16,7 +16,7 @@ pub(in crate::cli) enum NoticeFailure {
 }
 
 impl NoticeFailure {
-    /// The way out.
+    /// Help for the user.
     pub(super) fn help(&self) -> &'static str {
         match self {
             Self::Unknown(_) | Self::NoneFailed => "cra notices lists them",

@@ -1,11 +1,11 @@
-//! How a command about conversations fails.
+//! Failures of commands about conversations.
 
 use std::path::PathBuf;
 
 use crate::engine::command::Denied;
 use crate::memento::MementoError;
 
-/// Why a command about conversations failed.
+/// Failure of a command about conversations.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ThreadFailure {
     #[error("`{}` has no turns to take: {}", .0.display(), .1)]
@@ -26,7 +26,7 @@ pub(in crate::cli) enum ThreadFailure {
 }
 
 impl ThreadFailure {
-    /// The way out.
+    /// Help for the user.
     pub(super) fn help(&self) -> Option<&str> {
         match self {
             Self::NoTurn(..) => Some("cra turn --help shows one"),

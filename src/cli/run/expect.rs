@@ -1,4 +1,4 @@
-//! What was expected of a step against what came of it.
+//! Comparison of a step's expectations with its outcome.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::memento::Outcome;
 
 mod answers;
 
-/// An expectation that does not hold.
+/// A failed expectation.
 #[derive(Serialize)]
 pub(super) struct Failed {
     pub(super) wanted: String,
@@ -30,7 +30,7 @@ impl Failed {
     }
 }
 
-/// Every expectation of a step that does not hold.
+/// All failed expectations of a step.
 pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
     let checks = [
         misfit(expected, noted),
@@ -68,7 +68,7 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
     failed
 }
 
-/// What came of a turn against what was expected of it.
+/// Compares the outcome of a turn with its expectations.
 fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
     let frozen = |holds| if holds { "frozen" } else { "not frozen" };
     let told = |outcome: &Outcome| {
@@ -83,9 +83,9 @@ fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
     let wanted = [
         expected.decision.map(str::to_owned),
         expected.rule.map(|number| format!("rule {number}")),
-        expected.frozen.map(|it| frozen(it).to_owned()),
-        expected.summary.map(|it| format!("summary {it}")),
-        expected.arc.as_ref().map(|it| format!("arc `{it}`")),
+        expected.frozen.map(|state| frozen(state).to_owned()),
+        expected.summary.map(|summary| format!("summary {summary}")),
+        expected.arc.as_ref().map(|arc| format!("arc `{arc}`")),
     ];
     let actual = match &noted.turn {
         Some(outcome) => told(outcome),
@@ -99,7 +99,7 @@ fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
     failed.collect()
 }
 
-/// What became of a step, in a few words.
+/// Outcome of a step, in a few words.
 pub(super) fn decision(noted: &Noted) -> String {
     if let Some(outcome) = &noted.turn {
         let frozen = if outcome.freeze.holds() {
@@ -136,7 +136,7 @@ pub(super) fn decision(noted: &Noted) -> String {
         Some(Reply::Acted) => "recorded".to_owned(),
         Some(Reply::Decided(decided)) => decided.outcome.as_str().to_owned(),
         Some(Reply::Invalid(invalid)) => {
-            let rules = invalid.problems.iter().flat_map(|it| &it.rules);
+            let rules = invalid.problems.iter().flat_map(|problem| &problem.rules);
             let rules: Vec<_> = rules.map(String::as_str).collect();
             format!("invalid: {}", rules.join(", "))
         }
@@ -152,7 +152,7 @@ pub(super) fn decision(noted: &Noted) -> String {
     }
 }
 
-/// The code of a denial, as agents are told.
+/// Code of a denial, as agents receive it.
 pub(super) fn code(denied: &Denied) -> String {
     match json!(denied.code) {
         Value::String(code) => code,
@@ -160,7 +160,7 @@ pub(super) fn code(denied: &Denied) -> String {
     }
 }
 
-/// How a decision was taken up; nothing for what is no decision.
+/// Effect of a decision; `None` if the reply is not about a decision.
 pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
     match &noted.reply {
         Some(Reply::Decided(decided)) => Some(decided.outcome.as_str()),
@@ -184,7 +184,7 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
     }
 }
 
-/// A step that names what is not there fails by itself, unless just that was expected.
+/// A step that names a missing item fails, unless the scenario expects exactly that.
 fn misfit(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let misfit = noted.misfit.as_ref()?;
     if noted.reply.is_none() && expected.outcome == Some("refused") {
@@ -234,7 +234,7 @@ fn accepted(expected: &Expected, noted: &Noted) -> Option<Failed> {
 fn contexts(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.contexts.as_ref()?;
     let given = noted.given.contexts.iter();
-    let given: Vec<_> = given.map(|it| it.context_id.clone()).collect();
+    let given: Vec<_> = given.map(|context| context.context_id.clone()).collect();
     if same(wanted, &given) {
         return None;
     }
@@ -247,7 +247,9 @@ fn contexts(expected: &Expected, noted: &Noted) -> Option<Failed> {
 fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.guidance_contains.as_ref()?;
     let given = noted.given.guidance.iter();
-    let given: Vec<_> = given.map(|it| it.block.content.as_str()).collect();
+    let given: Vec<_> = given
+        .map(|guidance| guidance.block.content.as_str())
+        .collect();
     if given.iter().any(|given| given.contains(wanted)) {
         return None;
     }
@@ -273,7 +275,11 @@ fn denied(expected: &Expected, noted: &Noted) -> Option<Failed> {
 
 fn reason(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.reason_contains.as_ref()?;
-    let mut said: Vec<_> = noted.denied.iter().map(|it| it.reason.clone()).collect();
+    let mut said: Vec<_> = noted
+        .denied
+        .iter()
+        .map(|denied| denied.reason.clone())
+        .collect();
     if said.is_empty() {
         said.push(decision(noted));
     }
@@ -291,7 +297,7 @@ fn help(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let said: Vec<_> = noted
         .denied
         .iter()
-        .filter_map(|it| it.help.clone())
+        .filter_map(|denied| denied.help.clone())
         .collect();
     if said.iter().any(|said| said.contains(wanted)) {
         return None;
@@ -304,14 +310,14 @@ fn help(expected: &Expected, noted: &Noted) -> Option<Failed> {
 
 fn outcome(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.outcome?;
-    // A gate that is not there has been told already.
+    // A missing gate is already reported.
     if taken_up(noted) == Some(wanted) || noted.reply.is_none() {
         return None;
     }
     Some(Failed::new(wanted, decision(noted)))
 }
 
-/// A list that has to be this one, in any order.
+/// Compares a list with the expected one, in any order.
 fn list(noun: &str, wanted: Option<&Vec<String>>, actual: &[String]) -> Option<Failed> {
     let wanted = wanted?;
     if same(wanted, actual) {
@@ -335,7 +341,7 @@ fn modified_input(expected: &Expected, noted: &Noted) -> Option<Failed> {
     Some(Failed::new(format!("input `{wanted}`"), actual))
 }
 
-/// What the agent was told that it may do, if it asked.
+/// Resolution that the agent received, if it asked for one.
 pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
     match &noted.reply {
         Some(Reply::Resolved(resolution)) => Some(resolution),
@@ -366,7 +372,7 @@ fn resolved(expected: &Expected, noted: &Noted) -> Vec<Failed> {
     let Some(resolution) = resolution(noted) else {
         return vec![Failed::new("resolved", decision(noted))];
     };
-    let denied = resolution.denied.iter().map(|it| it.action.clone());
+    let denied = resolution.denied.iter().map(|denied| denied.action.clone());
     let denied: Vec<_> = denied.collect();
     let checks = [
         list("allowed", wanted.allowed.as_ref(), &resolution.allowed),
@@ -390,7 +396,7 @@ fn records(expected: &Expected, noted: &Noted) -> Option<Failed> {
     ))
 }
 
-/// The first expected event that is not recorded after those before it.
+/// First expected event that is not recorded after those before it.
 fn recorded(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let mut events = noted.records.iter().zip(&noted.record_fields);
     let missing = expected
@@ -424,7 +430,9 @@ fn synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
 
 fn not_given(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let not_given = noted.given.not_given.iter();
-    let not_given: Vec<_> = not_given.map(|it| it.context_id.clone()).collect();
+    let not_given: Vec<_> = not_given
+        .map(|context| context.context_id.clone())
+        .collect();
     list("not given", expected.not_given.as_ref(), &not_given)
 }
 
@@ -465,7 +473,7 @@ fn settled(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
         .collect()
 }
 
-/// Whether two lists have the same words, in any order.
+/// True if two lists have the same words, in any order.
 fn same(a: &[String], b: &[String]) -> bool {
     a.len() == b.len() && a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
 }

@@ -1,4 +1,4 @@
-//! A scenario as written: the Atlases, the steps, and what is expected of each.
+//! Parsed scenario: the Atlases, the steps, and the expectations of each step.
 
 use std::path::{Path, PathBuf};
 
@@ -29,91 +29,91 @@ pub(in crate::cli) struct Scenario {
     pub(super) steps: Vec<Step>,
 }
 
-/// One thing that happens, and what is expected of it.
+/// One action and its expectations.
 pub(super) struct Step {
-    /// The line of what is expected of it, or of itself.
+    /// Line of the expectations, or of the step.
     pub(super) line: usize,
     pub(super) deed: Deed,
     pub(super) expected: Expected,
 }
 
-/// What a step is expected to come to. What is absent may be anything.
+/// Expectations of a step. An absent one accepts anything.
 #[derive(Default)]
 pub(super) struct Expected {
     pub(super) held: Option<Vec<String>>,
     pub(super) allowed: Option<bool>,
     pub(super) accepted: Option<bool>,
-    /// Contexts handed over, neither more nor less.
+    /// Injected contexts, exactly these.
     pub(super) contexts: Option<Vec<String>>,
     pub(super) guidance_contains: Option<String>,
-    /// Guidance handed over, in this order, each with the fields that it must have at least.
+    /// Given guidance, in this order, each with at least these fields.
     pub(super) guidance: Option<Vec<Map<String, Value>>>,
-    /// Checkpoints whose guidance no longer holds, neither more nor less.
+    /// Checkpoints whose guidance was withdrawn, exactly these.
     pub(super) withdrawn: Option<Vec<String>>,
-    /// Checkpoints that the agent itself is asked at, neither more nor less.
+    /// Checkpoints that the agent itself must answer, exactly these.
     pub(super) asked: Option<Vec<String>>,
     pub(super) resolved: Option<ExpectedResolution>,
     pub(super) modified_input: Option<String>,
     pub(super) denied: Option<&'static str>,
     pub(super) reason_contains: Option<String>,
-    /// Text in what is said to help against a denial.
+    /// Text that the help of a denial contains.
     pub(super) help_contains: Option<String>,
     pub(super) outcome: Option<&'static str>,
-    /// Nothing may end when it is empty.
+    /// Ended requests; an empty list means that none may end.
     pub(super) settled: Option<Vec<ExpectedEnd>>,
     pub(super) released: Option<Vec<String>>,
     pub(super) records: Vec<String>,
-    /// Events in this order, with other events between them.
+    /// Events in this order, possibly with other events between them.
     pub(super) recorded: Vec<ExpectedRecord>,
     /// Event types that are on disk before the agent is answered.
     pub(super) synced: Vec<String>,
     /// Event types that the agent does not wait for.
     pub(super) not_synced: Vec<String>,
-    /// Contexts that the agent asked for and was not given, neither more nor less.
+    /// Requested contexts that were not given to the agent, exactly these.
     pub(super) not_given: Option<Vec<String>>,
-    /// Event types of which none may be recorded.
+    /// Event types that must not be recorded.
     pub(super) not_recorded: Vec<String>,
-    /// Tells whether the answer comes from a cache.
+    /// True if the answer must come from a cache.
     pub(super) cached: Option<bool>,
     pub(super) verdict: ExpectedVerdict,
     pub(super) turn: ExpectedTurn,
 }
 
-/// Answer of the policies that is expected.
+/// Expected answer of the policies.
 #[derive(Default)]
 pub(super) struct ExpectedVerdict {
     pub(super) decision: Option<&'static str>,
-    /// The policy that decides.
+    /// Policy that decides.
     pub(super) policy_id: Option<String>,
 }
 
-/// What a turn is expected to come to.
+/// Expected outcome of a turn.
 #[derive(Default)]
 pub(super) struct ExpectedTurn {
-    /// What it is worth.
+    /// Breakpoint decision.
     pub(super) decision: Option<&'static str>,
     /// Number of the rule that decided.
     pub(super) rule: Option<u64>,
     pub(super) frozen: Option<bool>,
-    /// What became of the summary, as it is recorded.
+    /// Effect on the summary, in recorded form.
     pub(super) summary: Option<&'static str>,
     pub(super) arc: Option<String>,
 }
 
-/// How a held request is expected to end.
+/// Expected end of a held request.
 pub(super) struct ExpectedEnd {
     pub(super) gate: String,
     pub(super) outcome: &'static str,
 }
 
-/// What an agent is expected to be told that it may do: actions, neither more nor less.
+/// Expected resolution for an agent: actions, exactly these.
 #[derive(Default)]
 pub(super) struct ExpectedResolution {
     pub(super) allowed: Option<Vec<String>>,
     pub(super) denied: Option<Vec<String>>,
 }
 
-/// How a decision can be taken up.
+/// Possible effects of a decision.
 const OUTCOMES: [&str; 7] = [
     "passed",
     "denied",
@@ -124,10 +124,10 @@ const OUTCOMES: [&str; 7] = [
     "refused",
 ];
 
-/// Words of policies about a request.
+/// Possible policy answers about a request.
 const VERDICTS: [&str; 3] = ["allow", "deny", "require_approval"];
 
-/// Fields of guidance that a scenario can expect.
+/// Guidance fields that a scenario can expect.
 const GUIDANCE_FIELDS: [&str; 7] = [
     "checkpoint_id",
     "format",
@@ -138,10 +138,10 @@ const GUIDANCE_FIELDS: [&str; 7] = [
     "labels",
 ];
 
-/// How a held request can end.
+/// Possible ends of a held request.
 const ENDS: [&str; 5] = ["passed", "denied", "expired", "withdrawn", "voided"];
 
-/// What can become of a summary, as it is recorded.
+/// Possible effects on a summary, in recorded form.
 const SUMMARIES: [&str; 6] = [
     "updated",
     "kept_nothing_proposed",
@@ -151,7 +151,7 @@ const SUMMARIES: [&str; 6] = [
     "kept_before_edit",
 ];
 
-/// Why something can be denied, as agents are told.
+/// Denial codes, as agents receive them.
 pub(super) const DENIALS: [&str; 20] = [
     "session",
     "ended",
@@ -176,13 +176,13 @@ pub(super) const DENIALS: [&str; 20] = [
 ];
 
 impl Scenario {
-    /// Reads a scenario; the Atlases it names are looked for beside it.
+    /// Loads a scenario; paths of Atlases are relative to its folder.
     pub(super) fn read(path: &Path) -> Result<Self, LoadError> {
         let folder = path.parent().unwrap_or(Path::new(""));
         decode_file(path, |root, faults| scenario(root, folder, faults))
     }
 
-    /// Decodes a scenario that lies nowhere.
+    /// Decodes a scenario that is not in a file.
     #[cfg(test)]
     pub(in crate::cli) fn decode(bytes: Vec<u8>) -> Result<Self, LoadError> {
         let nowhere = Path::new("");
@@ -232,8 +232,10 @@ fn step(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Step> {
         value.refuse(Code::MissingKey, &message, faults);
         return None;
     };
-    // Read before the deed is known to be sound: one look shows all faults.
-    let expected = value.get("expect").map(|it| expected(&it, kind, faults));
+    // Parsed before the action is known to be valid, so that one run shows all faults.
+    let expected = value
+        .get("expect")
+        .map(|entry| expected(&entry, kind, faults));
     let deed = deed(kind, &value.get(kind)?, faults)?;
     let line = value.get("expect");
     let line = line.as_ref().unwrap_or(value).line(faults);
@@ -278,31 +280,33 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
     });
     value.only(&known, faults);
     let word = |key: &str, noun: &str, words: &[&'static str], faults: &mut Faults<'_>| {
-        value.get(key).and_then(|it| it.word(noun, words, faults))
+        value
+            .get(key)
+            .and_then(|entry| entry.word(noun, words, faults))
     };
     Expected {
-        held: value.get("held").map(|it| it.texts(faults)),
-        allowed: value.get("allowed").and_then(|it| it.boolean(faults)),
-        accepted: value.get("accepted").and_then(|it| it.boolean(faults)),
-        contexts: value.get("contexts").map(|it| it.texts(faults)),
+        held: value.get("held").map(|list| list.texts(faults)),
+        allowed: value.get("allowed").and_then(|flag| flag.boolean(faults)),
+        accepted: value.get("accepted").and_then(|flag| flag.boolean(faults)),
+        contexts: value.get("contexts").map(|list| list.texts(faults)),
         guidance_contains: optional_text(value, "guidance_contains", faults),
         guidance: guidance(value, faults),
-        withdrawn: value.get("withdrawn").map(|it| it.texts(faults)),
-        asked: value.get("asked").map(|it| it.texts(faults)),
-        resolved: value.get("resolved").map(|it| resolved(&it, faults)),
+        withdrawn: value.get("withdrawn").map(|list| list.texts(faults)),
+        asked: value.get("asked").map(|list| list.texts(faults)),
+        resolved: value.get("resolved").map(|entry| resolved(&entry, faults)),
         modified_input: optional_text(value, "modified_input", faults),
         denied: word("denied", "denial", &DENIALS, faults),
         reason_contains: optional_text(value, "reason_contains", faults),
         help_contains: optional_text(value, "help_contains", faults),
         outcome: word("outcome", "outcome", &OUTCOMES, faults),
         settled: settled(value, faults),
-        released: value.get("released").map(|it| it.texts(faults)),
+        released: value.get("released").map(|list| list.texts(faults)),
         records: event_types(value, "records", faults),
         recorded: recorded::read(value, faults),
         not_recorded: event_types(value, "not_recorded", faults),
         synced: event_types(value, "synced", faults),
         not_synced: event_types(value, "not_synced", faults),
-        not_given: value.get("not_given").map(|it| it.texts(faults)),
+        not_given: value.get("not_given").map(|list| list.texts(faults)),
         cached: value
             .get("cached")
             .and_then(|cached| cached.boolean(faults)),
@@ -336,7 +340,7 @@ fn expected_turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedTurn {
     }
 }
 
-/// Reads `guidance`: a list of maps of the fields that the guidance must have.
+/// Parses `guidance`: a list of maps of the fields that the guidance must have.
 fn guidance(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<Map<String, Value>>> {
     let items = value.get("guidance")?.items(faults);
     let blocks = items.iter().filter_map(|item| {
@@ -352,8 +356,8 @@ fn guidance(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<Map<Strin
 fn resolved(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedResolution {
     value.only(&["allowed", "denied"], faults);
     ExpectedResolution {
-        allowed: value.get("allowed").map(|it| it.texts(faults)),
-        denied: value.get("denied").map(|it| it.texts(faults)),
+        allowed: value.get("allowed").map(|list| list.texts(faults)),
+        denied: value.get("denied").map(|list| list.texts(faults)),
     }
 }
 
@@ -368,7 +372,7 @@ fn settled(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<ExpectedEn
         end.only(&["gate", "outcome"], faults);
         let gate = text(end, "gate", faults);
         let outcome = end.need("outcome", faults);
-        let outcome = outcome.and_then(|it| it.word("outcome", &ENDS, faults));
+        let outcome = outcome.and_then(|entry| entry.word("outcome", &ENDS, faults));
         Some(ExpectedEnd {
             gate: gate?,
             outcome: outcome?,
@@ -404,7 +408,7 @@ mod tests {
     use crate::engine::command::DenyCode;
 
     #[test]
-    fn the_summaries_are_exactly_those_that_are_recorded() {
+    fn summary_words_match_the_recorded_ones() {
         use crate::memento::{Kept, Summary};
         let all = [
             Summary::Updated,
@@ -414,11 +418,11 @@ mod tests {
             Summary::Kept(Kept::OnlyAcknowledged),
             Summary::Kept(Kept::BeforeEdit),
         ];
-        assert_eq!(all.map(|it| it.as_str()), SUMMARIES);
+        assert_eq!(all.map(|summary| summary.as_str()), SUMMARIES);
     }
 
     #[test]
-    fn the_denials_are_exactly_those_that_agents_are_told() {
+    fn denial_codes_match_those_sent_to_agents() {
         let error = serde_json::from_value::<DenyCode>(json!("nothing")).unwrap_err();
         let message = error.to_string();
         let (_, known) = message.split_once("expected one of").unwrap();

@@ -1,6 +1,6 @@
-//! The engine with a clock in hand: plays steps, and notes what came of each.
+//! Engine with a simulated clock: plays steps and collects their outcomes.
 //!
-//! Nothing waits and nothing is kept: the same scenario gives the same result, byte for byte. Gates
+//! Nothing waits and nothing is stored: the same scenario gives the same result, byte for byte. Gates
 //! are found by checkpoint, by policy or by their number; of several held ones the oldest is meant.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,80 +32,80 @@ mod replayed;
 mod reports;
 mod turns;
 
-/// When every scenario begins: 2026-01-01T00:00:00Z, a Thursday.
+/// Start time of every scenario: 2026-01-01T00:00:00Z, a Thursday.
 const BEGINNING_MICROS: i64 = 1_767_225_600_000_000;
 
-/// The engine, its clock and what it is about to do.
+/// Engine with its clock and its open requests.
 pub(super) struct Stage {
     engine: Engine,
     now: Timestamp,
     asks: u64,
     deadlines: BTreeSet<(Timestamp, GateId)>,
-    /// What was asked for, by who waits.
+    /// Open requests, by the id of the waiting requester.
     wishes: BTreeMap<AskId, Wish>,
-    /// Runs that were allowed and are not completed, in the order they were.
+    /// Allowed runs that are not completed, in order.
     runs: Vec<Run>,
-    /// Everything that was ever held, in the order it was.
+    /// All requests that were ever held, in order.
     seen: Vec<Arc<Held>>,
-    /// What extensions answer.
+    /// Scripted answers of extensions.
     extensions: Answering,
-    /// Extensions of this program, which answer themselves where the scenario says nothing.
+    /// Extensions of this program, which answer if the scenario has no answer.
     own: InlineExtensions,
-    /// The last resolution of each session.
+    /// Last resolution of each session.
     resolutions: BTreeMap<SessionId, String>,
     /// Event of the last error of each session.
     errors: BTreeMap<SessionId, EventId>,
     /// Conversations.
     threads: BTreeMap<Name, Thread>,
-    /// What was recorded, for tests that read it back.
+    /// Recorded events, for tests that read them back.
     #[cfg(test)]
     drafts: Vec<crate::trace::event::Draft>,
 }
 
-/// What somebody asked for.
+/// An open request.
 struct Wish {
     session: SessionId,
-    /// The action; nothing for what happens beside actions.
+    /// The action; `None` for requests that are not about an action.
     action: Option<String>,
 }
 
-/// A run that was allowed.
+/// An allowed run.
 struct Run {
     session: SessionId,
     action: String,
     execution: ExecutionId,
 }
 
-/// What came of a step.
+/// Outcome of a step.
 #[derive(Default)]
 pub(super) struct Noted {
-    /// What whoever acted was told; nothing while it waits.
+    /// Reply to the requester; `None` while it waits.
     pub(super) reply: Option<Reply>,
-    /// Gates that now stand in the way because of this step.
+    /// Gates that are now open because of this step.
     pub(super) held: Vec<String>,
     /// Held requests that ended.
     pub(super) settled: Vec<Decided>,
-    /// Actions asked for in earlier steps that may run now.
+    /// Actions requested in earlier steps that may run now.
     pub(super) released: Vec<String>,
-    /// Checkpoints that the agent itself is asked at.
+    /// Checkpoints that the agent itself must answer.
     pub(super) asked: Vec<String>,
-    /// The input as it should read, where an extension changed it.
+    /// Changed input, if an extension changed it.
     pub(super) modified_input: Option<String>,
-    /// What was handed over, to whoever.
+    /// Everything that was injected, for any requester.
     pub(super) given: Given,
-    /// Everything that was denied, in this step or at last.
+    /// All denials, of this step or of earlier requests.
     pub(super) denied: Vec<Denied>,
-    /// Tells whether the keywords of an input were in the cache.
+    /// True if the keywords of an input were in the cache.
     pub(super) keywords_cached: bool,
-    /// What came of a turn.
+    /// Outcome of a turn.
     pub(super) turn: Option<Box<Outcome>>,
     /// Types of the events recorded.
     pub(super) records: Vec<String>,
     /// Types of the events that are on disk before the agent is answered.
     pub(super) synced: Vec<String>,
-    /// Fields of the events recorded, in the same order.
+    /// Fields of the recorded events, in the same order.
     pub(super) record_fields: Vec<Map<String, Value>>,
-    /// Why the step could not be played as written.
+    /// Reason why the step could not be played as written.
     pub(super) misfit: Option<Misfit>,
 }
 
@@ -129,9 +129,9 @@ impl Noted {
     }
 }
 
-/// A step that names what is not there.
+/// Fault of a step that names a missing item.
 pub(super) struct Misfit {
-    /// In a few words.
+    /// Short description.
     pub(super) what: &'static str,
     pub(super) wanted: String,
     pub(super) actual: String,
@@ -160,7 +160,7 @@ impl Stage {
         }
     }
 
-    /// Time since the beginning.
+    /// Time since the start of the scenario.
     pub(super) fn elapsed(&self) -> Duration {
         self.now.since(Timestamp::from_micros(BEGINNING_MICROS))
     }
@@ -222,13 +222,13 @@ impl Stage {
         noted
     }
 
-    /// Whether a gate that goes by `name` is the one with this identifier.
+    /// True if `name` means a gate of the held request with this identifier.
     pub(super) fn is_named(&self, gate: &GateId, name: &str) -> bool {
         let mut seen = self.seen.iter().filter(|held| held.id == *gate);
         seen.any(|held| goes_by(held, name))
     }
 
-    /// The gates of a held request, by checkpoint or policy.
+    /// Gates of a held request, by checkpoint or policy.
     pub(super) fn gates_of(&self, gate: &GateId) -> Vec<String> {
         let held = self.seen.iter().find(|held| held.id == *gate);
         held.map(|held| gate_names(held)).unwrap_or_default()
@@ -254,7 +254,7 @@ impl Stage {
         self.wishes.insert(AskId(self.asks + 1), wish);
         self.ask(|ask| Command::RequestAction(ask, request), noted);
         if noted.reply.is_none() && noted.held.is_empty() {
-            // It joined the same request, or waits behind the start of its session.
+            // The request joined an identical one, or waits for the start of its session.
             let held = self.engine.held();
             let of_session = || held.iter().filter(|held| held.session == *session);
             let same = of_session().find(|held| match &held.subject {
@@ -270,7 +270,7 @@ impl Stage {
         }
     }
 
-    /// Lets time go by; what is due on the way happens at its own time, in order.
+    /// Advances the clock; timers that expire run at their own time, in order.
     fn wait(&mut self, span: Duration, noted: &mut Noted) {
         let end = self.now.plus(span);
         while let Some((at, gate)) = self.deadlines.first().cloned() {
@@ -305,7 +305,7 @@ impl Stage {
                     self.drafts.push(draft);
                 }
                 Effect::Enter(payload) => noted.record(&payload),
-                // Nobody is told of what is only played.
+                // Notices are not sent for a played session.
                 Effect::Persist(_) | Effect::Seat(_) | Effect::Notify(_) => {}
                 Effect::CallOut(call) => calls.push(call),
                 Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
@@ -330,7 +330,7 @@ impl Stage {
         }
     }
 
-    /// Answer of an extension: the scenario's, or that of this program.
+    /// Answer of an extension: the scripted one, or that of this program.
     fn answer_of(&mut self, call: &Call) -> Result<Value, String> {
         if let Some(scripted) = self.extensions.outcome(call) {
             return scripted;
@@ -356,7 +356,10 @@ impl Stage {
             Reply::Denied(denied) => noted.denied.push(denied.clone()),
             Reply::Started(started) => {
                 noted.give(&started.given);
-                started.asked.iter().for_each(|it| noted.ask_agent(it));
+                started
+                    .asked
+                    .iter()
+                    .for_each(|asked| noted.ask_agent(asked));
             }
             Reply::Accepted(accepted) => {
                 noted.give(&accepted.given);
@@ -394,7 +397,7 @@ impl Stage {
         }
     }
 
-    /// The held request that `name` means; when there is none, the last that was held.
+    /// Held request that `name` means; if none is held, the last one that was.
     fn named(&self, name: &str, noted: &mut Noted) -> Option<Arc<Held>> {
         let held = self.engine.held();
         let now = held.iter().find(|held| goes_by(held, name));

@@ -1,4 +1,4 @@
-//! The scenarios beside Atlas files, for the console.
+//! Scenarios next to Atlas files, for the console.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use crate::cli::atlases::files_in;
 use crate::console::{FailedStep, Trial};
 use crate::runtime::extension::Registry;
 
-/// Where scenarios lie, beside the files they are about.
+/// Name of the folder with scenarios, next to the Atlas files.
 const FOLDER: &str = "tests";
 
-/// Plays every scenario in the folder `tests` beside these files. What cannot be played has failed.
+/// Plays every scenario in the folder `tests` next to these files. A scenario that cannot be played
+/// counts as failed.
 pub(in crate::cli) fn trials(files: &[PathBuf], own: &Registry) -> Vec<Trial> {
     let folders: BTreeSet<PathBuf> = files
         .iter()

@@ -1,4 +1,4 @@
-//! `cra trace diff`: two sessions held against each other.
+//! `cra trace diff`: compares two sessions.
 
 use std::io::{self, BufWriter, Write};
 
@@ -14,7 +14,7 @@ use crate::trace::diff::{Change, Difference, Side, Sum, Told, diff as compare};
 use crate::trace::source::Source;
 use crate::trace::verify::Checked;
 
-/// Most differences that are shown to people; `--json` has more.
+/// Most differences shown in text output; `--json` has more.
 const SHOWN: usize = 40;
 
 /// Compares two sessions.
@@ -38,7 +38,10 @@ pub(in crate::cli) fn diff(settings: &Settings, diff: &Diff) -> Result<u8, Failu
     } else {
         tell(&mut out, [&session_a, &session_b], &checked, &difference)
     };
-    let sound = checked.iter().flatten().all(|it| it.verdict.is_sound());
+    let sound = checked
+        .iter()
+        .flatten()
+        .all(|checked| checked.verdict.is_sound());
     let code = if sound { exit::OK } else { exit::BROKEN };
     verdict(code, written.and_then(|()| out.flush()))
 }
@@ -78,7 +81,7 @@ fn tell(
     }
     writeln!(out, "\nWhat differs:")?;
     for Change { a, b, .. } in difference.changes.iter().take(SHOWN) {
-        // What both have is told with a wave, what one of them has with a sign.
+        // Steps in both sessions are marked with `~`, steps in one with a sign.
         let marks = if a.is_some() && b.is_some() {
             ["~A", "~B"]
         } else {

@@ -1,4 +1,4 @@
-//! `cra trace export`: the record as a file for others.
+//! `cra trace export`: writes the record to a file for other tools.
 
 use std::fmt;
 use std::fs;
@@ -60,11 +60,11 @@ pub(in crate::cli) fn export(settings: &Settings, wanted: &Export) -> Result<u8,
     Ok(exit::OK)
 }
 
-/// What is written of a record.
+/// Part of a record to write.
 struct Part<'r> {
     record: &'r Record,
     sessions: Vec<SessionId>,
-    /// Whether it is all of it, and the log over it.
+    /// Scope of the part: the whole record with its log, or sessions.
     scope: Scope,
 }
 
@@ -105,8 +105,8 @@ fn write_as(format: Format, part: &Part<'_>, out: &mut dyn Write) -> Result<(), 
     })
 }
 
-/// Writes everything in the order it was written in, the log's own entries among it: so a reader can
-/// tell whether a session is missing, and hold all of it against a head.
+/// Writes all records in the order of writing, log entries included. A reader can then detect a missing
+/// session and check everything against a head.
 fn write_all(reader: &Reader, out: &mut TextOut<'_>) -> Result<(), ExportError<Failure>> {
     let mut from = 0;
     let mut line = String::new();
@@ -129,8 +129,8 @@ fn write_all(reader: &Reader, out: &mut TextOut<'_>) -> Result<(), ExportError<F
     }
 }
 
-/// Entries of the governance log for a report: all of them with the whole record, or those about its sessions. How far
-/// the log is signed is told apart.
+/// Entries of the governance log for a report: all of them for the whole record, or those about its
+/// sessions. Seal entries are left out, because the facts show them.
 fn governance(part: &Part<'_>) -> Result<Vec<Event>, Failure> {
     let Some(reader) = part.record.reader() else {
         return Ok(Vec::new());
@@ -150,7 +150,7 @@ fn governance(part: &Part<'_>) -> Result<Vec<Event>, Failure> {
     Ok(entries)
 }
 
-/// What a report says about the whole record.
+/// Facts in a report about the whole record.
 fn facts(record: &Record) -> Result<Vec<(String, String)>, Failure> {
     let mut facts = Vec::new();
     if let Some(log) = &record.report()?.log {
@@ -168,7 +168,7 @@ fn facts(record: &Record) -> Result<Vec<(String, String)>, Failure> {
     Ok(facts)
 }
 
-/// Writes a file that is there as a whole, or not at all. One that exists is left alone.
+/// Writes a file atomically. An existing file is never overwritten.
 ///
 /// An export of everything is about as large as its store.
 fn write_file(
@@ -179,7 +179,7 @@ fn write_file(
     let failed = |error| Failure::Write(path.to_owned(), name_full_disk(path, needed_bytes, error));
     write_whole(path, failed, |out| {
         write(out).map_err(|failure| match failure {
-            // Nobody closes a file but the disk.
+            // A file has no reader that could close the pipe, so this is a disk error.
             Failure::Output(error) => failed(error),
             Failure::ClosedPipe => failed(io::ErrorKind::BrokenPipe.into()),
             other => other,
@@ -187,7 +187,7 @@ fn write_file(
     })
 }
 
-/// Says how much room there is where an error comes of a full disk.
+/// Adds the free space to an error that is caused by a full disk.
 fn name_full_disk(path: &Path, needed_bytes: u64, error: io::Error) -> io::Error {
     if !space::is_full(&error) {
         return error;

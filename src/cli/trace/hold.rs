@@ -1,4 +1,4 @@
-//! `cra trace hold|release`: legal holds, which keep pruning off a session.
+//! `cra trace hold|release`: legal holds, which protect a session from pruning.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::cli::settings::Settings;
 use crate::runtime::upkeep::{Upkeep, UpkeepError};
 use crate::store::sqlite::SqliteStore;
 
-/// Puts a session under a legal hold, or lists those that are.
+/// Puts a session under a legal hold, or lists the legal holds.
 pub(in crate::cli) fn hold(settings: &Settings, hold: &Hold) -> Result<u8, Failure> {
     let (Some(name), Some(reason)) = (&hold.session, &hold.reason) else {
         return list(settings, hold);
@@ -40,7 +40,7 @@ pub(in crate::cli) fn release(settings: &Settings, release: &Release) -> Result<
     tell(&session, "is under no legal hold any more")
 }
 
-/// Opens the store, changes it, and signs what was recorded of that.
+/// Opens the store, changes it, and signs the resulting records.
 fn change(
     settings: &Settings,
     act: impl AsyncFnOnce(&mut Upkeep) -> Result<(), UpkeepError>,

@@ -1,4 +1,5 @@
-//! `cra trace head|key|import|prune`: what proves the record, what comes in, what goes. Legal holds are in `hold.rs`.
+//! `cra trace head|key|import|prune`: proofs of the record, imports and pruning. Legal holds are in
+//! `hold.rs`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -38,10 +39,10 @@ use crate::trace::note::Signer;
 use crate::trace::record::Record;
 use crate::trace::verify::{Report, Trust, check};
 
-/// Records that are taken in together.
+/// Records imported per batch.
 const PAGE: usize = 1024;
 
-/// Time by which the clock of another machine may be ahead of this one.
+/// Largest accepted lead of another machine's clock.
 const CLOCK_DIFFERENCE: Duration = Duration::from_mins(10);
 
 /// Prints the newest signed head of the log.
@@ -87,7 +88,7 @@ pub(in crate::cli) fn key(settings: &Settings, args: &Key) -> Result<u8, Failure
     Ok(exit::OK)
 }
 
-/// Says beforehand what the next console drops, because no key backs it.
+/// Warns about state that the next console drops, because no key backs it.
 fn tell_dropped(dropped: Option<Dropped>) -> io::Result<()> {
     let Some(dropped) = dropped else {
         return Ok(());
@@ -107,7 +108,7 @@ fn tell_dropped(dropped: Option<Dropped>) -> io::Result<()> {
     )
 }
 
-/// Names the agents whose hooks pin the key that was changed: they are denied every step from now on.
+/// Names the agents whose hooks pin the old key: the console denies all their steps from now on.
 fn tell_connected(folder: &Path) -> Result<(), Failure> {
     for connection in load(folder)?.connections {
         let (agent, scope) = (connection.agent.as_str(), connection.scope.as_str());
@@ -125,11 +126,11 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
     let store = Arc::new(SqliteStore::open(folder)?);
     in_runtime(async {
         let log = store.log().await?.log;
-        // Looked for first: a change that was cut short is finished by that, or the key that is in use
-        // would be taken for one that never came into use.
+        // Loaded first: this finishes an interrupted rotation. Otherwise the current key would be taken for
+        // one that never came into use.
         let old = signer(folder, &store).await;
         let next = key::prepare_next(folder, &log)?;
-        // Without the old key there is nobody to hand over: the new one speaks for itself.
+        // The old key cannot sign a handover if it is lost: then the new key starts on its own.
         let old = if args.new { old.ok() } else { Some(old?) };
         let (current, state_key) = match &old {
             Some(old) if args.new => (next.clone(), StateKey::Old(old)),
@@ -144,7 +145,7 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
     })
 }
 
-/// Takes in sessions that were recorded elsewhere. They are verified first.
+/// Imports sessions that were recorded elsewhere. They are verified first.
 pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8, Failure> {
     settings.may_write("cra trace import")?;
     let (report, sessions) = look_at(&import.file, SystemClock.now())?;
@@ -178,7 +179,7 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
             if record.sequence < there {
                 continue;
             }
-            // The file may not be the one any more that was verified.
+            // The file may have changed since it was verified.
             if !is_verified(&record, &sessions) {
                 let what = "it changed while it was read".to_owned();
                 return Err(Failure::Unsound(import.file.clone(), what));
@@ -199,7 +200,7 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
     tell(&taken, "taken in")
 }
 
-/// Takes up the log of a store, which must agree with the head that is kept elsewhere.
+/// Opens the log of a store, which must agree with the head that is kept elsewhere.
 pub(super) async fn take_up(
     settings: &Settings,
     store: &Arc<SqliteStore>,
@@ -208,7 +209,7 @@ pub(super) async fn take_up(
     take_up_sealed_by(StateKey::Signer, settings, store, signer).await
 }
 
-/// Takes up the log of a store whose state was sealed with that key.
+/// Opens the log of a store whose state was sealed with that key.
 async fn take_up_sealed_by(
     state_key: StateKey<'_>,
     settings: &Settings,
@@ -230,7 +231,7 @@ pub(super) fn keep_elsewhere(settings: &Settings, seal: Option<&Seal>) -> Result
     Ok(())
 }
 
-/// Whether a record is the one that was verified in its place.
+/// True if a record is the one that was verified at its position.
 fn is_verified(record: &Record, sessions: &BTreeMap<SessionId, Vec<Digest>>) -> bool {
     let hashes = sessions.get(&record.session);
     let place = usize::try_from(record.sequence).ok();
@@ -266,7 +267,8 @@ fn file_hash(file: &Path) -> Result<String, Failure> {
     Ok(Digest::from_bytes(hashed.finalize().into()).to_string())
 }
 
-/// Verifies a file, and notes the hashes of its sessions. Events that no console can have written are refused.
+/// Verifies a file and notes the hashes of its sessions. Rejects events that no console can have
+/// written.
 fn look_at(
     file: &Path,
     now: Timestamp,
@@ -295,8 +297,8 @@ fn look_at(
     }
 }
 
-/// The reason why an event cannot be what a console recorded, if there is one: a date in the future, or a payload that
-/// its type does not have.
+/// Reason why a console cannot have recorded an event, if any: a date in the future, or a payload that
+/// does not match its type.
 fn fault_of(envelope: &Envelope<'_>, now: Timestamp) -> Option<String> {
     let place = || format!("event {} of {}", envelope.sequence, envelope.session_id);
     let at: Option<Timestamp> = envelope.timestamp.parse().ok();
@@ -315,7 +317,7 @@ fn fault_of(envelope: &Envelope<'_>, now: Timestamp) -> Option<String> {
     }
 }
 
-/// The records of a file, one at a time.
+/// Records of a file, one at a time.
 fn records(file: &Path) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
     let path = file.to_owned();
     let lines = io::BufRead::lines(open_file(file)?);
@@ -336,12 +338,12 @@ fn open_file(file: &Path) -> Result<BufReader<File>, Failure> {
     Ok(BufReader::with_capacity(READ_BYTES, opened))
 }
 
-/// Prunes what is older than the Atlases want it kept.
+/// Prunes events that are older than their retention.
 pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Failure> {
     if !prune.dry_run {
         settings.may_write("cra trace prune")?;
     }
-    // What is named here keeps events longer, and never shorter.
+    // Atlases named here can only lengthen the retention.
     let named = recording::retention(&load_all(&prune.atlas, &settings.configure())?);
     let at_least = (!prune.atlas.is_empty()).then_some(&named);
     open(settings)?;
@@ -384,7 +386,7 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
     tell(&pruned, done)
 }
 
-/// Tells people what was done to how many events of which sessions.
+/// Prints the number of events per session, with the word for what was done.
 fn tell(counts: &BTreeMap<SessionId, u64>, done: &str) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     for (session, count) in counts {
@@ -396,7 +398,7 @@ fn tell(counts: &BTreeMap<SessionId, u64>, done: &str) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// Tells programs the same.
+/// Prints the number of events per session as JSON.
 fn tell_programs(counts: &BTreeMap<SessionId, u64>) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     serde_json::to_writer_pretty(&mut out, counts).map_err(io::Error::from)?;
@@ -405,7 +407,7 @@ fn tell_programs(counts: &BTreeMap<SessionId, u64>) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// Runs what has to wait for the store.
+/// Runs a future that waits for the store.
 pub(in crate::cli) fn in_runtime<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -420,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_that_was_not_the_one_verified_is_not_taken_in() {
+    fn a_record_changed_after_verification_is_not_imported() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/tests/data/corpus/trace/chain.jsonl"

@@ -1,4 +1,4 @@
-//! Where a command reads a session: in the store, or in an exported file.
+//! Source of a session for a command: the store, or an exported file.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -21,13 +21,13 @@ use crate::trace::jsonl;
 use crate::trace::source::Source;
 use crate::trace::verify::{Checked, Report, Trust};
 
-/// A record, and what was found about its chains: checked at most once.
+/// A record with its verification result, which is computed at most once.
 #[derive(Debug)]
 pub(in crate::cli) struct Record {
     place: Place,
     trust: Trust,
     checked: OnceCell<Report>,
-    /// Events that were acknowledged of each session of a store.
+    /// Acknowledged number of events of each session of a store.
     counts: OnceCell<HashMap<SessionId, u64>>,
 }
 
@@ -42,8 +42,8 @@ impl Record {
         Ok(Self::of_store(settings, open(settings)?))
     }
 
-    /// The record that `name` is in, and the session it means: `SESSION`, or `FILE:SESSION`. A session's
-    /// own name has no colon.
+    /// Record and session that `name` means: `SESSION`, or `FILE:SESSION`. The name of a session has no
+    /// colon.
     pub(super) fn named(settings: &Settings, name: &str) -> Result<(Self, SessionId), Failure> {
         let Some((file, session)) = name.rsplit_once(':') else {
             let reader = open(settings)?;
@@ -61,7 +61,7 @@ impl Record {
         Ok((Self::at(Place::File(exported)), session))
     }
 
-    /// Every session of a store, newest first.
+    /// Sessions of a store, newest first.
     pub(super) fn sessions(&self) -> Result<Vec<SessionId>, Failure> {
         match &self.place {
             Place::Store(reader) => {
@@ -72,7 +72,7 @@ impl Record {
         }
     }
 
-    /// What was found about the whole of it.
+    /// Verification result of the whole record.
     pub(super) fn report(&self) -> Result<&Report, Failure> {
         if let Some(report) = self.checked.get() {
             return Ok(report);
@@ -84,7 +84,7 @@ impl Record {
         Ok(self.checked.get_or_init(|| report))
     }
 
-    /// The store that it is, if it is one.
+    /// Reader of the store, if the record is in a store.
     pub(super) fn reader(&self) -> Option<&Reader> {
         match &self.place {
             Place::Store(reader) => Some(reader),
@@ -138,7 +138,7 @@ impl Source for Record {
             Place::File(exported) => return Ok(exported.end(session)),
         };
         let mut end = self.count(reader, session)?;
-        // What lies beyond what was acknowledged is shown as well: it is there.
+        // Events beyond the acknowledged end are shown as well, because they exist.
         while let Some(last) = reader.events(session, end, super::PAGE)?.last() {
             match last.sequence.checked_add(1).filter(|next| *next > end) {
                 Some(next) => end = next,
@@ -153,7 +153,7 @@ impl Source for Record {
     }
 }
 
-/// An exported file. Of each event only its place is kept: a long session is read as it is wanted.
+/// An exported file. Only the position of each event is kept: a long session is read on demand.
 #[derive(Debug)]
 struct Exported {
     path: PathBuf,
@@ -169,7 +169,7 @@ struct Line {
     number: u64,
 }
 
-/// What of a line says where it belongs.
+/// Fields of a line that identify its session and position.
 #[derive(Deserialize)]
 struct Belongs {
     session_id: SessionId,
@@ -217,7 +217,7 @@ impl Exported {
         wanted.map(|line| self.event(*line)).collect()
     }
 
-    /// The governance log in it, if there is one.
+    /// Governance log in the file, if there is one.
     fn log(&self) -> Result<Option<SessionId>, Failure> {
         for (session, lines) in &self.places {
             if let Some(first) = lines.first()

@@ -1,4 +1,4 @@
-//! `cra trace replay`: a session told step by step, or what held at one of its events.
+//! `cra trace replay`: shows a session step by step, or the state at one of its events.
 
 use std::io::{self, BufWriter, Write};
 
@@ -20,7 +20,7 @@ mod shown;
 
 use shown::write_state;
 
-/// Tells a session.
+/// Replays a session.
 pub(in crate::cli) fn replay(settings: &Settings, args: &args::Replay) -> Result<u8, Failure> {
     let (record, session) = Record::named(settings, &args.session)?;
     let missing = || Failure::NoSession(session.to_string());
@@ -32,7 +32,9 @@ pub(in crate::cli) fn replay(settings: &Settings, args: &args::Replay) -> Result
     } else {
         replay.verify()?
     };
-    let broken = checked.as_ref().is_some_and(|it| !it.verdict.is_sound());
+    let broken = checked
+        .as_ref()
+        .is_some_and(|checked| !checked.verdict.is_sound());
     let mut out = BufWriter::new(io::stdout().lock());
     let told = match args.at {
         Some(at) => tell_at(&mut out, &mut replay, args, checked.as_ref(), at),
@@ -47,10 +49,13 @@ pub(in crate::cli) fn replay(settings: &Settings, args: &args::Replay) -> Result
 }
 
 fn chain(checked: Option<&Checked>) -> String {
-    checked.map_or_else(|| "not checked".to_owned(), |it| it.verdict.to_string())
+    checked.map_or_else(
+        || "not checked".to_owned(),
+        |checked| checked.verdict.to_string(),
+    )
 }
 
-/// Tells what held after one event.
+/// Prints the state after one event.
 fn tell_at(
     out: &mut impl Write,
     replay: &mut Replay<&Record>,
@@ -77,7 +82,7 @@ fn tell_at(
     Ok(write_state(out, &state)?)
 }
 
-/// Tells the steps, up to where it is to stop.
+/// Prints the steps, up to the stop condition.
 fn tell(
     out: &mut impl Write,
     replay: &mut Replay<&Record>,

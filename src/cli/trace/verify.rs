@@ -1,4 +1,4 @@
-//! `cra trace verify`: what the record proves.
+//! `cra trace verify`: verifies the record.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -22,7 +22,7 @@ use crate::trace::jsonl::LinesVerifier;
 use crate::trace::note::Verifier;
 use crate::trace::verify::{Checked, Report, Trust, Verdict};
 
-/// Checks the record of the store, or an export of one.
+/// Verifies the record of the store, or an export of one.
 pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
     if verify.file.is_some() && verify.key.is_some() && verify.known_head.is_empty() {
         return Err(Failure::NoHead);
@@ -38,7 +38,7 @@ pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u
     } else {
         let reader = open(settings)?;
         if !trust.has_keys() && reader.log()?.seal.is_some() {
-            // Without the key a record that was rewritten would look like a sound one.
+            // Without the key a rewritten record would look intact.
             return Err(Failure::NoKey);
         }
         reader.verify(trust)?
@@ -74,8 +74,8 @@ pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u
     verdict(if sound { exit::OK } else { exit::BROKEN }, written)
 }
 
-/// What the record is held against: the key that was named or the one beside the store, and heads that
-/// were kept elsewhere.
+/// Trust anchors for verification: the named key or the key next to the store, and heads that were kept
+/// elsewhere.
 fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
     let mut trust = match (&verify.file, &verify.key) {
         (None, None) => beside(settings),
@@ -97,7 +97,7 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
         let text = text_or_file(known, |text| text.contains('\n'))?;
         let head = KnownHead::read(&text);
         let head = head.map_err(|error| Failure::Head(one_line(known), error))?;
-        // In an export there is no other place for a signature.
+        // An export has no other place for a signature.
         if let (Some(note), Some(_)) = (&head.note, &verify.file) {
             trust = trust.handed_over(head.head.clone(), note.clone());
         }
@@ -106,7 +106,7 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
     Ok(trust)
 }
 
-/// Trust in the key beside the store.
+/// Trust in the key next to the store.
 pub(super) fn beside(settings: &Settings) -> Trust {
     let folder = settings.data_dir().ok();
     let key = folder.and_then(|folder| key::verifier(&folder));
@@ -116,7 +116,7 @@ pub(super) fn beside(settings: &Settings) -> Trust {
     }
 }
 
-/// A text that was pasted, or the content of the file that was named; `-` is standard input.
+/// Pasted text, or the content of the named file; `-` is standard input.
 fn text_or_file(given: &str, is_text: impl Fn(&str) -> bool) -> Result<String, Failure> {
     let path = Path::new(given);
     if given == "-" {

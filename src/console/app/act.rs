@@ -1,4 +1,4 @@
-//! What keys do where no dialog takes them.
+//! Actions of keys that no dialog consumes.
 
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
@@ -79,7 +79,7 @@ impl App {
         Vec::new()
     }
 
-    /// Leaves, or asks first.
+    /// Quits, or asks for confirmation if requests are held.
     fn quit(&mut self) -> Vec<Request> {
         let held = self.snapshot.held.len();
         if held == 0 {

@@ -1,4 +1,4 @@
-//! Alarms, on every screen.
+//! Alarm banners, shown on every screen.
 
 use std::sync::Arc;
 
@@ -10,24 +10,25 @@ use crate::console::cells::counted;
 use crate::console::request::Request;
 use crate::console::theme::Meaning;
 
-/// Rows that alarms take at most: there has to be room for what is decided.
+/// Maximum rows for alarms. The rest of the screen must have room for the decision.
 const ROWS: usize = 2;
 
-/// The way out, which is never cut.
+/// Remedy at the end of an alarm text. It is never cut.
 const WAY: &str = "; see cra doctor";
 
-/// The same, with the key.
+/// Remedy together with the key that acknowledges.
 const WAY_AND_KEY: &str = "; see cra doctor. F8: ack";
 
-/// The key alone.
+/// Key that acknowledges, for alarms without a remedy.
 const KEY: &str = ". F8: ack";
 
 impl App {
-    /// Something else is wrong than before. Nothing opens for that; what is new rings.
+    /// Takes over the current alarms. No dialog opens; a new alarm rings the bell.
     pub(in crate::console) fn on_alarms(&mut self, alarms: Arc<[String]>) -> Vec<Request> {
         let before = std::mem::replace(&mut self.alarms, alarms);
-        // What was over and comes again is not known any more.
-        self.known_alarms.retain(|it| self.alarms.contains(it));
+        // An alarm that ended and comes again must be acknowledged again.
+        self.known_alarms
+            .retain(|alarm| self.alarms.contains(alarm));
         let told = match new_ones(&before, &self.alarms).first() {
             Some(first) => vec![self.tell_alarm(&one_line(first))],
             None => Vec::new(),
@@ -36,10 +37,12 @@ impl App {
         told
     }
 
-    /// The operator knows of the alarms. They stay, in one quiet row.
+    /// Acknowledges all current alarms. They stay on screen, in one quiet row.
     pub(super) fn know_alarms(&mut self) {
         let new = self.alarms.iter();
-        let new: Vec<_> = new.filter(|it| !self.known_alarms.contains(*it)).collect();
+        let new: Vec<_> = new
+            .filter(|alarm| !self.known_alarms.contains(*alarm))
+            .collect();
         let said = match new.len() {
             0 => "no alarm is new".to_owned(),
             count => format!("{} acknowledged", counted(count, "alarm")),
@@ -48,11 +51,12 @@ impl App {
         self.say(Meaning::Text, said);
     }
 
-    /// A row for each alarm that nobody knows of, as long as there is room, and one for the others; what has no
-    /// row is counted.
+    /// Builds a row per unacknowledged alarm, as far as there is room, and one row for the
+    /// acknowledged ones. Alarms without a row are counted.
     pub(super) fn alarm_banners(&self) -> Vec<Banner> {
         let all = self.alarms.iter();
-        let (known, new): (Vec<_>, Vec<_>) = all.partition(|it| self.known_alarms.contains(*it));
+        let (known, new): (Vec<_>, Vec<_>) =
+            all.partition(|alarm| self.known_alarms.contains(*alarm));
         let rows = if known.is_empty() { ROWS } else { ROWS - 1 };
         let mut banners = new_rows(&new, rows);
         if let [first, others @ ..] = known.as_slice() {
@@ -67,7 +71,7 @@ impl App {
     }
 }
 
-/// A row for each, as long as there is room; the last row says how many more there are.
+/// Builds one row per alarm, up to `most`. If there are more, the last row gives their number.
 fn new_rows(alarms: &[&String], most: usize) -> Vec<Banner> {
     let row = |text: &&String| {
         let (text, way) = match text.strip_suffix(WAY) {

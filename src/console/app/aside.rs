@@ -1,5 +1,5 @@
-//! What dialogs leave behind: one that was put aside, what was typed when it was too late, and how long
-//! each was looked at.
+//! State that outlives a dialog: the minimised dialog, drafts for requests that ended before they were
+//! sent, and the time each dialog was on screen.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,23 +14,23 @@ use crate::console::theme::{Meaning, of_outcome};
 use crate::engine::command::{Outcome, Reply};
 use crate::engine::held::Held;
 
-/// Drafts that are remembered although their request is over.
+/// Maximum number of kept drafts whose request has ended.
 const MOST_LATE: usize = 16;
 
-/// What dialogs leave behind.
+/// State that outlives a dialog.
 #[derive(Debug, Default)]
 pub(crate) struct Aside {
-    /// The dialog that was put aside.
+    /// The minimised dialog.
     pub(crate) dialog: Option<Box<GateDialog>>,
-    /// What was typed for requests that were over before it was sent. An agent that asks for the same
-    /// again finds its operator where they were.
+    /// Drafts of requests that ended before the decision was sent. If an agent makes the same request
+    /// again, the operator continues from the draft.
     late: VecDeque<Draft>,
-    /// How long the dialog of a request was on screen before it was passed.
+    /// Time that the dialog of a request was on screen before the operator passed it.
     spent: BTreeMap<GateId, Duration>,
 }
 
 impl Aside {
-    /// Remembers what was typed too late.
+    /// Keeps the draft of a request that has ended.
     pub(super) fn keep_late(&mut self, dialog: GateDialog) {
         if let Some(draft) = dialog.into_draft() {
             self.late.push_front(draft);
@@ -38,7 +38,7 @@ impl Aside {
         }
     }
 
-    /// What was typed too late for exactly this request.
+    /// Returns the kept draft for exactly this request.
     pub(super) fn late(&self, held: &Held) -> Option<Draft> {
         let mut late = self.late.iter();
         late.find(|draft| draft.is_for(held)).cloned()
@@ -46,7 +46,7 @@ impl Aside {
 }
 
 impl App {
-    /// Every dialog about a request, on screen or aside.
+    /// Iterates over all dialogs about a request, open or minimised.
     pub(super) fn dialogs(&mut self) -> impl Iterator<Item = &mut GateDialog> {
         let open = self.layers.iter_mut().filter_map(|layer| match layer {
             Layer::Gate(dialog) => Some(&mut **dialog),
@@ -62,20 +62,21 @@ impl App {
         open.chain(self.aside.dialog.as_deref_mut())
     }
 
-    /// Has long requests laid out beside the screen, so that no key waits for them.
+    /// Requests the layout of long requests in the background, so that no key press waits for it.
     pub(super) fn ask_rows(&mut self) -> Vec<Request> {
         let wanted = self.dialogs().filter_map(GateDialog::wants_rows);
         wanted.map(Request::LayOut).collect()
     }
 
-    /// A long request was laid out.
+    /// Takes over the layout of a long request.
     pub(super) fn on_laid_out(&mut self, mut laid: LaidOut) {
         for dialog in self.dialogs() {
             dialog.on_laid_out(&mut laid);
         }
     }
 
-    /// Puts the topmost dialog aside. One that waits for the disk takes no key, and so never is.
+    /// Minimises the topmost dialog. A dialog that waits for the disk takes no key, so it is never
+    /// minimised.
     pub(super) fn put_aside(&mut self) {
         match self.layers.pop() {
             Some(Layer::Gate(dialog)) => self.aside.dialog = Some(dialog),
@@ -84,7 +85,7 @@ impl App {
         }
     }
 
-    /// Brings back what was put aside.
+    /// Restores the minimised dialog.
     pub(super) fn bring_back(&mut self) {
         if let Some(mut dialog) = self.aside.dialog.take() {
             dialog.on_restored();
@@ -92,19 +93,19 @@ impl App {
         }
     }
 
-    /// Whether the dialog of this request was put aside.
+    /// Returns true if the dialog of this request is minimised.
     pub(super) fn is_aside(&self, gate: &GateId) -> bool {
         let aside = self.aside.dialog.as_ref();
         aside.is_some_and(|dialog| dialog.gate() == gate)
     }
 
-    /// Closes what was put aside; what was typed in it is kept.
+    /// Closes the minimised dialog and keeps its draft.
     pub(super) fn dismiss(&mut self) -> Option<Request> {
         let dialog = self.aside.dialog.take()?;
         self.keep_draft(*dialog)
     }
 
-    /// What the operator here passed lately, newest first.
+    /// Lists the recent passes by this console's operator, newest first.
     pub(super) fn passes(&self) -> Vec<Pass> {
         let decided = self.snapshot.decided.iter();
         let own = decided.filter(|decided| {
@@ -118,7 +119,7 @@ impl App {
         .collect()
     }
 
-    /// The runtime answered a decision.
+    /// Handles the runtime's reply to a decision.
     pub(super) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> Vec<Request> {
         if let Reply::Decided(decided) = &reply {
             let word = decided.outcome.as_str().to_uppercase();
@@ -131,7 +132,7 @@ impl App {
             let text = format!("{gate} approved, 1 of 2, and recorded: still held");
             self.notice = Some((Meaning::Waiting, text));
         }
-        let is_its = |layer: &Layer| layer.gate().is_some_and(|it| it.is_about(gate));
+        let is_its = |layer: &Layer| layer.gate().is_some_and(|dialog| dialog.is_about(gate));
         let Some(at) = self.layers.iter().position(is_its) else {
             return Vec::new();
         };
@@ -150,7 +151,7 @@ impl App {
                 self.queue.unmark(&decided);
                 self.layers.truncate(at);
                 if approved {
-                    // Whoever approves next says so in their own words.
+                    // The next operator who approves must type their own answers.
                     self.drafts.insert(gate.clone(), None);
                     return vec![Request::KeepDraft(gate.clone(), None)];
                 }
@@ -165,14 +166,19 @@ impl App {
         let dialog = dialogs.find(|dialog| dialog.gate() == gate);
         let spent = dialog.map(|dialog| dialog.spent(at));
         drop(dialogs);
-        let known = |gate: &GateId| self.snapshot.decided.iter().any(|it| it.gate == *gate);
+        let known = |gate: &GateId| {
+            self.snapshot
+                .decided
+                .iter()
+                .any(|decided| decided.gate == *gate)
+        };
         self.aside.spent.retain(|gate, _| known(gate));
         if let Some(spent) = spent {
             self.aside.spent.insert(gate.clone(), spent);
         }
     }
 
-    /// An editor left a text, or was not there.
+    /// Takes over the text from an external editor, or the reason why there is none.
     pub(super) fn on_edited(
         &mut self,
         gate: &GateId,
@@ -186,7 +192,7 @@ impl App {
         }
         self.keep_typed()
             .into_iter()
-            .filter(|it| self.permits(it))
+            .filter(|request| self.permits(request))
             .collect()
     }
 }

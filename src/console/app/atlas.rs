@@ -1,4 +1,4 @@
-//! Explanations, and the screen of the Atlases.
+//! Explanations, and the Atlas screen.
 
 use ratatui::layout::Rect;
 
@@ -16,7 +16,7 @@ use crate::engine::explain::{Account, Question};
 use crate::runtime::Watch;
 
 impl App {
-    /// Shows a screen. Evaluations are watched only while the Atlases are.
+    /// Switches to a screen. Evaluations are watched only while the Atlas screen is shown.
     pub(super) fn show(&mut self, tab: Tab, now: Timestamp) -> Vec<Request> {
         let left = std::mem::replace(&mut self.tab, tab);
         let mut requests = Vec::new();
@@ -32,8 +32,8 @@ impl App {
         requests
     }
 
-    /// Takes in a newer picture. Two wishes may have overtaken each other on their way: whether
-    /// evaluations are watched is asked for again until it is so.
+    /// Passes a newer snapshot to the Atlas screen. Two watch requests may overtake each other, so the
+    /// request is repeated until the snapshot agrees with it.
     pub(super) fn sync_atlases(&mut self) -> Vec<Request> {
         self.atlases.sync(&self.snapshot);
         let wanted = match self.tab {
@@ -47,7 +47,7 @@ impl App {
         }
     }
 
-    /// Explains what is chosen on the screen.
+    /// Explains the selected item of the screen.
     pub(super) fn explain(&mut self) -> Vec<Request> {
         match self.tab {
             Tab::Queue => {
@@ -96,7 +96,7 @@ impl App {
         vec![Request::Explain(ticket, vec![question])]
     }
 
-    /// Opens the form for something that is only imagined.
+    /// Opens the form that evaluates a hypothetical request.
     pub(super) fn what_if(&mut self, action: &str) -> Vec<Request> {
         self.numbers += 1;
         let sessions = &self.snapshot.sessions;
@@ -107,7 +107,7 @@ impl App {
         request.into_iter().collect()
     }
 
-    /// An explanation came.
+    /// Passes an explanation to the dialog that asked for it.
     pub(super) fn on_explained(
         &mut self,
         ticket: Ticket,
@@ -130,7 +130,7 @@ impl App {
         requests
     }
 
-    /// Prepares explanations for the place they will be painted in.
+    /// Lays out help, explanations and pages for the area they will be painted in.
     pub(super) fn lay_out_explained(&mut self, content: Rect) {
         let look = self.look;
         for layer in &mut self.layers {

@@ -12,7 +12,7 @@ use crate::console::screen::queue::overrules;
 use crate::console::theme::Meaning;
 
 impl App {
-    /// Does what the palette was asked for. Nothing is decided here.
+    /// Runs a command of the palette. None of them decides a request.
     pub(super) fn run(&mut self, command: Command, now: Timestamp) -> Vec<Request> {
         match command {
             Command::Act(action) => self.act(action, now),
@@ -43,7 +43,7 @@ impl App {
         }
     }
 
-    /// Opens a request so that the denial behind it can be overruled.
+    /// Opens a request so that the operator can override the denial behind it.
     fn overrule(&mut self, gate: &GateId) -> Vec<Request> {
         let Some(held) = self.queue.get(gate).cloned() else {
             self.say(Meaning::Error, format!("{gate} is not held"));
@@ -57,7 +57,7 @@ impl App {
         self.open_held(&held, Entry::Override)
     }
 
-    /// Says something as the console opens.
+    /// Shows a text when the console opens.
     pub(in crate::console) fn greet(&mut self, text: &str) {
         self.say(Meaning::Text, one_line(text));
     }

@@ -1,4 +1,5 @@
-//! What was typed and not yet decided with: in memory while the console runs, and on disk for the next.
+//! Drafts: answers typed but not yet sent, in memory while the console runs and on disk for the next
+//! run.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use crate::console::request::Request;
 use crate::engine::held::Held;
 
 impl App {
-    /// Has what was typed into the open dialog kept, when that changed.
+    /// Requests that the draft of the open dialog be kept, if it changed.
     pub(super) fn keep_typed(&mut self) -> Option<Request> {
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.keep_typed(),
@@ -28,7 +29,7 @@ impl App {
         }
     }
 
-    /// Closes the topmost layer; what was typed in it is kept.
+    /// Closes the topmost layer and keeps its draft.
     pub(super) fn close(&mut self) -> Option<Request> {
         let Some(Layer::Gate(dialog)) = self.layers.pop() else {
             return None;
@@ -36,7 +37,7 @@ impl App {
         self.keep_draft(*dialog)
     }
 
-    /// Takes what was typed out of a dialog that is over.
+    /// Keeps the draft of a dialog that closes.
     pub(super) fn keep_draft(&mut self, dialog: GateDialog) -> Option<Request> {
         let gate = dialog.gate().clone();
         if self.queue.get(&gate).is_none() {
@@ -49,10 +50,10 @@ impl App {
         forget.then_some(Request::KeepDraft(gate, None))
     }
 
-    /// What was typed at a request: here, or before the console was started.
+    /// Returns the draft for a request, typed in this console or before it was started.
     pub(super) fn draft_of(&self, held: &Held) -> Option<Draft> {
         match self.drafts.get(&held.id) {
-            // What was thrown away here stays so, whatever is still on disk.
+            // A draft discarded here stays discarded, even if the disk still has it.
             Some(here) => here.clone(),
             None => match self.snapshot.drafts.get(&held.id) {
                 Some(kept) => Draft::resume(held, kept),
@@ -61,7 +62,7 @@ impl App {
         }
     }
 
-    /// The requests with an answer begun.
+    /// Lists the requests that have a draft.
     pub(in crate::console) fn drafted(&self) -> BTreeSet<GateId> {
         let here = self.drafts.iter().filter(|(_, draft)| draft.is_some());
         let kept = self.snapshot.drafts.keys().filter(|gate| {

@@ -1,4 +1,4 @@
-//! The mouse: a click selects, the wheel scrolls. Neither opens, presses or decides anything.
+//! Mouse: a click selects, the wheel scrolls. Neither opens, presses or decides anything.
 
 use ratatui::crossterm::event::{
     KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -14,16 +14,16 @@ use crate::console::request::{Mouse, Request};
 use crate::console::screen::queue::{Place, place_of};
 use crate::console::theme::Meaning;
 
-/// Rows that one notch of the wheel scrolls.
+/// Rows scrolled per notch of the wheel.
 const NOTCH: usize = 3;
 
 impl App {
-    /// Who has the mouse from the start.
+    /// Sets the initial owner of the mouse: the terminal or the console.
     pub(crate) fn set_mouse(&mut self, mouse: Mouse) {
         self.mouse = mouse;
     }
 
-    /// Takes the mouse, or gives it back.
+    /// Captures the mouse for the console, or releases it to the terminal.
     pub(super) fn toggle_mouse(&mut self) -> Vec<Request> {
         let (mouse, words) = match self.mouse {
             Mouse::Terminal => (Mouse::Console, "mouse taken: F2 gives it back"),
@@ -34,7 +34,7 @@ impl App {
         vec![Request::Mouse(mouse)]
     }
 
-    /// Something happened with the mouse.
+    /// Handles a mouse event.
     pub(super) fn on_mouse(&mut self, event: MouseEvent, now: Timestamp) -> Vec<Request> {
         if self.is_small() {
             return Vec::new();
@@ -85,7 +85,7 @@ impl App {
         let mut requests = Vec::new();
         for _ in 0..NOTCH {
             match self.layers.last_mut() {
-                // Not as a key: that would move what the focus is on.
+                // Not sent as a key: that would move the focus.
                 Some(Layer::Gate(dialog)) => dialog.wheel(motion),
                 Some(
                     layer @ (Layer::Help(_)

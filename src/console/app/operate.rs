@@ -1,5 +1,5 @@
-//! What operators do beside deciding: claims, what they acknowledge, who sits here. Each is asked of the
-//! runtime, and the screen shows it when it is recorded.
+//! Operator actions other than decisions: claims, acknowledgments, change of operator. The console
+//! sends each to the runtime; the screen shows it once it is recorded.
 
 use super::App;
 use crate::base::operator::{operator_name, same_name};
@@ -12,7 +12,8 @@ use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, R
 use crate::runtime::snapshot::{Access, Snapshot};
 
 impl App {
-    /// Claims the selected request, lets go of it, or asks whether to take it over.
+    /// Claims the selected request, releases it, or asks whether to take it over from another
+    /// operator.
     pub(super) fn claim(&mut self) -> Vec<Request> {
         let Some(held) = self.queue.selected() else {
             return Vec::new();
@@ -42,7 +43,7 @@ impl App {
         vec![Request::Operate(Operate::Claim(claiming))]
     }
 
-    /// The operator knows what is wrong with the record.
+    /// Acknowledges the fault in the record.
     pub(super) fn know_trouble(&mut self) -> Vec<Request> {
         let Some(fault) = self.broken_record() else {
             self.say(Meaning::Text, "no chain is broken".to_owned());
@@ -51,10 +52,10 @@ impl App {
         self.acknowledge(Known::Fault(fault))
     }
 
-    /// The operator knows of the denials that were overruled, as far as the header says so.
+    /// Acknowledges the overridden denials that the header shows.
     pub(super) fn know_overruled(&mut self) -> Vec<Request> {
         let overruled = self.snapshot.acts.overruled.iter();
-        let gates: Vec<_> = overruled.map(|it| it.gate.clone()).collect();
+        let gates: Vec<_> = overruled.map(|denial| denial.gate.clone()).collect();
         if gates.is_empty() {
             self.say(Meaning::Text, "no denial was overruled".to_owned());
             return Vec::new();
@@ -71,7 +72,7 @@ impl App {
         vec![Request::Operate(Operate::Acknowledge(acknowledge))]
     }
 
-    /// Somebody else sits down.
+    /// Changes the operator of this console.
     pub(super) fn take_seat(&mut self, name: &str) -> Vec<Request> {
         let before = self.snapshot.operator.clone();
         match operator_name(name) {
@@ -91,7 +92,7 @@ impl App {
         Vec::new()
     }
 
-    /// Whether this console only looks; it is said.
+    /// Returns true if this console is read-only, and shows a notice in that case.
     pub(super) fn only_looks(&mut self) -> bool {
         let looks = self.snapshot.access == Access::ReadOnly;
         if looks {
@@ -100,7 +101,7 @@ impl App {
         looks
     }
 
-    /// What became of it.
+    /// Shows the result of an operator action.
     pub(super) fn on_operated(&mut self, operate: &Operate, acted: &Result<(), Refused>) {
         match acted {
             Ok(()) => self.say(Meaning::Passed, done(operate)),
@@ -108,7 +109,8 @@ impl App {
         }
     }
 
-    /// Somebody else sits here: what was open was another's. What was typed is kept.
+    /// Closes all dialogs if the operator changed: they belonged to the operator before. Drafts are
+    /// kept.
     pub(super) fn leave_to(&mut self, before: &Snapshot) -> Vec<Request> {
         if before.operator == self.snapshot.operator {
             return Vec::new();

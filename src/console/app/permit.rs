@@ -1,12 +1,12 @@
-//! What may leave the console.
+//! Check of every request before it leaves the console.
 
 use super::App;
 use crate::console::request::Request;
 use crate::runtime::snapshot::Access;
 
 impl App {
-    /// The last gate before anything leaves: whatever a dialog did, a console that only looks, or
-    /// that cannot show what it asks, decides nothing.
+    /// Last check before a request leaves. A read-only console, or one too small to show the question,
+    /// never decides, no matter which dialog sent the request.
     pub(in crate::console) fn permits(&self, request: &Request) -> bool {
         match request {
             Request::Decide(_) | Request::Load(_) => {

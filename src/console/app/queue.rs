@@ -1,4 +1,4 @@
-//! What the keys of the queue do, and what the operator is told when something arrives.
+//! Actions of the queue's keys, and notifications about arriving requests.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::console::screen::queue::{Purpose, Way, risk_word};
 use crate::console::theme::Meaning;
 use crate::engine::held::Held;
 
-/// Longest text that the desktop is handed.
+/// Maximum length of a desktop notification.
 const MOST_TOAST: usize = 120;
 
 impl App {
-    /// What is to be done before the first key.
+    /// Returns the requests to send before the first key press.
     pub(crate) fn begin(&mut self) -> Vec<Request> {
         self.atlases.look_soon(&self.snapshot);
         let mut requests = vec![self.tell(Bell::Silent, None)];
@@ -27,7 +27,8 @@ impl App {
         requests
     }
 
-    /// Whether a key is typed into a line of the screen. What means the same everywhere still does.
+    /// Returns true if a key goes to a text input of the screen. Keys with one meaning everywhere
+    /// never do.
     pub(super) fn is_typing(&self, global: Option<Action>) -> bool {
         let everywhere = matches!(
             global,
@@ -36,13 +37,13 @@ impl App {
         let typing = match self.tab {
             Tab::Queue => self.queue.is_typing(),
             Tab::Threads => self.threads.is_typing(),
-            // It has a line of its own.
+            // The TRACE screen has its own text input; the Atlas screen has none.
             Tab::Trace | Tab::Atlas => false,
         };
         typing && !everywhere
     }
 
-    /// A key that is typed into a line of the screen.
+    /// Types a key into a text input of the screen.
     pub(super) fn type_key(&mut self, key: KeyEvent) -> Vec<Request> {
         if self.tab == Tab::Threads {
             self.threads.type_key(key, &self.snapshot);
@@ -52,7 +53,7 @@ impl App {
         self.ask_last()
     }
 
-    /// A key of the queue.
+    /// Runs the action of a queue key.
     pub(super) fn act_queue(&mut self, key: QueueKey) -> Vec<Request> {
         match key {
             QueueKey::Mark => {
@@ -80,7 +81,7 @@ impl App {
         self.ask_last()
     }
 
-    /// Opens the marked requests together.
+    /// Opens the marked requests together as a batch.
     fn open_batch(&mut self) -> Vec<Request> {
         match self.queue.marked() {
             Ok(members) => {
@@ -105,7 +106,7 @@ impl App {
         vec![Request::Copy(text)]
     }
 
-    /// Asks for what the queue tells about the chosen request.
+    /// Requests the last event of the selected request's session, for the detail pane.
     pub(super) fn ask_last(&mut self) -> Vec<Request> {
         if self.tab != Tab::Queue {
             return Vec::new();
@@ -114,7 +115,7 @@ impl App {
         asked.into_iter().collect()
     }
 
-    /// Tells that something arrived, or left.
+    /// Builds the notification that requests arrived or left.
     pub(super) fn tell_arrivals(&self, arrivals: &[Arc<Held>]) -> Request {
         let Some(riskiest) = arrivals.iter().max_by_key(|held| held.tier()) else {
             return self.tell(Bell::Silent, None);
@@ -133,13 +134,13 @@ impl App {
         self.tell(Bell::Ring, Some(clip(&text, MOST_TOAST, self.look)))
     }
 
-    /// Tells that something is wrong.
+    /// Builds the notification for an alarm.
     pub(super) fn tell_alarm(&self, what: &str) -> Request {
         let text = format!("cra: ALARM {what}");
         self.tell(Bell::Ring, Some(clip(&text, MOST_TOAST, self.look)))
     }
 
-    /// The window's title for what is held now, and what else the terminal is told.
+    /// Builds the window title for the number of held requests, with the bell and the toast.
     fn tell(&self, bell: Bell, toast: Option<String>) -> Request {
         let title = format!("cra: {} held", self.snapshot.held.len());
         Request::Notify(Notice { bell, title, toast })

@@ -1,4 +1,4 @@
-//! What is known about the record, and what that means for deciding.
+//! Faults of the record, and their effect on deciding.
 
 use ratatui::text::Line;
 
@@ -11,14 +11,14 @@ use crate::engine::command::RecordFault;
 use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
 use crate::trace::verify::Report;
 
-/// What every screen says over its whole width.
+/// Message that every screen shows across its full width.
 #[derive(Debug)]
 pub(in crate::console) struct Banner {
-    /// What is the matter. It is cut where there is little room.
+    /// The problem. It is cut if there is little room.
     text: String,
-    /// What comes of it and the way out. It never is.
+    /// The consequence and the remedy. It is never cut.
     way: &'static str,
-    /// The same where there is little room.
+    /// Shorter remedy, for narrow terminals.
     brief: &'static str,
     pub(in crate::console) meaning: Meaning,
 }
@@ -33,12 +33,12 @@ impl Banner {
         }
     }
 
-    /// With fewer words for the way out where there is little room.
+    /// Sets a shorter remedy for narrow terminals.
     fn briefly(self, brief: &'static str) -> Self {
         Self { brief, ..self }
     }
 
-    /// It in exactly so many cells: what is cut is what is the matter, and never the way out.
+    /// Renders the banner in exactly `cells` cells. It cuts the problem, never the remedy.
     pub(in crate::console) fn line(&self, cells: usize, look: Look) -> Line<'static> {
         let text = format!(" ! {}", one_line(&self.text));
         let fits = width(&text) + width(self.way) <= cells;
@@ -50,7 +50,7 @@ impl Banner {
 }
 
 impl App {
-    /// Tells open dialogs what stands around them.
+    /// Updates the open dialogs with the current operator, access and faults.
     pub(super) fn tell_around(&mut self) {
         let around = self.around();
         for dialog in self.dialogs() {
@@ -58,7 +58,7 @@ impl App {
         }
     }
 
-    /// What stands around a dialog.
+    /// Collects the console state that a dialog depends on.
     pub(super) fn around(&self) -> Around {
         Around {
             operator: self.snapshot.operator.clone(),
@@ -68,12 +68,12 @@ impl App {
         }
     }
 
-    /// What is wrong with the record, as far as anyone knows.
+    /// Returns the known fault of the record or the store.
     pub(in crate::console) fn trouble(&self) -> Option<Trouble> {
         trouble_of(&self.snapshot, self.found.as_ref())
     }
 
-    /// What is wrong with the chains, if anything is.
+    /// Returns the fault of the chains, if there is one.
     pub(super) fn broken_record(&self) -> Option<RecordFault> {
         match self.trouble()? {
             Trouble::Chain(fault) => Some(fault),
@@ -81,12 +81,12 @@ impl App {
         }
     }
 
-    /// Whether an operator said they know of exactly this.
+    /// Returns true if an operator acknowledged exactly this fault.
     pub(in crate::console) fn is_known(&self, trouble: &Trouble) -> bool {
         is_known(&self.snapshot, trouble)
     }
 
-    /// What every screen says over its whole width, the worst first.
+    /// Lists the banners that every screen shows, the worst first.
     pub(in crate::console) fn banners(&self) -> Vec<Banner> {
         let mut banners = Vec::new();
         if let Some(trouble) = self.trouble() {
@@ -124,8 +124,8 @@ impl App {
             banners.push(Banner::new(&text, ". :ack-override", Meaning::Banner));
         }
         banners.extend(self.alarm_banners());
-        // The record goes on and is sealed. Only the copy that proves it to others is missing; what is worse
-        // is said alone.
+        // Recording continues and is sealed. Only the external copy of the head, which proves the
+        // record to others, is missing. The banner is shown only if no worse one is.
         if let (true, Elsewhere::Failed { what }) =
             (banners.is_empty(), &self.snapshot.chain.head.elsewhere)
         {
@@ -136,7 +136,7 @@ impl App {
     }
 }
 
-/// What is wrong with the record, as the runtime knows it or an operator's own check `found`.
+/// Returns the fault of the record that the runtime knows of, or that an operator's own check `found`.
 pub(in crate::console) fn trouble_of(
     snapshot: &Snapshot,
     found: Option<&RecordFault>,
@@ -156,8 +156,8 @@ pub(in crate::console) fn trouble_of(
     fault.or_else(|| found.cloned()).map(Trouble::Chain)
 }
 
-/// Whether an operator said they know of exactly this. That nothing is recorded is never enough known to
-/// decide.
+/// Returns true if an operator acknowledged exactly this fault. A store that records nothing cannot be
+/// acknowledged: deciding stays disabled.
 pub(in crate::console) fn is_known(snapshot: &Snapshot, trouble: &Trouble) -> bool {
     let known = snapshot.acts.known.as_ref();
     match trouble {
@@ -166,7 +166,7 @@ pub(in crate::console) fn is_known(snapshot: &Snapshot, trouble: &Trouble) -> bo
     }
 }
 
-/// What a check found wrong, if anything.
+/// Returns the fault that a check found, if there is one.
 pub(in crate::console) fn unsound(checked: &Result<Report, String>) -> Option<RecordFault> {
     ChainVerdict::from(checked).fault()
 }

@@ -1,4 +1,4 @@
-//! Snapshot files: opened from the conversations or the palette, and written from there.
+//! Snapshot files: opened from the threads screen or the palette, and written from there.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ impl App {
         asked.into_iter().collect()
     }
 
-    /// Asks where to write one of the chosen conversation's session.
+    /// Asks for the path to write a snapshot of the selected thread's session to.
     pub(super) fn write_snapshot(&mut self) {
         let Some(of) = self.chosen_session() else {
             self.say(
@@ -40,7 +40,8 @@ impl App {
         Some((thread.id.clone(), thread.session.clone()))
     }
 
-    /// What became of something with a snapshot file. What comes too late is for nobody.
+    /// Passes a response about a snapshot file to its dialog. A response that comes too late is
+    /// dropped.
     pub(super) fn on_snapshot_told(&mut self, ticket: Ticket, told: SnapshotTold) -> Vec<Request> {
         let top = self.layers.len().saturating_sub(1);
         let mut layers = self.layers.iter_mut().enumerate();
@@ -61,7 +62,7 @@ impl App {
         };
         match dialog.on_told(told) {
             Next::Open(request) => return vec![request],
-            // Nothing opens over what somebody is looking at.
+            // No dialog opens over another one that the operator is looking at.
             Next::Ask(question) if at == top => self.layers.push(Layer::Confirm(*question)),
             Next::Ask(_) | Next::Nothing => {}
         }

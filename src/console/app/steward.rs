@@ -1,4 +1,4 @@
-//! What a steward's keys do.
+//! Actions of the steward's keys.
 
 use super::App;
 use crate::base::clock::Timestamp;
@@ -15,12 +15,12 @@ use crate::console::theme::Meaning;
 use crate::runtime::LoadRefused;
 use crate::runtime::snapshot::{Access, Shadowed, Snapshot};
 
-/// What has to be known to read what would have become of the past.
+/// Note on the page that replays the past: the assumptions needed to read it.
 const PAST_NOTE: &str = "Recorded actions, newest first, each asked once under what is loaded and once under \
     the files, by a session that passed its start gates and has used nothing of any limit.";
 
 impl App {
-    /// A key of the steward.
+    /// Runs the action of a steward key.
     pub(super) fn act_steward(&mut self, key: StewardKey, now: Timestamp) -> Vec<Request> {
         match key {
             StewardKey::Load | StewardKey::Undo => {
@@ -53,7 +53,7 @@ impl App {
         Vec::new()
     }
 
-    /// Asks whether to load the files, or to go back.
+    /// Asks whether to load the files, or to go back to the Atlases before.
     fn propose(&mut self, key: StewardKey, now: Timestamp) {
         if self.snapshot.access == Access::ReadOnly {
             self.hint("this console is read-only: it loads nothing".to_owned());
@@ -85,7 +85,7 @@ impl App {
         }
     }
 
-    /// Has the files look on; where they do, shows what they would have done otherwise.
+    /// Starts shadow evaluation with the files; if it runs already, shows the differences so far.
     fn shadow(&mut self) -> Vec<Request> {
         let Some(shadow) = self.snapshot.watched.shadow.clone() else {
             return match self.atlases.propose(&self.snapshot) {
@@ -112,7 +112,7 @@ impl App {
         Vec::new()
     }
 
-    /// Has something worked out, and opens the page that will show it.
+    /// Requests a study and opens the page that will show its result.
     fn study(&mut self, key: StewardKey, title: &str, note: &str) -> Vec<Request> {
         let study = match self.atlases.study(key, &self.snapshot) {
             Ok(study) => study,
@@ -126,17 +126,18 @@ impl App {
         vec![Request::Study(ticket, study)]
     }
 
-    /// The files of the Atlases were looked at.
+    /// Takes over the state of the Atlas files.
     pub(super) fn on_glanced(&mut self, looked: Vec<Looked>) -> Vec<Request> {
         self.look(|atlases, snapshot| atlases.on_glanced(looked, snapshot))
     }
 
-    /// Their folder was looked at.
+    /// Takes over the listing of the Atlas folder.
     pub(super) fn on_listed(&mut self, listed: Listed) -> Vec<Request> {
         self.look(|atlases, snapshot| atlases.on_listed(listed, snapshot))
     }
 
-    /// Takes in what the files are. What was said to block a load is taken back when it no longer does.
+    /// Updates the state of the files. A notice about a blocked load is removed when the block is
+    /// gone.
     fn look(&mut self, take: impl FnOnce(&mut Atlases, &Snapshot)) -> Vec<Request> {
         let said = self.notice.as_ref().map(|(_, text)| text.clone());
         let said =
@@ -148,7 +149,7 @@ impl App {
         Vec::new()
     }
 
-    /// Something was worked out.
+    /// Passes the result of a study to its page.
     pub(super) fn on_studied(
         &mut self,
         ticket: Ticket,
@@ -165,7 +166,7 @@ impl App {
         Vec::new()
     }
 
-    /// Other Atlases are in force, or not.
+    /// Handles the reply to a load: other Atlases are loaded, or the load was refused.
     pub(super) fn on_loaded(&mut self, loaded: Result<(), LoadRefused>) -> Vec<Request> {
         match loaded {
             Ok(()) => {
@@ -187,7 +188,7 @@ impl App {
         Vec::new()
     }
 
-    /// The editor of a file ended: the file is looked at before anything else.
+    /// Handles the end of a file's editor: the file is checked first.
     pub(super) fn on_file_edited(&mut self, edited: Result<(), String>) -> Vec<Request> {
         if let Err(why) = edited {
             self.notice = Some((Meaning::Error, why));
@@ -211,20 +212,25 @@ impl App {
     }
 }
 
-/// What Atlases in the shadow would have done otherwise, line by line.
+/// Lists the differences that shadow Atlases would have made, line by line.
 fn differences(shadow: &Shadowed) -> Studied {
     let mut lines = Vec::new();
-    for it in &shadow.kept {
-        let who = asker(&it.agent, &it.session);
-        let head = format!("{} {} {}", it.at.time_of_day(), it.subject, who);
+    for difference in &shadow.kept {
+        let who = asker(&difference.agent, &difference.session);
+        let head = format!(
+            "{} {} {}",
+            difference.at.time_of_day(),
+            difference.subject,
+            who
+        );
         lines.push(PageLine::new(Meaning::Strong, head));
         lines.push(PageLine::new(
             Meaning::Text,
-            format!("  in force  {}", it.live),
+            format!("  in force  {}", difference.live),
         ));
         lines.push(PageLine::new(
             Meaning::Waiting,
-            format!("  files     {}", it.shadow),
+            format!("  files     {}", difference.shadow),
         ));
     }
     let more = shadow.differ.saturating_sub(shadow.kept.len() as u64);

@@ -1,5 +1,5 @@
-//! What the keys of the conversations do. What an operator writes is asked of the runtime, and the screen shows it
-//! when it is recorded.
+//! Actions of the keys on the threads screen. The console sends an operator's edit to the runtime, and
+//! the screen shows it once it is recorded.
 
 use super::{App, Tab};
 use crate::base::id::SessionId;
@@ -18,7 +18,7 @@ use crate::memento::{Name, Turned};
 use crate::runtime::ThreadAct;
 
 impl App {
-    /// A key of the conversations.
+    /// Runs the action of a threads key.
     pub(super) fn act_thread(&mut self, key: ThreadKey) -> Vec<Request> {
         match key {
             ThreadKey::Next => self.threads.step(Motion::Down),
@@ -27,7 +27,7 @@ impl App {
             ThreadKey::History => self.threads.turn_to_history(),
             ThreadKey::InTrace => {
                 let thread = self.threads.chosen(&self.snapshot);
-                if let Some(session) = thread.map(|it| it.session.clone()) {
+                if let Some(session) = thread.map(|thread| thread.session.clone()) {
                     self.tab = Tab::Trace;
                     return self.trace.show_session(&session);
                 }
@@ -54,7 +54,7 @@ impl App {
         }
     }
 
-    /// What keys do in every list.
+    /// Runs the list keys: move, open, back.
     pub(super) fn move_in_threads(&mut self, action: Action) -> Vec<Request> {
         if let Some(motion) = action.motion() {
             self.threads.go(motion, &self.snapshot);
@@ -74,14 +74,14 @@ impl App {
 
     fn turn_difference(&mut self) {
         let thread = self.threads.chosen(&self.snapshot);
-        if thread.is_some_and(|it| it.held_back.is_empty()) {
+        if thread.is_some_and(|thread| thread.held_back.is_empty()) {
             self.say(Meaning::Hint, "no proposal is held back".to_owned());
             return;
         }
         self.threads.turn_difference();
     }
 
-    /// Has the record of a turn looked for. The screen changes when it is found.
+    /// Requests the position of a turn's record. The screen changes once the record is found.
     fn show_turn(&mut self, turned: &Turned) -> Vec<Request> {
         let Some(event) = turned.event.clone() else {
             self.say(Meaning::Hint, "this turn has no record yet".to_owned());
@@ -91,7 +91,7 @@ impl App {
         vec![Request::FindEvent(turned.session.clone(), event)]
     }
 
-    /// The record of a turn was looked for. Whoever has gone elsewhere meanwhile stays there.
+    /// Shows the found record of a turn, unless the operator has moved to another screen meanwhile.
     pub(super) fn on_event_found(
         &mut self,
         session: &SessionId,
@@ -121,7 +121,7 @@ impl App {
 
     fn copy_memento(&mut self) -> Vec<Request> {
         let thread = self.threads.chosen(&self.snapshot);
-        let Some(latest) = thread.and_then(|it| it.latest.as_ref()) else {
+        let Some(latest) = thread.and_then(|thread| thread.latest.as_ref()) else {
             return Vec::new();
         };
         let Ok(text) = serde_json::to_string_pretty(latest) else {
@@ -135,10 +135,12 @@ impl App {
         vec![Request::Copy(text)]
     }
 
-    /// Opens the summary in an editor, or what was typed and not taken before.
+    /// Opens the summary in an editor, or the operator's earlier text that was not accepted.
     fn edit_thread(&mut self) -> Vec<Request> {
         let thread = self.threads.chosen(&self.snapshot);
-        let Some((thread, latest)) = thread.and_then(|it| Some((it, it.latest.as_ref()?))) else {
+        let Some((thread, latest)) =
+            thread.and_then(|thread| Some((thread, thread.latest.as_ref()?)))
+        else {
             self.say(Meaning::Hint, "there is no memento to edit".to_owned());
             return Vec::new();
         };
@@ -154,7 +156,7 @@ impl App {
         vec![Request::EditThread(Box::new(edit))]
     }
 
-    /// The editor is done: what it left is checked, and sent if it says something else.
+    /// Handles the end of the editor: its text is checked, and sent if it differs from the summary.
     pub(super) fn on_thread_edited(
         &mut self,
         edit: ThreadEdit,
@@ -167,8 +169,8 @@ impl App {
                 return Vec::new();
             }
         };
-        let latest = find(&self.snapshot, &edit.thread).and_then(|it| it.latest.as_ref());
-        let kept = latest.map(|it| (it.etag(), it.shape()));
+        let latest = find(&self.snapshot, &edit.thread).and_then(|thread| thread.latest.as_ref());
+        let kept = latest.map(|memento| (memento.etag(), memento.shape()));
         let shape = match edit::read(&text) {
             Ok(shape) => shape,
             Err(why) => {
@@ -208,9 +210,9 @@ impl App {
         }
     }
 
-    /// Hands the chosen thread over to a session.
+    /// Hands the selected thread over to a session.
     pub(super) fn hand_over_thread(&mut self, to: SessionId) -> Vec<Request> {
-        // Which thread is chosen is seen on its screen only.
+        // Only the threads screen shows which thread is selected.
         if self.tab != Tab::Threads {
             self.tab = Tab::Threads;
             let text = "choose the thread here, then type `:hand-over` again";
@@ -228,7 +230,7 @@ impl App {
         vec![Request::ActOnThread(thread, ThreadAct::HandOver { to })]
     }
 
-    /// What became of what an operator did to a conversation.
+    /// Shows the result of an operator's action on a thread.
     pub(super) fn on_thread_acted(
         &mut self,
         thread: &Name,

@@ -1,4 +1,4 @@
-//! The last row: the keys that do something here and now.
+//! Footer: the keys that work now.
 
 use ratatui::text::{Line, Span};
 
@@ -8,25 +8,28 @@ use crate::console::keymap::{Action, BINDINGS, Binding, Scope, footer};
 use crate::console::layer::Layer;
 use crate::console::theme::{Look, Meaning};
 
-/// Whether a key does anything now.
+/// State of a key: enabled or disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Power {
     Live,
     Dead,
 }
 
-/// A key as it is shown.
+/// A key in the footer.
 struct Item {
     name: String,
     label: &'static str,
     power: Power,
-    /// The way back is never left out.
+    /// Always shown: the key that leads back is never left out.
     always: bool,
 }
 
 impl Item {
     fn of(app: &App, binding: &Binding) -> Self {
-        let relabelled = app.layers.last().and_then(|it| it.label(binding.action));
+        let relabelled = app
+            .layers
+            .last()
+            .and_then(|layer| layer.label(binding.action));
         Self {
             name: binding.first_name(),
             label: relabelled.unwrap_or(binding.label),
@@ -40,7 +43,7 @@ impl Item {
     }
 
     fn spans(&self, look: Look) -> [Span<'static>; 2] {
-        // What cannot be done now stays visible where there is room, so that nothing jumps about.
+        // Disabled keys stay visible if there is room, so that the others keep their position.
         let meaning = match self.power {
             Power::Live => Meaning::Key,
             Power::Dead => Meaning::Dim,
@@ -63,7 +66,7 @@ fn power(app: &App, action: Action) -> Power {
     if can { Power::Live } else { Power::Dead }
 }
 
-/// Whether Esc leads anywhere on a screen.
+/// Returns true if Esc leads back on the current screen.
 fn leads_back(app: &App) -> bool {
     match app.tab {
         Tab::Queue => false,
@@ -73,7 +76,8 @@ fn leads_back(app: &App) -> bool {
     }
 }
 
-/// The line: what can be done now, then as much of the rest as there is room for, in the order of the table.
+/// Renders the footer: enabled keys first, then as many disabled ones as fit, in the order of the
+/// table.
 pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
     let screen = match app.tab {
         Tab::Queue if app.queue.is_typing() => Scope::Prompt,
@@ -87,22 +91,23 @@ pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
     let on_screen = app.layers.is_empty() && !typing;
     let back = BINDINGS
         .iter()
-        .filter(|it| it.scope == Scope::Global && it.action == Action::Back)
+        .filter(|binding| binding.scope == Scope::Global && binding.action == Action::Back)
         .filter(|_| on_screen && leads_back(app));
     let own = inner.chain(footer(scope)).chain(back);
-    let own: Vec<Item> = own.map(|it| Item::of(app, it)).collect();
+    let own: Vec<Item> = own.map(|binding| Item::of(app, binding)).collect();
     let global = footer(Scope::Global).filter(|_| on_screen);
-    let global: Vec<Item> = global.map(|it| Item::of(app, it)).collect();
-    // The way to the help is kept; what does not fit is found there.
+    let global: Vec<Item> = global.map(|binding| Item::of(app, binding)).collect();
+    // The help key always stays: it leads to the keys that do not fit.
     let taken: usize = global.iter().map(Item::cells).sum();
     let shown = fitting(&own, cells.saturating_sub(1 + taken));
     let mut spans = vec![Span::raw(" ")];
-    spans.extend(shown.flat_map(|it| it.spans(app.look)));
-    spans.extend(global.iter().flat_map(|it| it.spans(app.look)));
+    spans.extend(shown.flat_map(|item| item.spans(app.look)));
+    spans.extend(global.iter().flat_map(|item| item.spans(app.look)));
     Line::from(spans)
 }
 
-/// The items that are shown, in their order: the way back, what can be done, and then the rest.
+/// Selects the items to show, in their order. Priority: the key that leads back, enabled keys,
+/// disabled keys.
 fn fitting(items: &[Item], cells: usize) -> impl Iterator<Item = &Item> {
     let rank = |item: &Item| match (item.always, item.power) {
         (true, _) => 0,
@@ -124,5 +129,5 @@ fn fitting(items: &[Item], cells: usize) -> impl Iterator<Item = &Item> {
         .iter()
         .zip(kept)
         .filter(|(_, kept)| *kept)
-        .map(|(it, _)| it)
+        .map(|(item, _)| item)
 }

@@ -1,4 +1,4 @@
-//! Dialogs about the Atlases: whether to load a file, and pages to read before that.
+//! Dialogs about the Atlases: the question whether to load files, and pages to read before that.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -18,14 +18,14 @@ use page::PageDialog;
 /// A dialog about the Atlases.
 #[derive(Debug)]
 pub(crate) enum AtlasDialog {
-    /// Whether other Atlases come into force.
+    /// Asks whether to load other Atlases.
     Load(LoadDialog),
-    /// Something to read.
+    /// Shows a page to read.
     Page(PageDialog),
 }
 
 impl AtlasDialog {
-    /// Where its keys are found.
+    /// Scope in the key table for the keys of this dialog.
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Self::Load(_) => Scope::Load,
@@ -33,7 +33,7 @@ impl AtlasDialog {
         }
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
         match self {
             Self::Load(dialog) => dialog.on_key(key, now),
@@ -41,7 +41,7 @@ impl AtlasDialog {
         }
     }
 
-    /// A pasted text goes where something is typed.
+    /// Handles a pasted text: it goes to the text input.
     pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
         match self {
             Self::Load(dialog) => dialog.on_paste(text, now),
@@ -49,7 +49,7 @@ impl AtlasDialog {
         }
     }
 
-    /// Prepares its lines for the place they will be painted in.
+    /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
         match self {
             Self::Load(dialog) => dialog.lay_out(area, look),
@@ -57,7 +57,7 @@ impl AtlasDialog {
         }
     }
 
-    /// When keys begin to count, if they do not yet.
+    /// Returns the end of the arming time, while keys are still dropped.
     pub(crate) fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Load(dialog) => dialog.arms_at(now),
@@ -65,7 +65,7 @@ impl AtlasDialog {
         }
     }
 
-    /// Paints it.
+    /// Paints the dialog.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
         match self {
             Self::Load(dialog) => dialog.draw(frame, look, now),

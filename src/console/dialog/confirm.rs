@@ -1,5 +1,5 @@
-//! Whether to do something that decides nothing: to take over what another operator looks after, to say that a
-//! conversation drifts, or to write over a file. The focus starts on leaving it as it is.
+//! Confirmation of an action that decides nothing: taking over another operator's claim, flagging a
+//! thread's drift, or overwriting a file. The focus starts on cancel.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -15,18 +15,18 @@ use crate::engine::command::{Claiming, Operate};
 use crate::memento::Name;
 use crate::runtime::ThreadAct;
 
-/// The question.
+/// Dialog that asks for confirmation.
 #[derive(Debug)]
 pub(crate) struct ConfirmDialog {
     title: &'static str,
     text: String,
-    /// The button that does it.
+    /// Label of the button that confirms.
     does: &'static str,
     request: Request,
     spot: Spot,
 }
 
-/// A place the focus can be at.
+/// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Leave,
@@ -34,7 +34,7 @@ enum Spot {
 }
 
 impl ConfirmDialog {
-    /// Asks before this claim is made.
+    /// Creates the question before a claim is taken over.
     pub(crate) fn new(claiming: Claiming) -> Self {
         let by = claiming.seen.as_deref().unwrap_or_default();
         let text = format!(
@@ -51,7 +51,7 @@ impl ConfirmDialog {
         }
     }
 
-    /// Asks before a conversation is said to drift.
+    /// Creates the question before a thread's drift is flagged.
     pub(crate) fn drift(thread: &Name) -> Self {
         let text = format!(
             "Say that {} drifts? Its next turn is then worth a summary, even if it only acknowledges. This is \
@@ -67,7 +67,7 @@ impl ConfirmDialog {
         }
     }
 
-    /// Asks before a file is written over.
+    /// Creates the question before a file is overwritten.
     pub(crate) fn over(path: &str, request: Request) -> Self {
         let text = format!(
             "`{}` is there already. What is in it is gone when it is written over. Write over it?",
@@ -82,7 +82,7 @@ impl ConfirmDialog {
         }
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         let action = lookup(Scope::Quit, key);
         if action == Some(Action::Next) {
@@ -103,7 +103,7 @@ impl ConfirmDialog {
         }
     }
 
-    /// Paints it in the middle.
+    /// Paints the dialog in the centre.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
         let buttons = [
             ("Leave it", self.spot == Spot::Leave),

@@ -1,5 +1,5 @@
-//! Why something was held, or would be: every checkpoint and policy, with what it wanted and found.
-//! Nothing is decided here.
+//! Explanation of a hold, actual or hypothetical: every checkpoint and policy, with its condition and
+//! the values found. Nothing is decided here.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -15,19 +15,19 @@ use super::sheet::Sheet;
 use crate::base::text::one_line;
 use crate::engine::explain::Account;
 
-/// An explanation.
+/// Dialog that shows an explanation.
 #[derive(Debug)]
 pub(crate) struct ExplainDialog {
     ticket: Ticket,
     title: String,
-    /// What has to be known to read it.
+    /// Background needed to read the explanation.
     note: String,
     told: Vec<Result<Box<Account>, String>>,
     sheet: Sheet,
 }
 
 impl ExplainDialog {
-    /// One that waits for its answer.
+    /// Creates a dialog that waits for its explanation.
     pub(crate) fn new(number: u64, title: &str, note: &str) -> Self {
         Self {
             ticket: Ticket(number, 0),
@@ -38,19 +38,19 @@ impl ExplainDialog {
         }
     }
 
-    /// One whose answer is known.
+    /// Creates a dialog with a known explanation.
     pub(crate) fn of(account: Account, title: &str, note: &str) -> Self {
         let mut dialog = Self::new(0, title, note);
         dialog.told = vec![Ok(Box::new(account))];
         dialog
     }
 
-    /// What it waits for.
+    /// Ticket of the request that the dialog waits for.
     pub(crate) fn ticket(&self) -> Ticket {
         self.ticket
     }
 
-    /// The answer came.
+    /// Takes over the explanation, if it has the dialog's ticket.
     pub(crate) fn on_explained(&mut self, ticket: Ticket, told: &[Result<Box<Account>, String>]) {
         if ticket == self.ticket {
             self.told = told.to_vec();
@@ -58,7 +58,7 @@ impl ExplainDialog {
         }
     }
 
-    /// Prepares the lines for the place they will be painted in.
+    /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
         let (note, told) = (&self.note, &self.told);
         self.sheet.lay_out(area, |cells| {
@@ -77,12 +77,12 @@ impl ExplainDialog {
         });
     }
 
-    /// A key press: a move, or the way back.
+    /// Handles a key press: scrolls or goes back.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         self.sheet.on_key(key)
     }
 
-    /// Paints it over everything.
+    /// Paints the dialog over the whole area.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
         let title = format!("Why: {}", self.title);
         self.sheet.draw(&title, frame, area, look);

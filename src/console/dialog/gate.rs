@@ -1,13 +1,13 @@
-//! The dialog in which a held request is looked at and decided.
+//! Dialog in which an operator reads and decides a held request.
 //!
-//! It owns the answers typed so far, how much of the request was on screen, and how far the decision
-//! has come. Contracts:
-//! - A decision comes from Enter on a focused, enabled button of this dialog and from nothing else.
-//! - Keys that arrive before it was painted, or within the arming time after, are dropped.
-//! - Pass is enabled only when the whole request was on screen and every answer keeps its rules.
-//! - The moment the request is settled, by whomever, the controls are gone.
+//! The dialog owns the answers typed so far, the rows of the request that were on screen, and the
+//! progress of the decision. Contracts:
+//! - A decision comes only from Enter on a focused, enabled button of this dialog.
+//! - Keys that arrive before the dialog was painted, or within the arming time after, are dropped.
+//! - Pass is enabled only after the whole request was on screen and if every answer is valid.
+//! - As soon as the request is settled, here or elsewhere, the controls disappear.
 //!
-//! It does not know whether the decision was taken until it is told: while writing, it waits.
+//! The dialog learns the result of a decision only from the runtime's reply: until then, it waits.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) use self::step::{
     shown_action,
 };
 
-/// The dialog.
+/// Dialog of a held request.
 #[derive(Debug)]
 pub(crate) struct GateDialog {
     /// The request as it was when the dialog opened.
@@ -75,42 +75,42 @@ pub(crate) struct GateDialog {
     context: Context,
     pane: Pane,
     step: Step,
-    /// How it was opened.
+    /// Entry point by which the operator opened the dialog.
     entry: Entry,
     arming: Arming,
     around: Around,
-    /// Why the last decision was not taken, or a key had no effect.
+    /// Reason why the last decision was not accepted, or why a key had no effect.
     notice: Option<String>,
-    /// Why this request can no longer be passed.
+    /// Reason why this request can no longer be passed.
     stale: Option<String>,
-    /// A decision that could not be recorded, and what is on disk of it.
+    /// A decision that could not be recorded, and the part of it that is on disk.
     refusal: Option<Refusal>,
-    /// What was wrong with the answers sent last.
+    /// Problems of the answers sent last.
     problems: Vec<Problem>,
-    /// The request as it is by now, while a decision about the one before is on its way.
+    /// The newer version of the request, while a decision about the version before is being recorded.
     newer: Option<Arc<Held>>,
-    /// What is known of its session.
+    /// Summary of the request's session.
     session: Option<SessionSummary>,
-    /// Events of its session that are on record.
+    /// Number of recorded events of the session.
     events: u64,
-    /// Where the records of the decision that is on its way begin.
+    /// Sequence number of the first record of the decision in progress.
     written_from: u64,
-    /// When it was first painted.
+    /// Time of the first paint.
     shown_at: Option<Timestamp>,
-    /// Rows of the context pane when it was last painted.
+    /// Height of the context pane at the last paint, in rows.
     height: usize,
-    /// What was last told to be kept.
+    /// Draft that was last sent to be kept.
     told: Option<Value>,
-    /// What is kept on disk.
+    /// Draft that is kept on disk.
     kept: Option<Value>,
-    /// What is decided together with it.
+    /// Requests that are decided together with this one.
     together: Together,
-    /// Whose claims the operator goes over with this press.
+    /// Operators, as text, whose claims this press ignores.
     over_claim: Option<String>,
 }
 
 impl GateDialog {
-    /// Opens a request, with the draft that was kept for it and what is known of its session.
+    /// Opens a request, with its kept draft and the summary of its session.
     pub(crate) fn new(
         held: Arc<Held>,
         session: Option<&SessionSummary>,
@@ -151,12 +151,12 @@ impl GateDialog {
         }
     }
 
-    /// The request it is about.
+    /// Identifier of the request.
     pub(crate) fn gate(&self) -> &GateId {
         &self.held.id
     }
 
-    /// It is opened again, in that way.
+    /// Changes the entry point when the dialog is opened again.
     pub(crate) fn enter_by(&mut self, entry: Entry) {
         self.entry = entry;
         if entry == Entry::Deny && matches!(self.step, Step::Editing) {
@@ -164,12 +164,12 @@ impl GateDialog {
         }
     }
 
-    /// Whether passing it overrules a denial.
+    /// Returns true if passing the request overrides a denial.
     pub(crate) fn overrules(&self) -> bool {
         overrules(&self.held)
     }
 
-    /// It was painted: from now on the arming time runs, and these rows were on screen.
+    /// Notes that the dialog was painted: the arming time starts, and the visible rows count as seen.
     pub(crate) fn on_drawn(&mut self, area: Rect, look: Look, now: Timestamp) -> Repaint {
         let before = (self.context.percent(), self.is_sheet_seen());
         self.shown_at.get_or_insert(now);
@@ -191,7 +191,7 @@ impl GateDialog {
         }
     }
 
-    /// Prepares the request for the place it will be painted in.
+    /// Lays out the request for the area it will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
         let inner = view::context_area(self, area);
         self.height = usize::from(inner.height);
@@ -200,22 +200,22 @@ impl GateDialog {
         }
     }
 
-    /// What of the request has to be laid out beside the screen.
+    /// Returns the part of the request to lay out in the background.
     pub(crate) fn wants_rows(&mut self) -> Option<LayOut> {
         self.context.wants(&self.held.id)
     }
 
-    /// The request was laid out.
+    /// Takes over the layout of the request.
     pub(crate) fn on_laid_out(&mut self, laid: &mut LaidOut) {
         let waited = !self.context.is_laid_out();
         self.context.on_laid_out(laid);
         if waited && self.context.is_laid_out() {
-            // It may say that there is nothing to look through yet.
+            // The notice may say that there is nothing to search yet.
             self.notice = None;
         }
     }
 
-    /// When the arming time ends, while it runs.
+    /// Returns the end of the arming time, while it runs.
     pub(crate) fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {
         match self.arming {
             Arming::Until(moment) if moment > now => Some(moment),
@@ -230,12 +230,12 @@ impl GateDialog {
         }
     }
 
-    /// Whether an action has any effect in this step.
+    /// Returns true if an action has an effect in this step.
     pub(crate) fn can(&self, action: Action) -> bool {
         if action == Action::NextMatch && self.context.query().is_empty() {
             return false;
         }
-        // There are no buttons beside the request, and F6 leads to them.
+        // The request pane has no buttons; F6 leads to them.
         if self.pane != Pane::Form && matches!(action, Action::Press | Action::Next) {
             return false;
         }
@@ -251,7 +251,7 @@ impl GateDialog {
         }
     }
 
-    /// What an action is called now, where that is not what the table calls it.
+    /// Label of an action in this state, if it differs from the key table.
     pub(crate) fn label(&self, action: Action) -> Option<&'static str> {
         let elsewhere = self.pane != Pane::Form;
         let answers = action == Action::SwitchPane && elsewhere;
@@ -261,7 +261,7 @@ impl GateDialog {
             .or(widens.then_some("list all"))
     }
 
-    /// Whether the focused field lists only some of its options.
+    /// Returns true if the focused field lists only some of its options.
     fn is_narrowed(&self) -> bool {
         let Spot::Field(at) = self.form.focus else {
             return false;
@@ -270,7 +270,7 @@ impl GateDialog {
         matches!(self.step, Step::Editing) && field.is_some_and(field::Field::is_narrowed)
     }
 
-    /// Where more keys are found: those of the part that has the focus.
+    /// Scope for the keys of the focused part, in addition to the dialog's own.
     pub(crate) fn inner_scope(&self) -> Option<Scope> {
         match (self.pane, &self.step) {
             (Pane::Context | Pane::Search, _) => Some(Scope::Request),
@@ -282,12 +282,12 @@ impl GateDialog {
         }
     }
 
-    /// What stands around it changed.
+    /// Takes over changed console state: operator, access, faults, recent passes.
     pub(crate) fn on_around(&mut self, around: Around) {
         self.around = around;
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         if alt || !self.is_ready(now) || matches!(self.step, Step::Writing(_)) {
@@ -297,7 +297,7 @@ impl GateDialog {
         if self.pane == Pane::Search {
             return self.type_search(key);
         }
-        let why = lookup(Scope::Request, key).filter(|it| *it == Action::Explain);
+        let why = lookup(Scope::Request, key).filter(|action| *action == Action::Explain);
         let action = why.filter(|_| self.pane == Pane::Context);
         let Some(action) = action.or_else(|| lookup(Scope::Gate, key)) else {
             self.type_key(key);
@@ -365,7 +365,7 @@ impl GateDialog {
         };
     }
 
-    /// A heading for people: identifier and action.
+    /// Heading for the operator: identifier and action.
     fn heading(&self) -> String {
         if self.is_batch() {
             return format!("batch of {}: {}", self.members().len(), self.ids());

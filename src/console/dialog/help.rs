@@ -1,4 +1,4 @@
-//! The help: the table of keys, to look through and to search by typing.
+//! Help: the key table, to browse and to search by typing.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -12,22 +12,22 @@ use super::super::layer::{Change, Handled};
 use super::super::line::{LineEdit, Typed};
 use super::super::theme::{Focus, Look, Meaning};
 
-/// What people look for in vain.
+/// Answer to a search for a feature that does not exist.
 const NEVER: &str = "\"allow always\" does not exist: every request is decided by itself, and no decision \
     outlives the one it was made for";
 
-/// The help.
+/// Dialog that shows the help.
 #[derive(Debug)]
 pub(crate) struct HelpDialog {
     scope: Scope,
     filter: LineEdit,
     top: usize,
-    /// Where the keys are listed.
+    /// Area of the key list.
     list: Rect,
 }
 
 impl HelpDialog {
-    /// The help, with the keys of `scope` first.
+    /// Creates the help, with the keys of `scope` first.
     pub(crate) fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -37,20 +37,20 @@ impl HelpDialog {
         }
     }
 
-    /// Prepares it for the place it will be painted in.
+    /// Lays out the help for the area it will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect) {
         let block = Look::default().panel(Focus::Here);
         [_, self.list] = parts(block.inner(place(area)));
         self.top = self.top.min(self.most());
     }
 
-    /// The last row that can be the first on screen.
+    /// Returns the last possible value of the first row on screen.
     fn most(&self) -> usize {
         let rows = self.rows(Look::default(), usize::from(self.list.width));
         rows.len().saturating_sub(usize::from(self.list.height))
     }
 
-    /// A key press: a move, or a letter to search for.
+    /// Handles a key press: scrolls, or types a letter to search for.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         match lookup(Scope::Help, key) {
             Some(Action::Back) => return Handled::with(Change::Close),
@@ -68,13 +68,13 @@ impl HelpDialog {
         Handled::quietly()
     }
 
-    /// A pasted text is searched for.
+    /// Handles a pasted text: it is searched for.
     pub(crate) fn on_paste(&mut self, text: &str) {
         self.filter.paste(text);
         self.top = 0;
     }
 
-    /// Paints it.
+    /// Paints the help.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
         let place = place(area);
         frame.render_widget(Clear, place);
@@ -147,7 +147,7 @@ impl HelpDialog {
     }
 }
 
-/// Where it goes: where there is little room, over the whole width.
+/// Area of the help; narrow terminals give it the whole width.
 fn place(area: Rect) -> Rect {
     let cells = if area.width < 100 { area.width } else { 92 };
     Rect::new(
@@ -158,7 +158,7 @@ fn place(area: Rect) -> Rect {
     )
 }
 
-/// What is looked for, and the keys.
+/// Splits the area into the search text and the keys.
 fn parts(inner: Rect) -> [Rect; 2] {
     let [search, _, list] = Layout::vertical([
         Constraint::Length(1),

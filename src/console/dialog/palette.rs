@@ -1,8 +1,8 @@
-//! The palette: every command by its name.
+//! Command palette: all commands by name.
 //!
-//! Commands come from the table of keys, and from a short list of those that take an argument or are
-//! meant to be typed in full. Contract: nothing is decided by it. It does what a key of a screen does, or
-//! opens a dialog that then decides by its own rules.
+//! Commands come from the key table, and from a short list of commands that take an argument or must
+//! be typed in full. Contract: the palette decides nothing. A command has the effect of a key, or
+//! opens a dialog that decides by its own rules.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -18,40 +18,40 @@ use super::super::screen::queue::highlighted;
 use super::super::theme::{Focus, Look, Meaning};
 use crate::base::id::{GateId, SessionId};
 
-/// What the palette asks for.
+/// Command chosen in the palette.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// What a key does.
+    /// Runs the action of a key.
     Act(Action),
-    /// Open a request in order to overrule the denial behind it.
+    /// Opens a request to override the denial behind it.
     Override(GateId),
-    /// The operator knows that a denial was overruled.
+    /// Acknowledges that a denial was overridden.
     AckOverride,
-    /// The operator knows that the record is broken, and decides all the same.
+    /// Acknowledges that the record is broken, so that deciding is possible again.
     AckBrokenChain,
-    /// Somebody else sits down.
+    /// Changes the operator.
     Operator(String),
-    /// To an event of the record.
+    /// Goes to an event of the record.
     Seek(u64),
-    /// Narrow the queue.
+    /// Filters the queue.
     Filter(String),
-    /// Open a snapshot file.
+    /// Opens a snapshot file.
     Snapshot(String),
-    /// Hand the chosen thread over to a session.
+    /// Hands the selected thread over to a session.
     HandOver(SessionId),
-    /// Leave.
+    /// Quits the console.
     Quit,
 }
 
-/// A command that is typed.
+/// A command that is typed in full.
 struct Typable {
     name: &'static str,
-    /// What has to follow, if something has to.
+    /// Placeholder of the argument; empty if the command takes none.
     wants: &'static str,
     help: &'static str,
 }
 
-/// What is recorded comes last: the first one is what two presses of Enter do.
+/// Commands typed in full. Recorded ones come last, because two presses of Enter run the first one.
 const TYPABLE: [Typable; 9] = [
     Typable {
         name: "filter",
@@ -100,7 +100,7 @@ const TYPABLE: [Typable; 9] = [
     },
 ];
 
-/// The palette.
+/// Dialog that shows the palette.
 #[derive(Debug)]
 pub(crate) struct PaletteDialog {
     scope: Scope,
@@ -123,7 +123,7 @@ enum Run {
 }
 
 impl PaletteDialog {
-    /// The palette over a screen.
+    /// Creates the palette over a screen.
     pub(crate) fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -133,7 +133,7 @@ impl PaletteDialog {
         }
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         match lookup(Scope::Palette, key) {
             Some(Action::Back) => return Handled::with(Change::Close),
@@ -152,7 +152,7 @@ impl PaletteDialog {
         Handled::quietly()
     }
 
-    /// A pasted text is typed; it runs nothing.
+    /// Handles a pasted text: it is typed and runs nothing.
     pub(crate) fn on_paste(&mut self, text: &str) {
         self.line.paste(text);
         self.typed();
@@ -163,11 +163,11 @@ impl PaletteDialog {
         self.problem = None;
     }
 
-    /// Enter.
+    /// Handles Enter.
     fn run(&mut self) -> Handled {
         let text = self.line.text().trim().to_owned();
         let (name, rest) = text.split_once(' ').unwrap_or((&text, ""));
-        let exact = TYPABLE.iter().find(|it| it.name == name);
+        let exact = TYPABLE.iter().find(|typable| typable.name == name);
         let rows = self.rows();
         let chosen = match (exact, rows.get(self.at)) {
             (Some(typable), _) => Run::Type(typable),
@@ -179,7 +179,7 @@ impl PaletteDialog {
         };
         match chosen {
             Run::Act(action) => ran(Command::Act(action)),
-            // What is not typed in full is completed, not run: it must be meant.
+            // An incomplete name is completed, not run: the operator must mean it.
             Run::Type(typable) if exact.is_none() => {
                 let gap = if typable.wants.is_empty() { "" } else { " " };
                 self.line = LineEdit::of(&format!("{}{gap}", typable.name));
@@ -201,7 +201,7 @@ impl PaletteDialog {
         let name = text.split(' ').next().unwrap_or_default();
         let keys = BINDINGS.iter().filter(|binding| {
             let here = binding.scope == self.scope || binding.scope == Scope::Global;
-            // These make no sense from here.
+            // These actions make no sense in the palette.
             let sense = !matches!(
                 binding.action,
                 Action::Palette | Action::Cancel | Action::Back | Action::Quit
@@ -223,7 +223,7 @@ impl PaletteDialog {
             run: Run::Type(typable),
         });
         let scored = typable.chain(keys).filter_map(|row| {
-            let exact = matches!(row.run, Run::Type(it) if it.name == name);
+            let exact = matches!(row.run, Run::Type(typable) if typable.name == name);
             let score = if exact {
                 Some(0)
             } else {
@@ -237,9 +237,9 @@ impl PaletteDialog {
         scored.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// Paints it at the top.
+    /// Paints the palette at the top.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
-        // Where there is little room, over the whole width.
+        // Narrow terminals give it the whole width.
         let cells = if area.width < 100 { area.width } else { 92 };
         let place = Rect::new(
             area.x + area.width.saturating_sub(cells) / 2,
@@ -323,7 +323,7 @@ fn ran(command: Command) -> Handled {
     Handled::Consumed(vec![Change::Close, Change::Run(command)])
 }
 
-/// What was typed, as a command.
+/// Parses the typed text as a command.
 fn command(typable: &Typable, rest: &str) -> Result<Command, String> {
     let none = |command: Command| {
         if rest.is_empty() {
@@ -358,15 +358,15 @@ fn command(typable: &Typable, rest: &str) -> Result<Command, String> {
     }
 }
 
-/// How well a name fits what was typed: its letters in this order, the closer together the better. Lower
-/// is better.
+/// Scores how well a name matches the typed text: its letters in this order, close together. Lower is
+/// better.
 fn score(name: &str, typed: &str) -> Option<usize> {
     let name: Vec<char> = name.to_lowercase().chars().collect();
     let mut at = 0;
     let mut gaps = 0;
     for c in typed.to_lowercase().chars() {
-        let next = name.iter().skip(at).position(|it| *it == c)?;
-        // Where it begins counts less than where it breaks.
+        let next = name.iter().skip(at).position(|letter| *letter == c)?;
+        // A gap before the first letter counts less than a gap between letters.
         gaps += if at == 0 { next } else { next * 4 };
         at += next + 1;
     }
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_in_order_fit_and_the_closest_fit_best() {
+    fn a_name_matches_letters_in_order_and_close_letters_score_best() {
         assert_eq!(score("sort", "xo"), None);
         assert!(score("override ID", "over") < score("move over", "over"));
         assert!(score("ack-broken-chain", "abc").is_some());

@@ -1,4 +1,4 @@
-//! Whether to leave while requests are held. The focus starts on staying.
+//! Confirmation before quitting while requests are held. The focus starts on staying.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -12,14 +12,14 @@ use super::super::layer::{Change, Handled};
 use super::super::request::Request;
 use super::super::theme::{Focus, Look, Meaning};
 
-/// The question.
+/// Dialog that asks whether to quit.
 #[derive(Debug)]
 pub(crate) struct QuitDialog {
     held: usize,
     spot: Spot,
 }
 
-/// A place the focus can be at.
+/// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Stay,
@@ -27,7 +27,7 @@ enum Spot {
 }
 
 impl QuitDialog {
-    /// Asks while `held` requests are held.
+    /// Creates the question for `held` requests.
     pub(crate) fn new(held: usize) -> Self {
         Self {
             held,
@@ -35,7 +35,7 @@ impl QuitDialog {
         }
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         let action = lookup(Scope::Quit, key);
         if action == Some(Action::Next) {
@@ -53,7 +53,7 @@ impl QuitDialog {
         }
     }
 
-    /// Paints it in the middle.
+    /// Paints the dialog in the centre.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
         let are = if self.held == 1 {
             "is held; it stays"
@@ -77,7 +77,8 @@ impl QuitDialog {
     }
 }
 
-/// Paints a question in the middle, with its buttons and which of them has the focus.
+/// Paints a question in the centre, with its buttons; the flag of a button says whether it has the
+/// focus.
 pub(super) fn paint_question(
     frame: &mut Frame,
     area: Rect,

@@ -1,4 +1,4 @@
-//! Lines to read over the whole screen: moved through, and left.
+//! Full-screen sheet of lines that can be scrolled and closed.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -11,10 +11,11 @@ use super::super::keymap::{Action, Motion, Scope, lookup};
 use super::super::layer::{Change, Handled};
 use super::super::theme::{Focus, Look, Meaning};
 
-/// Lines, made for a place: there may be many, so they are made when they came or the place changed.
+/// Lines laid out for an area. There may be many, so they are built only if the content or the area
+/// changed.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
-    /// What stays above them.
+    /// Fixed lines above the scrolled ones.
     head: Vec<Line<'static>>,
     lines: Vec<Line<'static>>,
     place: Rect,
@@ -22,17 +23,17 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// What is shown has changed: the lines are to be made again.
+    /// Marks the lines as outdated: the next layout builds them again.
     pub(super) fn outdate(&mut self) {
         self.place = Rect::ZERO;
     }
 
-    /// Has the lines made for a place, if they are not yet: no wider than they are told.
+    /// Builds the lines for an area, if needed. `make` receives the maximum width.
     pub(super) fn lay_out(&mut self, area: Rect, make: impl FnOnce(usize) -> Vec<Line<'static>>) {
         self.lay_out_below(area, |cells| (Vec::new(), make(cells)));
     }
 
-    /// The same, below other lines that stay where they are.
+    /// Like [`Self::lay_out`], with fixed lines above the scrolled ones.
     pub(super) fn lay_out_below(
         &mut self,
         area: Rect,
@@ -50,23 +51,23 @@ impl Sheet {
         self.lines.len().saturating_sub(self.visible(self.place))
     }
 
-    /// Rows between the borders, below the head.
+    /// Returns the number of rows between the borders, below the head.
     fn visible(&self, area: Rect) -> usize {
         usize::from(area.height).saturating_sub(2 + self.head.len())
     }
 
-    /// A move.
+    /// Scrolls.
     pub(super) fn go(&mut self, motion: Motion) {
         self.top = motion.from(self.top, self.most() + 1);
     }
 
-    /// Moves as far as it takes to show a row.
+    /// Scrolls as far as needed to show a row.
     pub(super) fn keep_in_sight(&mut self, row: usize) {
         let visible = self.visible(self.place).max(1);
         self.top = self.top.clamp((row + 1).saturating_sub(visible), row);
     }
 
-    /// A key press: a move, or the way back.
+    /// Handles a key press: scrolls or goes back.
     pub(super) fn on_key(&mut self, key: KeyEvent) -> Handled {
         match lookup(Scope::Explain, key) {
             Some(Action::Back) => return Handled::with(Change::Close),
@@ -81,7 +82,7 @@ impl Sheet {
         Handled::quietly()
     }
 
-    /// Paints it over everything.
+    /// Paints the sheet over the whole area.
     pub(super) fn draw(&self, title: &str, frame: &mut Frame, area: Rect, look: Look) {
         frame.render_widget(Clear, area);
         let below = self

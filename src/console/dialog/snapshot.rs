@@ -1,8 +1,8 @@
-//! A snapshot file: opened, taken through its four phases step by step, and written.
+//! Dialog for a snapshot file: opens it, shows its four phases step by step, and writes one.
 //!
-//! Contract: nothing is decided here, and nothing is read or written here either. A path is typed, the driver
-//! is asked, and what it tells is shown. An artifact is loaded only when somebody asks for that very one, and a
-//! file that is there is written over only after a question of its own.
+//! Contract: this dialog decides nothing, and reads or writes no file. The operator types a path, the
+//! driver does the work, and its response is shown. An artifact is loaded only if the operator asks
+//! for exactly that one, and an existing file is overwritten only after a separate confirmation.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,23 +29,23 @@ mod view;
 
 pub(crate) use self::ask::{SnapshotAsk, SnapshotTold, Unusable, Unwritten, Writing};
 
-/// What somebody must be told beside, and what else comes of an answer.
+/// Follow-up of a response.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Nothing.
+    /// Nothing to do.
     Nothing,
-    /// It was written, and is to be opened.
+    /// The file was written; open it next.
     Open(Request),
-    /// Whether to write over what is there.
+    /// The file exists; ask whether to overwrite it.
     Ask(Box<ConfirmDialog>),
 }
 
-/// A snapshot file.
+/// Dialog of a snapshot file.
 #[derive(Debug)]
 pub(crate) struct SnapshotDialog {
     number: u64,
     asked: u64,
-    /// The chosen conversation and its session, of which one can be written.
+    /// The selected thread and its session, of which a snapshot can be written.
     of: Option<(Name, SessionId)>,
     typing: Option<Typing>,
     shown: Shown,
@@ -60,18 +60,18 @@ struct Typing {
     problem: Option<String>,
 }
 
-/// What a path is typed for.
+/// Purpose of the typed path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhatFor {
     Open,
     Write,
 }
 
-/// What is shown.
+/// Content of the dialog.
 #[derive(Debug)]
 enum Shown {
     Nothing,
-    /// It is being read or written.
+    /// A file is being read or written.
     Waits(String),
     Broken(Unusable),
     Opened(Box<Opened>),
@@ -83,14 +83,14 @@ struct Opened {
     path: PathBuf,
     whole: Arc<Reconstruction>,
     page: Page,
-    /// The chosen artifact.
+    /// Index of the chosen artifact.
     chosen: usize,
     loaded: Option<Loaded>,
-    /// What was said last.
+    /// The last notice.
     said: Option<String>,
 }
 
-/// What a key made of a file that is open.
+/// Result of a key for an open file.
 enum Acted {
     Stays,
     Leaves,
@@ -98,14 +98,14 @@ enum Acted {
     Loads(SnapshotAsk),
 }
 
-/// An artifact that somebody asked for.
+/// An artifact that the operator asked for.
 #[derive(Debug)]
 struct Loaded {
     artifact: Artifact,
     content: Option<Result<Option<String>, Unusable>>,
 }
 
-/// A step, or what can be loaded.
+/// A page: one of the four phases, or the list of artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Page {
     Retrieve,
@@ -135,16 +135,16 @@ impl Page {
         }
     }
 
-    /// The one `steps` further, around the end.
+    /// Returns the page `steps` further, and wraps around.
     fn step(self, steps: usize) -> Self {
-        let at = Self::ALL.iter().position(|it| *it == self).unwrap_or(0);
+        let at = Self::ALL.iter().position(|page| *page == self).unwrap_or(0);
         let mut around = Self::ALL.into_iter().cycle().skip(at + steps);
         around.next().unwrap_or(self)
     }
 }
 
 impl SnapshotDialog {
-    /// One that asks for the path of a file. `of` is the chosen conversation with its session.
+    /// Creates a dialog that asks for a file's path. `of` is the selected thread with its session.
     pub(crate) fn new(number: u64, of: Option<(Name, SessionId)>) -> Self {
         Self {
             number,
@@ -156,24 +156,24 @@ impl SnapshotDialog {
         }
     }
 
-    /// One that asks where to write.
+    /// Creates a dialog that asks for the path to write to.
     pub(crate) fn to_write(number: u64, of: (Name, SessionId)) -> Self {
         let mut dialog = Self::new(number, Some(of));
         dialog.type_to_write();
         dialog
     }
 
-    /// What it waits for.
+    /// Ticket of the request that the dialog waits for.
     fn ticket(&self) -> Ticket {
         Ticket(self.number, self.asked)
     }
 
-    /// Whether an answer is what it waits for.
+    /// Returns true if a response with this ticket is the one that the dialog waits for.
     pub(crate) fn waits_for(&self, ticket: Ticket) -> bool {
         self.ticket() == ticket
     }
 
-    /// Has a file read.
+    /// Requests that a file be read.
     pub(crate) fn open(&mut self, path: PathBuf) -> Request {
         self.typing = None;
         let name = path.display().to_string();
@@ -198,7 +198,7 @@ impl SnapshotDialog {
         self.sheet.outdate();
     }
 
-    /// Where its keys are found.
+    /// Scope in the key table for the keys of this dialog.
     pub(crate) fn scope(&self) -> Scope {
         match self.typing {
             Some(_) => Scope::Line,
@@ -206,7 +206,7 @@ impl SnapshotDialog {
         }
     }
 
-    /// Whether an action has any effect now.
+    /// Returns true if an action has an effect now.
     pub(crate) fn can(&self, action: Action) -> bool {
         if self.typing.is_some() {
             return !matches!(action, Action::Up | Action::Down);
@@ -219,13 +219,13 @@ impl SnapshotDialog {
             Shown::Nothing | Shown::Waits(_) | Shown::Broken(_) => None,
         };
         if action == Action::Open {
-            return opened.is_some_and(|it| it.can_load());
+            return opened.is_some_and(|opened| opened.can_load());
         }
         let copies = action == Action::Snapshot(SnapshotKey::Copy);
         opened.is_some() || !(copies || action == Action::Next)
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         if let Some(mut typing) = self.typing.take() {
             self.sheet.outdate();
@@ -250,7 +250,7 @@ impl SnapshotDialog {
         }
     }
 
-    /// A pasted text goes into the path, if one is typed.
+    /// Handles a pasted text: it goes into the path, if one is typed.
     pub(crate) fn on_paste(&mut self, text: &str) {
         if let Some(typing) = &mut self.typing {
             typing.line.paste(text);
@@ -259,7 +259,7 @@ impl SnapshotDialog {
         }
     }
 
-    /// Enter behind a path.
+    /// Handles Enter after a path.
     fn typed(&mut self, mut typing: Typing) -> Handled {
         let text = typing.line.text().trim();
         if text.is_empty() {
@@ -286,7 +286,7 @@ impl SnapshotDialog {
         self.ask(SnapshotAsk::Write(writing))
     }
 
-    /// Esc while a path is typed: back to what was shown, or out.
+    /// Handles Esc while a path is typed: back to the content, or close the dialog.
     fn stop_typing(&mut self) -> Handled {
         match self.shown {
             Shown::Nothing => Handled::with(Change::Close),
@@ -318,7 +318,7 @@ impl SnapshotDialog {
         Handled::quietly()
     }
 
-    /// What was asked for came, and is what it waits for.
+    /// Handles the response to the request that the dialog waits for.
     pub(crate) fn on_told(&mut self, told: SnapshotTold) -> Next {
         match told {
             SnapshotTold::Opened(path, Ok(whole)) => {
@@ -337,7 +337,7 @@ impl SnapshotDialog {
         Next::Nothing
     }
 
-    /// Back at the path, with why; and the question whether to write over what is there.
+    /// Goes back to the path and shows the problem. If the file exists, asks whether to overwrite it.
     fn on_unwritten(&mut self, writing: Writing, why: Unwritten) -> Next {
         self.show(Shown::Nothing);
         let path = writing.path.display().to_string();
@@ -360,7 +360,7 @@ impl SnapshotDialog {
         next
     }
 
-    /// Prepares its lines for the place they will be painted in.
+    /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
         let (typing, shown) = (self.typing.as_ref(), &self.shown);
         self.sheet.lay_out_below(area, |cells| {
@@ -374,7 +374,7 @@ impl SnapshotDialog {
         }
     }
 
-    /// Paints it over everything.
+    /// Paints the dialog over the whole area.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
         let title = view::title(self.typing.as_ref(), &self.shown);
         self.sheet.draw(&title, frame, area, look);
@@ -450,7 +450,7 @@ impl Opened {
         }
     }
 
-    /// The row of the chosen artifact, where it is one of a list.
+    /// Row of the chosen artifact, if the list is shown.
     fn chosen_row(&self) -> Option<usize> {
         let listed = self.page == Page::Artifacts && self.loaded.is_none();
         listed.then_some(self.chosen)

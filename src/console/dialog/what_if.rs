@@ -1,8 +1,8 @@
-//! A request or input that is only imagined, and what would come of it. Nothing that is typed here
+//! Form for a hypothetical request or input, and the explanation of its result. Nothing typed here
 //! reaches an agent or a record.
 //!
-//! Contract: one question is under way at a time, and the answer that is shown belongs to what is in
-//! the fields, or it says that it does not yet.
+//! Contract: only one question is in progress at a time. The answer shown belongs to the current
+//! fields, or the view says that it does not.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
@@ -24,20 +24,20 @@ use crate::runtime::snapshot::SessionList;
 
 mod view;
 
-/// A request that is only imagined.
+/// Dialog for a hypothetical request.
 #[derive(Debug)]
 pub(crate) struct WhatIfDialog {
     ticket: Ticket,
-    /// Sessions that could ask, after the imagined one.
+    /// Existing sessions that could ask. The hypothetical session comes before them.
     sessions: Vec<(SessionId, String)>,
-    /// Who asks: nobody who exists, or one of the sessions.
+    /// Index of the asking session; `None` for the hypothetical one.
     who: Option<usize>,
     agent: TextArea<'static>,
     action: TextArea<'static>,
     params: TextArea<'static>,
     input: TextArea<'static>,
     field: Field,
-    /// What is wrong with the parameters.
+    /// Problem of the parameters.
     problem: Option<String>,
     asking: Asking,
     told: Vec<Result<Box<Account>, String>>,
@@ -56,19 +56,19 @@ enum Field {
     Input,
 }
 
-/// Whether the answer that is shown belongs to what is in the fields.
+/// State of the answer compared with the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asking {
-    /// It does.
+    /// The answer belongs to the current fields.
     Done,
-    /// It was asked for.
+    /// The answer was requested.
     Asked,
-    /// It was asked for, and the fields changed since.
+    /// The answer was requested, and the fields changed since.
     Outdated,
 }
 
 impl WhatIfDialog {
-    /// An empty form; `session` asks, if there is one.
+    /// Creates an empty form. `session` asks, if it is given.
     pub(crate) fn new(
         number: u64,
         sessions: &SessionList,
@@ -77,7 +77,7 @@ impl WhatIfDialog {
     ) -> Self {
         let sessions: Vec<_> = sessions
             .iter()
-            .map(|it| (it.id.clone(), it.agent.clone()))
+            .map(|summary| (summary.id.clone(), summary.agent.clone()))
             .collect();
         let mut dialog = Self {
             ticket: Ticket(number, 0),
@@ -101,7 +101,7 @@ impl WhatIfDialog {
         dialog
     }
 
-    /// Asks what would come of what is in the fields, unless that is under way.
+    /// Requests the result for the current fields, unless a request is in progress.
     pub(crate) fn ask(&mut self) -> Option<Request> {
         self.place = Rect::ZERO;
         if self.asking != Asking::Done {
@@ -143,7 +143,7 @@ impl WhatIfDialog {
         questions
     }
 
-    /// The parameters, or what is wrong with them and where.
+    /// Parses the parameters. The error gives the problem and its position.
     fn params(&self) -> Result<Value, String> {
         let text = text_of(&self.params);
         if text.trim().is_empty() {
@@ -155,7 +155,7 @@ impl WhatIfDialog {
         })
     }
 
-    /// The answer came. Asks again when the fields changed meanwhile.
+    /// Takes over the answer. Asks again if the fields changed meanwhile.
     pub(crate) fn on_explained(
         &mut self,
         ticket: Ticket,
@@ -171,7 +171,7 @@ impl WhatIfDialog {
         if outdated { self.ask() } else { None }
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         match lookup(Scope::WhatIf, key) {
             Some(Action::Back) => return Handled::with(Change::Close),
@@ -201,7 +201,7 @@ impl WhatIfDialog {
         self.after(&before)
     }
 
-    /// A pasted text goes into the field that has the focus.
+    /// Handles a pasted text: it goes into the focused field.
     pub(crate) fn on_paste(&mut self, text: &str) -> Option<Request> {
         let before = self.typed();
         match self.field {
@@ -234,14 +234,14 @@ impl WhatIfDialog {
         (self.who, texts)
     }
 
-    /// The imagined session, then every one there is, around.
+    /// Selects the next asker: the hypothetical session, then each existing one, then from the start.
     fn turn(&mut self, steps: usize) {
         let at = self.who.map_or(0, |at| at + 1);
         let next = (at + steps) % (self.sessions.len() + 1);
         self.who = next.checked_sub(1);
     }
 
-    /// The fields there are: only an imagined session needs a name.
+    /// Lists the fields in use: only a hypothetical session needs an agent name.
     fn fields(&self) -> Vec<Field> {
         let mut fields = vec![
             Field::Who,
@@ -258,13 +258,16 @@ impl WhatIfDialog {
 
     fn step(&mut self, steps: usize) {
         let fields = self.fields();
-        let at = fields.iter().position(|it| *it == self.field).unwrap_or(0);
+        let at = fields
+            .iter()
+            .position(|field| *field == self.field)
+            .unwrap_or(0);
         if let Some(field) = fields.get((at + steps) % fields.len()) {
             self.field = *field;
         }
     }
 
-    /// Prepares the answer for the place it will be painted in.
+    /// Lays out the answer for the area it will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
         let place = view::answer_area(area);
         if self.place == place {

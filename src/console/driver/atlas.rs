@@ -1,5 +1,5 @@
-//! Explanations, the stream of evaluations, and the files of Atlases: asked for and read beside the
-//! screen.
+//! Background work for the Atlas screen: explanations, the stream of evaluations, and reading Atlas
+//! files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -14,7 +14,7 @@ use crate::console::screen::atlas::{FileState, Glance, Listed, Listing, Looked, 
 use crate::engine::explain::Question;
 use crate::runtime::Desk;
 
-/// Has things explained, one after the other.
+/// Requests explanations, one after another.
 pub(super) async fn explain(desk: &Desk, ticket: Ticket, questions: Vec<Question>) -> Message {
     let mut accounts = Vec::new();
     for question in questions {
@@ -23,7 +23,7 @@ pub(super) async fn explain(desk: &Desk, ticket: Ticket, questions: Vec<Question
     Message::Explained(ticket, accounts)
 }
 
-/// Looks at the files on a thread that may wait; nothing when that thread was lost.
+/// Checks the files on a blocking thread. Returns `None` if that thread was lost.
 pub(super) async fn glance(glances: Vec<Glance>, configure: Configure) -> Option<Message> {
     let look = move || {
         let looked = glances.iter().map(|glance| look(glance, &configure));
@@ -33,9 +33,10 @@ pub(super) async fn glance(glances: Vec<Glance>, configure: Configure) -> Option
     Some(Message::Glanced(looked))
 }
 
-/// What a file has become since it was loaded. It is read only when it is not as it was the last time.
+/// Compares a file with its loaded version. The file is read only if its stamp changed since the last
+/// check.
 pub(in crate::console) fn look(glance: &Glance, configure: &Configure) -> Looked {
-    // Taken before reading: what is written while it is read is found the next time.
+    // Taken before reading: a write during the read is found by the next check.
     let stamp = stamp(&glance.file);
     let state = match (stamp, glance.stamp) {
         (Some(now), Some(before)) if now == before => FileState::AsBefore,
@@ -49,15 +50,15 @@ pub(in crate::console) fn look(glance: &Glance, configure: &Configure) -> Looked
     }
 }
 
-/// Looks at the folder of Atlases on a thread that may wait; nothing when that thread was lost.
+/// Checks the Atlas folder on a blocking thread. Returns `None` if that thread was lost.
 pub(super) async fn list(listing: Listing, shelf: Shelf, configure: Configure) -> Option<Message> {
     let look = move || look_at_folder(&listing, (shelf.0)(), &configure);
     let listed = tokio::task::spawn_blocking(look).await.ok()?;
     Some(Message::Listed(listed))
 }
 
-/// What a folder has become. Only files that nothing was loaded from are looked at, and read when they
-/// are not as they were the last time.
+/// Compares a folder with the loaded files. Only files that are not loaded are checked, and read only
+/// if their stamp changed since the last check.
 pub(in crate::console) fn look_at_folder(
     listing: &Listing,
     files: Result<Vec<PathBuf>, String>,
@@ -70,7 +71,7 @@ pub(in crate::console) fn look_at_folder(
         let glance = Glance {
             atlas: 0,
             file: file.clone(),
-            // No file that says nothing is an Atlas: it is read as one that says something else.
+            // An empty file is never an Atlas, so any content counts as changed.
             text: Arc::from(""),
             stamp: before.and_then(|(_, stamp)| *stamp),
         };

@@ -1,7 +1,7 @@
-//! The operator's own editor: a text goes out in a private file and comes back.
+//! External editor: a text is written to a private file, edited, and read back.
 //!
-//! Contract: the file lies in a folder that only this user can enter, and both are gone when the editor
-//! is. Whatever goes wrong is told in words that name what was tried, and the text stays as it was.
+//! Contract: the file is in a folder that only this user can enter; both are removed when the editor
+//! ends. Errors name the command that was tried, and the text stays unchanged.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -13,22 +13,22 @@ use std::process::Stdio;
 use crate::base::limits::MAX_EDITED_BYTES;
 use crate::console::request::{Edit, EditKind, Message, ThreadEdit};
 
-/// What is used where nothing is said.
+/// Editor used if none is configured.
 const FALLBACK: &str = "vi";
 
-/// What goes to an editor.
+/// Content to edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Editing {
-    /// A text of the operator's.
+    /// A text of the operator.
     Text(Edit),
-    /// The summary of a conversation.
+    /// The summary of a thread.
     Thread(Box<ThreadEdit>),
-    /// A file of the steward's, from a line on.
+    /// A file of the steward, opened at a line.
     File(PathBuf, usize),
 }
 
 impl Editing {
-    /// Runs the editor, and tells what came of it.
+    /// Runs the editor, and returns the result.
     pub(super) async fn run(self) -> Message {
         match self {
             Self::Text(edit) => {
@@ -48,10 +48,10 @@ impl Editing {
     }
 }
 
-/// Lets the operator change a text.
+/// Lets the operator edit a text.
 ///
 /// # Errors
-/// In words, when there is no editor, it fails, or what it leaves cannot be read.
+/// Returns the reason as text, if no editor is found, it fails, or its result cannot be read.
 async fn run(text: &str, name: &str) -> Result<String, String> {
     let command = choose(|name| std::env::var_os(name));
     let file = Private::new(text, name).map_err(|error| {
@@ -62,17 +62,18 @@ async fn run(text: &str, name: &str) -> Result<String, String> {
     read(&file.path).map_err(|why| format!("what {command} left cannot be used: {why}"))
 }
 
-/// Lets the steward change a file of theirs, from a line on.
+/// Lets the steward edit a file, opened at a line.
 ///
 /// # Errors
-/// In words, when there is no editor, or it fails. What it did to the file is seen by looking at that.
+/// Returns the reason as text, if no editor is found, or it fails. Its changes show when the file is
+/// checked.
 async fn open_file(file: &Path, line: usize) -> Result<(), String> {
     let command = choose(|name| std::env::var_os(name));
     let arguments = at_line(&command.line.to_string_lossy(), file, line);
     start(&command, &arguments).await
 }
 
-/// How an editor is told the line: most take `+12 file`, some `file:12`.
+/// Builds the arguments that open a file at a line: most editors take `+12 file`, some `file:12`.
 fn at_line(command: &str, file: &Path, line: usize) -> Vec<OsString> {
     let program = command.split_whitespace().next().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
@@ -85,7 +86,7 @@ fn at_line(command: &str, file: &Path, line: usize) -> Vec<OsString> {
     }
 }
 
-/// What is run, and who says so.
+/// An editor command, and the setting it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Command {
     line: OsString,
@@ -98,7 +99,7 @@ impl std::fmt::Display for Command {
     }
 }
 
-/// `$VISUAL`, then `$EDITOR`, then `vi`.
+/// Selects `$VISUAL`, then `$EDITOR`, then `vi`.
 fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Command {
     for (name, source) in [("VISUAL", "$VISUAL"), ("EDITOR", "$EDITOR")] {
         let said = variable(name);
@@ -113,14 +114,14 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Command {
     }
 }
 
-/// Runs the editor for a text until it ends.
+/// Runs the editor on a text until it ends.
 async fn open(command: &Command, file: &Path) -> Result<(), String> {
     let ended = start(command, &[file.as_os_str().to_owned()]).await;
     ended.map_err(|why| format!("{why}; the text is as it was"))
 }
 
-/// Runs the editor until it ends. The line may have arguments of its own, so the shell reads it, as it
-/// does for everybody else who starts editors; the name of the file is not part of that line.
+/// Runs the editor until it ends. The command may have its own arguments, so the shell parses it, as
+/// other programs that start editors do. The file name is not part of that command.
 async fn start(command: &Command, arguments: &[OsString]) -> Result<(), String> {
     let mut line = command.line.clone();
     line.push(" \"$@\"");
@@ -144,10 +145,10 @@ async fn start(command: &Command, arguments: &[OsString]) -> Result<(), String> 
     }
 }
 
-/// The text as the editor left it.
+/// Reads the text as the editor left it.
 fn read(file: &Path) -> Result<String, String> {
     let told = |error: io::Error| error.to_string();
-    // What a name leads to elsewhere is not what was given away.
+    // A link could lead to another file than the one that was edited.
     let kind = fs::symlink_metadata(file).map_err(told)?.file_type();
     if !kind.is_file() {
         return Err("it is no file any more".to_owned());
@@ -166,12 +167,12 @@ fn read(file: &Path) -> Result<String, String> {
         format!("it is not UTF-8, from byte {at} on")
     })?;
     let text = text.replace("\r\n", "\n");
-    // Editors end the last line; the text had no such end.
+    // Editors end the last line with a newline; the text had none.
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
-/// A file that nobody else can read, in a folder that nobody else can enter: what an editor writes beside
-/// it is as private as the file.
+/// A file that only this user can read, in a folder that only this user can enter. Files that an
+/// editor writes next to it are equally private.
 struct Private {
     folder: PathBuf,
     path: PathBuf,
@@ -181,7 +182,7 @@ impl Private {
     fn new(text: &str, name: &str) -> io::Result<Self> {
         let folder = format!("cra-{}", uuid::Uuid::now_v7().simple());
         let folder = std::env::temp_dir().join(folder);
-        // Fails where something of that name is there already.
+        // Fails if this name already exists.
         DirBuilder::new().mode(0o700).create(&folder)?;
         let path = folder.join(name);
         let private = Self { folder, path };
@@ -220,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What comes of a text that a command was given.
+    /// Returns the result of a command that edits a text.
     async fn edited(line: &str) -> Result<String, String> {
         let file = Private::new(TEXT, "answer.txt").unwrap();
         open(&script(line), &file.path).await?;
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_private_and_goes_with_everything_beside_it() {
+    fn an_editor_file_is_private_and_removed_with_its_folder() {
         let file = Private::new(TEXT, "answer.json").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file.folder), mode(&file.path)), (0o700, 0o600));
@@ -241,19 +242,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_text_comes_back_as_it_was_left() {
+    async fn an_edited_text_is_read_back_as_the_editor_left_it() {
         assert_eq!(edited("true").await, Ok("one\ntwo".to_owned()));
         assert_eq!(
             edited("printf 'a\\r\\nb\\r\\n' >").await,
             Ok("a\nb".to_owned())
         );
-        // Editors that write another file and rename it.
+        // Some editors write another file and rename it.
         let renames = "f() { echo new > \"$1.x\"; mv \"$1.x\" \"$1\"; }; f";
         assert_eq!(edited(renames).await, Ok("new".to_owned()));
     }
 
     #[tokio::test]
-    async fn what_goes_wrong_names_what_was_tried() {
+    async fn an_editor_error_names_the_command() {
         let told = |result: Result<String, String>| result.unwrap_err();
         let missing = told(edited("/nowhere/editor 2>/dev/null").await);
         assert!(
@@ -273,10 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn each_editor_is_told_the_line_in_its_own_way() {
+    fn each_editor_gets_the_line_in_its_own_syntax() {
         let told = |command: &str| {
             let told = at_line(command, Path::new("/a/b.yaml"), 12);
-            let told: Vec<_> = told.iter().map(|it| it.to_string_lossy()).collect();
+            let told: Vec<_> = told
+                .iter()
+                .map(|argument| argument.to_string_lossy())
+                .collect();
             told.join(" ")
         };
         assert_eq!(told("nvim -u NONE"), "+12 /a/b.yaml");
@@ -285,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn visual_comes_before_editor_and_vi_is_what_is_left() {
+    fn visual_takes_precedence_over_editor_and_vi_is_the_fallback() {
         let none = choose(|_| None);
         assert_eq!(none.line, "vi");
         assert_eq!(

@@ -1,7 +1,7 @@
-//! What the terminal answers when it is asked for its background.
+//! Terminal's response to the query for its background colour.
 //!
-//! The answer comes among the keys, and may come late. Contract: nothing waits for it, and no key that was
-//! typed is lost: what only looked like an answer is handed on, in its order.
+//! The response arrives among the keys, and may be late. Contract: nothing waits for it, and no typed
+//! key is lost: events that only look like a response are passed on in order.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModif
 use crate::base::clock::Timestamp;
 use crate::console::theme::Ground;
 
-/// The question.
+/// The query.
 pub(super) const ASK: &str = "\x1b]11;?\x1b\\";
-/// How long an answer is looked for. Slow lines take seconds.
+/// Time during which a response is recognised. Slow connections take seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest answer: `11;rgb:ffff/ffff/ffff`, and some room.
+/// Maximum length of a response: `11;rgb:ffff/ffff/ffff`, and some margin.
 const MOST: usize = 32;
 
-/// An answer in the making.
+/// A response that is being received.
 #[derive(Debug)]
 pub(super) struct Answer {
     until: Option<Timestamp>,
     held: Vec<Event>,
 }
 
-/// What an event turned out to be.
+/// Classification of an event.
 #[derive(Debug, PartialEq)]
 pub(super) enum Taken {
-    /// Events to be handed on, perhaps none yet.
+    /// Events to pass on; possibly none yet.
     Events(Vec<Event>),
-    /// The answer.
+    /// The response.
     Ground(Ground),
 }
 
 impl Answer {
-    /// Nothing was asked.
+    /// Creates a state without a query.
     pub(super) fn unasked() -> Self {
         Self {
             until: None,
@@ -42,7 +42,7 @@ impl Answer {
         }
     }
 
-    /// It was asked just now.
+    /// Creates the state after a query at `now`.
     pub(super) fn asked(now: Timestamp) -> Self {
         Self {
             until: Some(now.plus(PATIENCE)),
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// An event of the terminal.
+    /// Takes an event of the terminal.
     pub(super) fn take(&mut self, event: Event, now: Timestamp) -> Taken {
         let Some(until) = self.until else {
             return Taken::Events(vec![event]);
@@ -60,14 +60,14 @@ impl Answer {
         };
         let alt = key.modifiers == KeyModifiers::ALT;
         if self.held.is_empty() {
-            // `ESC ]` reads as Alt and a bracket.
+            // `ESC ]` arrives as Alt and a bracket.
             if !(alt && key.code == KeyCode::Char(']')) || now > until {
                 return Taken::Events(vec![event]);
             }
             self.held.push(event);
             return Taken::Events(Vec::new());
         }
-        // It ends with `ESC \`, or with BEL, which reads as Ctrl and G.
+        // A response ends with `ESC \`, or with BEL, which arrives as Ctrl and G.
         let ends = (alt && key.code == KeyCode::Char('\\'))
             || (key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('g'));
         if ends {
@@ -87,7 +87,7 @@ impl Answer {
         self.hand_on(event)
     }
 
-    /// It was no answer.
+    /// Passes on the events kept so far: they were not a response.
     fn hand_on(&mut self, event: Event) -> Taken {
         let mut events = std::mem::take(&mut self.held);
         events.push(event);
@@ -110,7 +110,7 @@ fn letter(event: &Event) -> Option<char> {
     }
 }
 
-/// The background that an answer tells: `11;rgb:1e1e/1e1e/2e2e`.
+/// Parses the background of a response such as `11;rgb:1e1e/1e1e/2e2e`.
 fn ground(text: &str) -> Option<Ground> {
     let (_, colour) = text.strip_prefix("11;")?.split_once(':')?;
     let part = |part: &str| {
@@ -119,7 +119,7 @@ fn ground(text: &str) -> Option<Ground> {
     };
     let mut parts = colour.split('/').map(part);
     let (red, green, blue) = (parts.next()??, parts.next()??, parts.next()??);
-    // How bright people see it.
+    // Perceived brightness.
     let bright = (red * 299 + green * 587 + blue * 114) / 1000;
     Some(if bright >= 128 {
         Ground::Light
@@ -140,7 +140,7 @@ mod tests {
         Event::Key(KeyEvent::new(KeyCode::Char(code), modifiers))
     }
 
-    /// The events that bytes of an answer are read as.
+    /// Returns the events that the bytes of a response arrive as.
     fn answer(text: &str) -> Vec<Event> {
         let mut events = vec![key(']', KeyModifiers::ALT)];
         events.extend(text.chars().map(|c| key(c, KeyModifiers::NONE)));
@@ -148,7 +148,7 @@ mod tests {
         events
     }
 
-    /// What was handed on, and the answer.
+    /// Returns the events that were passed on, and the response.
     fn feed(events: Vec<Event>, at: Timestamp) -> (Vec<Event>, Option<Ground>) {
         let mut answer = Answer::asked(now());
         let (mut handed, mut found) = (Vec::new(), None);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_among_keys_is_taken_and_the_keys_are_not() {
+    fn a_background_response_among_keys_is_removed_and_the_keys_are_kept() {
         let typed = |c| key(c, KeyModifiers::NONE);
         let mut events = vec![typed('j')];
         events.extend(answer("11;rgb:fdfd/f6f6/e3e3"));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_an_answer_is_handed_on_whole() {
+    fn events_that_only_look_like_a_background_response_are_passed_on() {
         let mut almost = vec![key(']', KeyModifiers::ALT)];
         almost.extend("11;q".chars().map(|c| key(c, KeyModifiers::NONE)));
         assert_eq!(feed(almost.clone(), now()), (almost, None));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_while_nothing_is_looked_for() {
+    fn a_late_background_response_is_passed_on_as_keys() {
         let late = now().plus(PATIENCE * 2);
         let events = answer("11;rgb:ff/ff/ff");
         assert_eq!(feed(events.clone(), late), (events, None));

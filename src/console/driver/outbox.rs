@@ -1,7 +1,7 @@
-//! Drafts on their way to the runtime.
+//! Drafts that are being sent to the runtime.
 //!
-//! Contract: of each request and conversation only the newest draft waits, and one is under way at a time. However fast
-//! somebody types and however slow the runtime is, nothing piles up and no key waits.
+//! Contract: per request or thread only the newest draft waits, and one draft is sent at a time. With
+//! a fast typist and a slow runtime, nothing accumulates and no key waits.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::runtime::{Desk, DraftOf};
 
 type HandOver = Box<dyn Fn(DraftOf, Option<Value>) -> Boxed<'static, ()> + Send + Sync>;
 
-/// Drafts on their way to the runtime.
+/// Queue of drafts that are being sent to the runtime.
 pub(super) struct Outbox {
     hand_over: HandOver,
     waiting: BTreeMap<DraftOf, Option<Value>>,
@@ -35,17 +35,17 @@ impl Outbox {
         }
     }
 
-    /// Takes in a draft, in place of an older one of the same request or conversation.
+    /// Queues a draft, and replaces an older one of the same request or thread.
     pub(super) fn put(&mut self, of: DraftOf, draft: Option<Value>) {
         self.waiting.insert(of, draft);
     }
 
-    /// Whether everything was handed over.
+    /// Returns true if all drafts were sent.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_none()
     }
 
-    /// Hands one draft over. Whoever stops waiting for it can wait again: nothing is lost.
+    /// Sends one draft. Cancel-safe: a caller that stops waiting can call again, and nothing is lost.
     pub(super) async fn hand_over(&mut self) {
         if self.under_way.is_none() {
             let next = self.waiting.pop_first();
@@ -57,7 +57,7 @@ impl Outbox {
         }
     }
 
-    /// Hands over what is left.
+    /// Sends all remaining drafts.
     pub(super) async fn finish(mut self) {
         while !self.is_empty() {
             self.hand_over().await;
@@ -77,7 +77,8 @@ mod tests {
 
     type Handed = Arc<Mutex<Vec<(String, Option<Value>)>>>;
 
-    /// An outbox, what was handed over from it, and how often the runtime is ready to take one.
+    /// Returns an outbox, the drafts sent from it, and a semaphore: one permit per draft that the
+    /// runtime accepts.
     fn outbox() -> (Outbox, Handed, Arc<Semaphore>) {
         let (handed, ready) = (Handed::default(), Arc::new(Semaphore::new(0)));
         let (log, gate) = (Arc::clone(&handed), Arc::clone(&ready));
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_draft_of_each_request_is_handed_over_and_none_piles_up() {
+    fn outbox_sends_only_the_newest_draft_of_each_request() {
         let (mut outbox, handed, ready) = outbox();
         let gate = |id: &str| DraftOf::Gate(id.parse().unwrap());
         outbox.put(gate("c-1"), Some(json!("a")));

@@ -1,4 +1,4 @@
-//! Reads what the screen of the record asks for, on a thread that may wait.
+//! Reads the data that the TRACE screen requests, on a blocking thread.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::trace::replay::State;
 use crate::trace::source::{PAGE, Source, each};
 use crate::trace::verify::{Checked, check};
 
-/// Where records are read: the runtime's, or a few in memory.
+/// Source of records: the runtime's store, or a few records in memory.
 pub(in crate::console) trait Records: Source<Error = String> {
-    /// Records of a session, from a sequence number on.
+    /// Returns records of a session, from a sequence number on.
     fn records(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Record>, String>;
 }
 
@@ -31,17 +31,17 @@ impl Records for Reading {
     }
 }
 
-/// Whether the console was left.
+/// Flag that the console has quit.
 #[derive(Clone, Debug, Default)]
 pub(in crate::console) struct Left(Arc<AtomicBool>);
 
 impl Left {
-    /// It was.
+    /// Sets the flag.
     pub(in crate::console) fn leave(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Fails when it was: whoever reads a long session then would keep the program from ending.
+    /// Fails if the console has quit: reading a long session would keep the process from ending.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.0.load(Ordering::Relaxed) {
             return Err("the console was left".to_owned());
@@ -50,7 +50,7 @@ impl Left {
     }
 }
 
-/// Records that can be read until the console is left.
+/// Record source that fails once the console has quit.
 pub(in crate::console) struct Until<'r, R> {
     pub(in crate::console) records: &'r R,
     pub(in crate::console) left: Left,
@@ -81,13 +81,13 @@ impl<R: Records> Records for Until<'_, R> {
     }
 }
 
-/// What came of it; nothing when the thread that read was lost.
+/// Executes a read. Returns `None` if the reading thread was lost.
 pub(super) async fn answer(desk: &Desk, ask: Ask, left: Left) -> Option<Told> {
     let read = desk.read(move |records| read(&Until { records, left }, ask));
     read.await.ok()
 }
 
-/// The number of an event that a session may have.
+/// Returns the sequence number of an event, if the session has it.
 pub(in crate::console) async fn find(
     desk: &Desk,
     session: SessionId,
@@ -98,7 +98,8 @@ pub(in crate::console) async fn find(
     read.await?
 }
 
-/// The number of an event, looked for from the end: what people look at happened lately.
+/// Searches the sequence number of an event from the end, because operators mostly look at recent
+/// events.
 fn number_of(
     source: &impl Source<Error = String>,
     session: &SessionId,
@@ -108,7 +109,7 @@ fn number_of(
     while end > 0 {
         let from = end.saturating_sub(PAGE as u64);
         let events = source.events(session, from, PAGE)?;
-        if let Some(found) = events.iter().find(|it| it.event_id == *event) {
+        if let Some(found) = events.iter().find(|candidate| candidate.event_id == *event) {
             return Ok(Some(found.sequence));
         }
         end = from;
@@ -116,7 +117,7 @@ fn number_of(
     Ok(None)
 }
 
-/// Reads what is asked for.
+/// Reads the requested data.
 pub(in crate::console) fn read(reading: &impl Records, ask: Ask) -> Told {
     match ask {
         Ask::Rows {
@@ -263,7 +264,7 @@ fn scan(
     let (mut types, mut named) = (BTreeMap::new(), BTreeMap::new());
     let mut at = from;
     let until = from.saturating_add(limit as u64);
-    // In short pages, so that texts of a whole window are never in memory at once.
+    // Short pages, so that the texts of a whole window are never in memory at once.
     while at < until {
         let page = reading.records(session, at, PAGE.min(limit))?;
         for record in &page {
@@ -305,7 +306,7 @@ fn judge(
     Ok(())
 }
 
-/// Where a window that begins at `from` ends: behind its last event, or where it should have ended.
+/// Returns the end of a window that begins at `from`: after its last event, or at its limit.
 fn next(from: u64, limit: usize, last: Option<u64>) -> u64 {
     let until = from.saturating_add(limit as u64);
     last.map_or(until, |last| last.saturating_add(1))

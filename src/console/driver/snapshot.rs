@@ -1,4 +1,4 @@
-//! Snapshot files: read and written on a thread that may wait.
+//! Snapshot files: read and written on a blocking thread.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::runtime::account::{Beside, account_of};
 use crate::runtime::snapshot::Snapshot as Picture;
 use crate::runtime::snapshot_file::{artifact_content, read_snapshot, write_snapshot};
 
-/// Does something with a snapshot file.
+/// Executes a request about a snapshot file.
 pub(in crate::console) async fn answer(desk: &Desk, ask: SnapshotAsk, left: Left) -> SnapshotTold {
     let lost = |what: String| Unusable { what, help: None };
     match ask {
@@ -45,7 +45,7 @@ fn open(path: &Path) -> Result<Arc<Reconstruction>, Unusable> {
     Ok(Arc::new(Reconstruction::of_snapshot(&snapshot)))
 }
 
-/// Writes where the session of a conversation stands, as `cra snapshot` does.
+/// Writes a snapshot of a thread's session, as `cra snapshot` does.
 fn write(
     records: &impl Records,
     picture: &Picture,
@@ -54,11 +54,14 @@ fn write(
 ) -> Result<(), Unwritten> {
     let session = &writing.session;
     let mut threads = picture.threads.iter();
-    let thread = threads.find(|it| it.id == writing.thread);
-    let lives = picture.sessions.iter().any(|it| it.id == *session);
+    let thread = threads.find(|thread| thread.id == writing.thread);
+    let lives = picture
+        .sessions
+        .iter()
+        .any(|summary| summary.id == *session);
     let beside = Beside {
         thread: thread.map(AsRef::as_ref),
-        // Of a session that has ended nothing is held: its record says how it ended.
+        // An ended session holds no requests: its record says how it ended.
         held: lives.then_some(&picture.held),
         atlases: &picture.loaded,
     };

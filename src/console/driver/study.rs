@@ -1,4 +1,4 @@
-//! What is worked out about Atlases, on a thread that may wait.
+//! Studies of Atlases, computed on a blocking thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::runtime::{Desk, RecordedSession};
 use crate::trace::event::Event;
 use crate::trace::source::Source;
 
-/// Recorded actions that are judged again.
+/// Maximum number of recorded actions that are judged again.
 const MOST_ACTIONS: usize = 500;
 
-/// Events that are read for them, at most.
+/// Maximum number of events read to find them.
 const MOST_EVENTS: u64 = 100_000;
 
-/// Events that are read at a time.
+/// Number of events read at a time.
 const PAGE: u64 = 1000;
 
-/// Lines around a difference that are shown with it.
+/// Number of unchanged lines shown around a difference.
 const LINES_AROUND: usize = 3;
 
-/// Works something out.
+/// Runs a study.
 pub(super) async fn study(
     desk: &Desk,
     study: Study,
@@ -64,7 +64,7 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| error.to_string())
 }
 
-/// How texts differ, line by line.
+/// Compares texts line by line.
 pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) -> Studied {
     let mut lines = Vec::new();
     for (name, before, after) in texts {
@@ -91,7 +91,7 @@ pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) ->
     Studied { lines, sum: None }
 }
 
-/// What tests said, a file each.
+/// Shows the test results, file by file.
 pub(in crate::console) fn tested(trials: &[Trial]) -> Result<Studied, String> {
     if trials.is_empty() {
         return Err(
@@ -100,7 +100,10 @@ pub(in crate::console) fn tested(trials: &[Trial]) -> Result<Studied, String> {
         );
     }
     let mut lines = Vec::new();
-    let holds = trials.iter().filter(|it| it.failed.is_empty()).count();
+    let holds = trials
+        .iter()
+        .filter(|trial| trial.failed.is_empty())
+        .count();
     for trial in trials {
         let file = one_line(&trial.file.to_string_lossy());
         let steps = counted(trial.steps, "step");
@@ -135,7 +138,8 @@ pub(in crate::console) fn tested(trials: &[Trial]) -> Result<Studied, String> {
     Ok(Studied { lines, sum })
 }
 
-/// The last recorded actions, judged by what is loaded and by what the files say.
+/// Judges the last recorded actions under the loaded Atlases and under the files, and lists the
+/// changes.
 pub(in crate::console) fn rehearse(
     source: &impl Source<Error = String>,
     sessions: &[RecordedSession],
@@ -216,14 +220,14 @@ fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> Studied {
     }
 }
 
-/// The action of an attempt, and its parameters as they were recorded.
+/// Returns the action of an attempt, and its parameters as recorded.
 fn action_of(event: &Event) -> Option<(String, Value)> {
     let action = event.payload.get("action_type")?.as_str()?;
     let params = event.payload.get("action_params").cloned();
     Some((action.to_owned(), params.unwrap_or_default()))
 }
 
-/// A verdict that changes: three lines.
+/// Builds the three lines of a changed verdict.
 fn row(
     (session, sequence): (&SessionId, u64),
     what_if: &WhatIf,
@@ -248,7 +252,7 @@ fn words(verdict: &Verdict) -> (String, Meaning) {
 }
 
 impl Trials {
-    /// Plays what lies beside these files.
+    /// Runs the scenarios next to these files.
     fn run(&self, files: &[PathBuf]) -> Vec<Trial> {
         (self.0)(files)
     }

@@ -1,6 +1,6 @@
-//! Moves within lists.
+//! Cursor motions within lists.
 
-/// A move within a list.
+/// Cursor motion within a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Motion {
     Up,
@@ -12,7 +12,7 @@ pub(crate) enum Motion {
 }
 
 impl Motion {
-    /// Where it leads from row `at` of `count` rows.
+    /// Returns the row that the motion leads to from row `at` of `count` rows.
     pub(crate) fn from(self, at: usize, count: usize) -> usize {
         const PAGE: usize = 10;
         let last = count.saturating_sub(1);

@@ -1,22 +1,22 @@
-//! What a key of a snapshot file does.
+//! Commands of the snapshot dialog.
 
-/// What a key of a snapshot file does, beside what keys do in other lists too.
+/// Snapshot command that other lists do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SnapshotKey {
-    /// What is read.
+    /// Shows the retrieve phase: the data read from the file.
     Retrieve,
-    /// What follows from it.
+    /// Shows the infer phase: the conclusions from that data.
     Infer,
-    /// What is clear and what is not.
+    /// Shows the validate phase: what is clear and what is not.
     Validate,
-    /// The text to go on with.
+    /// Shows the engage phase: the text to continue with.
     Engage,
-    /// What was made and can be loaded.
+    /// Lists the artifacts that can be loaded.
     Artifacts,
-    /// Copies the text to go on with.
+    /// Copies the text to continue with.
     Copy,
     /// Opens another file.
     Other,
-    /// Writes one of the chosen conversation's session.
+    /// Writes a snapshot file of the selected conversation's session.
     Write,
 }

@@ -1,22 +1,23 @@
-//! What a key of the steward does.
+//! Commands for the steward's files.
 
-/// What a key of the steward does, beside what keys do in other lists too.
+/// Steward command that other lists do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StewardKey {
-    /// Loads the files, after a question.
+    /// Loads the files after confirmation.
     Load,
-    /// Goes back to what was in force before, after a question.
+    /// Restores the Atlases that were loaded before, after confirmation.
     Undo,
     /// Opens the file in an editor.
     Edit,
-    /// Runs the tests beside the files.
+    /// Runs the tests that are stored next to the files.
     Test,
-    /// Judges the past by the files.
+    /// Evaluates past requests with the files.
     Rehearse,
-    /// Has the files look on beside what is loaded; or shows what they would have done otherwise.
+    /// Starts evaluating the files in shadow of the loaded Atlases, or shows where their results would
+    /// differ.
     Shadow,
-    /// Stops that.
+    /// Stops the shadow evaluation.
     Unshadow,
-    /// Shows how the files differ from what is loaded.
+    /// Shows the differences between the files and the loaded Atlases.
     Differ,
 }

@@ -16,7 +16,7 @@ const ENTER: &[Key] = &[Key::plain(KeyCode::Enter)];
 const WHY: &[Key] = &[Key::plain(KeyCode::Char('x'))];
 const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
 
-/// What an action is one of, by its name.
+/// Inner types of the action variants, under the variant names, for the `bindings!` macro.
 mod inner {
     pub(super) use super::super::Browse;
     pub(super) use super::super::QueueKey as Queue;
@@ -38,7 +38,7 @@ macro_rules! bindings {
     };
 }
 
-/// Every key that means something.
+/// All key bindings.
 pub(crate) static BINDINGS: &[Binding] = bindings! {
     Queue {
         ENTER => Open, Shown, "open", "opens the selected request; nothing is decided by opening it";

@@ -1,34 +1,34 @@
-//! What a key of the conversations does.
+//! Commands of the conversations screen.
 
-/// What a key of the conversations does, beside what keys do in other lists too.
+/// Conversations command that other lists do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadKey {
-    /// To the conversation below in the list.
+    /// Selects the next conversation in the list.
     Next,
-    /// To the one above.
+    /// Selects the previous conversation in the list.
     Previous,
-    /// Shows everything in which the kept summary and the proposed ones differ.
+    /// Shows all differences between the stored summary and the proposed ones.
     Differ,
-    /// To its turns.
+    /// Moves the focus to the turns of the conversation.
     History,
-    /// Shows its session in the record.
+    /// Shows the conversation's session in the record.
     InTrace,
-    /// Copies its memento.
+    /// Copies the conversation's memento.
     Copy,
-    /// Changes its summary in an editor.
+    /// Opens the conversation's summary in an editor.
     Edit,
-    /// Says that it drifts, after a question.
+    /// Reports that the conversation drifts, after confirmation.
     Drift,
-    /// Says what the words on the screen mean.
+    /// Explains the terms on the screen.
     Legend,
     /// Opens a snapshot file.
     OpenSnapshot,
-    /// Writes one of its session.
+    /// Writes a snapshot file of the conversation's session.
     WriteSnapshot,
-    /// Looks for a conversation.
+    /// Starts a search for a conversation.
     Search,
-    /// To the next one that matches.
+    /// Selects the next conversation that matches.
     NextMatch,
-    /// To the one before.
+    /// Selects the previous conversation that matches.
     PreviousMatch,
 }

@@ -1,4 +1,4 @@
-//! One request on its way to being passed: what was answered, and what is still to be typed.
+//! One request that an operator is about to pass: the answers so far, and the input that is still missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,47 +20,48 @@ use crate::engine::command::{Confirmation, Decide, Ruling};
 use crate::engine::held::{Held, Origin};
 use crate::runtime::snapshot::Snapshot;
 
-/// Lines of a request that are told at a time.
+/// Lines of a request that are printed at a time.
 pub(super) const PAGE: usize = 40;
 
-/// A request that may pass.
+/// State of passing one request.
 #[derive(Debug)]
 pub(super) struct Passing {
     pub(super) held: Arc<Held>,
-    /// Lines of the request that are not told yet.
+    /// Lines of the request that are not printed yet, last line first.
     untold: Vec<String>,
-    /// Every question, with the place of its gate.
+    /// All open questions, each with the index of its gate.
     questions: Vec<(usize, Question)>,
-    /// Answers that keep their rules, in the order of the questions.
+    /// Accepted answers, in the order of the questions.
     answers: Vec<Value>,
     proofs: Vec<Proof>,
     shown: usize,
     why: Option<String>,
 }
 
-/// What is wanted next.
+/// Input that the operator has to give next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// That the rest of the request is listened to.
+    /// Enter, to print the rest of the request.
     Listening,
     Answer,
     Proof(Proof),
-    /// The word that passes it.
+    /// The word that passes the request.
     Word,
 }
 
-/// What becomes of something that was typed.
+/// Result of checking the operator's input.
 #[derive(Debug, PartialEq)]
 pub(super) enum Taken {
-    /// It is taken.
+    /// The input was accepted.
     Yes,
-    /// It is taken, and the operator is told something.
+    /// The input was accepted, with a message for the operator.
     With(String),
-    /// It is not taken, and nothing else comes of it.
+    /// The input was rejected and has no other effect.
     No(String),
-    /// An answer that breaks its rules, one map per gate: it is recorded, counted, and may refuse the request.
+    /// An answer that breaks its rules, one map per gate. It is recorded and counted, and may refuse the
+    /// request.
     Breaks(String, Vec<BTreeMap<String, Value>>),
-    /// A confirmation that is wrong: it is recorded.
+    /// A wrong confirmation. It is recorded.
     Wrong(String, Confirmation, String),
 }
 
@@ -99,7 +100,7 @@ impl Passing {
         }
     }
 
-    /// The next lines of the request.
+    /// Returns the next page of the request.
     pub(super) fn tell(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..PAGE {
@@ -110,7 +111,7 @@ impl Passing {
         text
     }
 
-    /// What is asked now.
+    /// Returns the text that asks for the next input.
     pub(super) fn prompt(&self, operator: &str, now: Timestamp) -> String {
         let left = words::left(&self.held, now);
         match self.wanted() {
@@ -175,7 +176,7 @@ impl Passing {
         text
     }
 
-    /// Takes an answer, or says what is wrong with it.
+    /// Checks and stores an answer.
     pub(super) fn answer(&mut self, typed: &str) -> Taken {
         let Some((at, question)) = self.questions.get(self.answers.len()) else {
             return Taken::Yes;
@@ -220,12 +221,12 @@ impl Passing {
         told
     }
 
-    /// Takes over the request as it is held after an answer was not taken.
+    /// Replaces the request with its newer state after an invalid answer was recorded.
     pub(super) fn go_on(&mut self, held: Held) {
         self.held = Arc::new(held);
     }
 
-    /// Whether an answer says in words why it passes.
+    /// Returns true if an answer states in words why the request may pass.
     fn justifies(&self) -> bool {
         let answered = self.questions.iter().zip(&self.answers);
         answered.into_iter().any(|((_, question), answer)| {
@@ -234,7 +235,7 @@ impl Passing {
         })
     }
 
-    /// Takes what was typed as proof, or says that it is wrong.
+    /// Checks a typed confirmation.
     pub(super) fn prove(&mut self, proof: Proof, typed: &str) -> Taken {
         let fits = match proof {
             Proof::Why => !typed.trim().is_empty(),
@@ -263,7 +264,7 @@ impl Passing {
         Taken::Yes
     }
 
-    /// What passing it will write.
+    /// Describes the records that passing the request will write.
     pub(super) fn review(&self, operator: &str) -> String {
         let by = Approver {
             name: operator,
@@ -298,7 +299,7 @@ impl Passing {
         planned
     }
 
-    /// The decision to pass it.
+    /// Builds the decision that passes the request.
     pub(super) fn decide(&self, operator: &str) -> Decide {
         let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
         for ((gate, question), typed) in self.questions.iter().zip(&self.answers) {
@@ -317,7 +318,7 @@ impl Passing {
     }
 }
 
-/// A decision about exactly this request.
+/// Builds a decision that is bound to the hashes of this request.
 pub(super) fn decide(
     held: &Held,
     operator: &str,
@@ -336,7 +337,7 @@ pub(super) fn decide(
     }
 }
 
-/// What was typed, as it is sent: an option by its number, yes and no, or the text.
+/// Converts typed input to the value that is sent: the option of a typed number, or else the text.
 fn chosen(question: &Question, typed: &str) -> Value {
     let typed = typed.trim_end_matches(['\n', '\r']);
     if question.response_type() == ResponseType::Choice && !typed.trim().is_empty() {
@@ -351,7 +352,7 @@ fn chosen(question: &Question, typed: &str) -> Value {
     Value::from(typed)
 }
 
-/// Every rule, and whether it is kept.
+/// Lists all rules, and for each if the answer keeps it.
 fn rules(judged: &Judged) -> String {
     let mut text = String::new();
     for rule in &judged.rules {

@@ -1,4 +1,4 @@
-//! The conversation: what was typed last, what is asked now.
+//! State machine of the line console: the current question, and the input so far.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,39 +24,40 @@ mod commands;
 mod replies;
 mod store;
 
-/// What is to be done outside of the conversation.
+/// Effect that the driver carries out.
 #[derive(Debug, PartialEq)]
 pub(in crate::console) enum Deed {
-    /// Decide about a held request.
+    /// Decides about a held request.
     Decide(Box<Decide>),
-    /// Do something by which nothing passes.
+    /// Carries out an operator command that passes no request.
     Operate(Box<Operate>),
-    /// Check every chain.
+    /// Verifies every chain.
     Verify(Progress),
-    /// Leave.
+    /// Quits the console.
     Leave,
 }
 
-/// The conversation.
+/// State of the line console.
 #[derive(Debug)]
 pub(in crate::console) struct Talk {
     snapshot: Arc<Snapshot>,
-    /// What was told to be held.
+    /// Held requests that the operator was told about.
     known: BTreeSet<GateId>,
-    /// How many came while something else was asked.
+    /// Number of requests that arrived while a question was open.
     arrived: usize,
     doing: Doing,
-    /// An answer of several lines.
+    /// Lines so far of an answer with several lines.
     several: Option<String>,
-    /// When the word that decides is asked for. What was typed before was not meant for it.
+    /// Time at which the console asks for the deciding word. Input before that time was not meant for it and
+    /// does not count.
     arms_at: Option<Timestamp>,
     found: Option<RecordFault>,
-    /// The check that is on its way.
+    /// Progress of the running check.
     checking: Option<Progress>,
-    /// What else is wrong, and what of it has not been told.
+    /// Current alarms. `untold` holds those that are not announced yet.
     alarms: Arc<[String]>,
     untold: Vec<String>,
-    /// Notices that no steward took, as far as it was told.
+    /// Number of undelivered notices that was last announced.
     unheard: usize,
     out: String,
 }
@@ -66,9 +67,9 @@ enum Doing {
     Nothing,
     Passing(Box<Passing>),
     Denying(Arc<Held>, Option<String>),
-    /// On its way to the disk.
+    /// A decision is being written to disk.
     Writing(GateId),
-    /// An answer that breaks rules is on its way to the disk; then the questions go on.
+    /// An invalid answer is being written to disk. After that the questions continue.
     Recording(Box<Passing>),
 }
 
@@ -94,7 +95,7 @@ impl Talk {
         talk
     }
 
-    /// What was told since the last time.
+    /// Takes the output since the last call.
     pub(in crate::console) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
@@ -151,12 +152,12 @@ impl Talk {
         }
     }
 
-    /// When something is told without anything having happened.
+    /// Time of the next output that no input triggers.
     pub(in crate::console) fn next_change(&self) -> Option<Timestamp> {
         self.arms_at
     }
 
-    /// Asks for the word that decides, once it is time.
+    /// Asks for the deciding word once its time has come.
     pub(in crate::console) fn on_tick(&mut self, now: Timestamp) -> Vec<Deed> {
         if self.arms_at.is_some_and(|at| at <= now) {
             self.arms_at = None;
@@ -170,7 +171,7 @@ impl Talk {
         Vec::new()
     }
 
-    /// A line was typed.
+    /// Handles a typed line.
     pub(in crate::console) fn on_line(&mut self, line: &str, now: Timestamp) -> Vec<Deed> {
         let line = line.trim_end_matches(['\n', '\r']);
         if self.arms_at.is_some_and(|at| now < at) && line.trim() != "/back" {
@@ -196,7 +197,7 @@ impl Talk {
         deeds
     }
 
-    /// An answer of several lines is whole when a line has only a dot.
+    /// Collects the lines of an answer. An answer with several lines ends at a line that has only a dot.
     fn whole_answer(&mut self, line: &str) -> Option<String> {
         let asked = matches!(self.doing, Doing::Passing(_) | Doing::Denying(_, None));
         match &mut self.several {
@@ -246,7 +247,8 @@ impl Talk {
         vec![Deed::Decide(Box::new(decide))]
     }
 
-    /// A newer picture. What is asked is not interrupted by what arrives, but by what it is about.
+    /// Handles a newer snapshot. New requests do not interrupt an open question. A change of the request in
+    /// question does.
     pub(in crate::console) fn on_snapshot(
         &mut self,
         snapshot: Arc<Snapshot>,
@@ -278,7 +280,7 @@ impl Talk {
             return Vec::new();
         }
         if !new.is_empty() {
-            // A bell, and a line of its own behind the prompt.
+            // A bell, and a new line after the prompt.
             self.out.push_str("\u{7}\n");
             for held in new {
                 let told = format!("New: {}", words::line(held, now));
@@ -290,7 +292,7 @@ impl Talk {
         Vec::new()
     }
 
-    /// Somebody else sits here: what was asked was another's.
+    /// Cancels the open question after the operator changed: the question was for the previous operator.
     fn rise(&mut self, now: Timestamp) {
         match self.doing {
             Doing::Passing(_) | Doing::Denying(..) => {
@@ -302,7 +304,7 @@ impl Talk {
         }
     }
 
-    /// Ends what is asked when it is no longer what it was.
+    /// Cancels the open question if its request has changed or is no longer held.
     fn interrupt(&mut self, about: &Held, now: Timestamp) {
         let current = self.snapshot.held.iter().find(|held| held.id == about.id);
         let what = match current {
@@ -326,7 +328,7 @@ impl Talk {
         self.prompt(now);
     }
 
-    /// What became of a decision.
+    /// Reports the result of a decision.
     pub(in crate::console) fn on_reply(
         &mut self,
         gate: &GateId,
@@ -334,7 +336,7 @@ impl Talk {
         now: Timestamp,
     ) -> Vec<Deed> {
         if matches!(reply, Reply::Acted) {
-            // A wrong confirmation is on record; the question for it stands already.
+            // A wrong confirmation was recorded. Its question is already open again.
             return Vec::new();
         }
         if let Some(told) = self.on_recorded(reply) {
@@ -346,7 +348,7 @@ impl Talk {
             Reply::Decided(decided) => format!("Recorded. {}", words::decided(decided)),
             Reply::Invalid(invalid) => {
                 let problems = invalid.problems.iter();
-                let problems: Vec<_> = problems.map(|it| it.rules.join("; ")).collect();
+                let problems: Vec<_> = problems.map(|problem| problem.rules.join("; ")).collect();
                 format!(
                     "{gate} is still held, the answers were not taken: {}",
                     problems.join("; ")
@@ -374,7 +376,7 @@ impl Talk {
         Vec::new()
     }
 
-    /// What a check found.
+    /// Reports the result of a check.
     pub(in crate::console) fn on_verified(&mut self, report: &Result<Report, String>) -> Vec<Deed> {
         self.checking = None;
         self.found = unsound(report);
@@ -399,14 +401,14 @@ impl Talk {
         Vec::new()
     }
 
-    /// Something was told in between: the prompt stands below it again.
+    /// Prints the prompt again after other output.
     fn ask_again(&mut self) {
         if matches!(self.doing, Doing::Nothing) {
             self.out.push_str(self.prompt_text());
         }
     }
 
-    /// Whether this is the word that decides about a request, as it is by now.
+    /// Returns true if the typed text is the word that decides about the request in its current state.
     fn is_word(&self, held: &Held, verb: &str, typed: &str) -> bool {
         let now = find(&self.snapshot.held, &held.id);
         let held = now.map_or(held, |held| held);
@@ -415,8 +417,8 @@ impl Talk {
     }
 }
 
-/// What is said to a word that was typed before it could be meant.
+/// Message for a deciding word that was typed too early.
 const TOO_EARLY: &str = "That was typed before it was asked for, and does not count.";
 
-/// What is said where nothing can be written.
+/// Message when the console is read-only.
 const ONLY_LOOKS: &str = "This console only looks: it was opened read-only.";

@@ -1,4 +1,4 @@
-//! What is told, in lines that make sense when they are read aloud one by one.
+//! Texts of the line console. Each line makes sense when it is read aloud alone.
 
 use crate::base::clock::Timestamp;
 use crate::base::text::{Lines, one_line, visible};
@@ -8,7 +8,7 @@ use crate::engine::command::Decided;
 use crate::engine::held::{Gate, Held};
 use crate::runtime::snapshot::Snapshot;
 
-/// What can be typed when nothing is asked.
+/// Commands that the operator can type while no question is open.
 pub(super) const HELP: &str = "\
 list          tells what is held, the riskiest first
 show c-1      tells one request whole
@@ -29,7 +29,7 @@ While something is asked: /back leaves it undecided, /again tells the question a
 answer of several lines that ends with a line that is only a dot.
 ";
 
-/// `4 minutes 5 seconds`.
+/// Time left until the deadline, as in `4 minutes 5 seconds`.
 pub(super) fn left(held: &Held, now: Timestamp) -> String {
     let seconds = held.deadline.since(now).as_secs();
     let counted = |count: u64, noun: &str| match count {
@@ -48,7 +48,7 @@ pub(super) fn left(held: &Held, now: Timestamp) -> String {
     parts.join(" ")
 }
 
-/// A request in one line.
+/// Describes a request in one line.
 pub(super) fn line(held: &Held, now: Timestamp) -> String {
     let gates: Vec<_> = held.gates.iter().map(Gate::name).collect();
     let asked = match held.joined {
@@ -67,7 +67,7 @@ pub(super) fn line(held: &Held, now: Timestamp) -> String {
     )
 }
 
-/// Who has a part in it.
+/// Approvals and claim of a request, in words.
 fn part_of(held: &Held) -> String {
     let approved = match held.progress() {
         None => String::new(),
@@ -79,7 +79,7 @@ fn part_of(held: &Held) -> String {
     format!("{approved}{}", claimed.unwrap_or_default())
 }
 
-/// The word that decides. Where another operator looks after it, it names them.
+/// Returns the word that decides. If another operator claimed the request, the word names that operator.
 pub(super) fn word(held: &Held, operator: &str, verb: &str) -> String {
     match held.claimed_by_other(operator) {
         None => verb.to_owned(),
@@ -87,7 +87,7 @@ pub(super) fn word(held: &Held, operator: &str, verb: &str) -> String {
     }
 }
 
-/// Asks for it.
+/// Asks for the deciding word.
 pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
     let claimed = held.claimed_by_other(operator);
     let claimed = claimed.map(|by| format!("{} is claimed by {}. ", held.id, one_line(by)));
@@ -100,7 +100,7 @@ pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
     format!("{claimed}Type {word} to {does}. Anything else leaves it held.\n")
 }
 
-/// A request, whole, line by line.
+/// Prints a whole request, line by line.
 pub(super) fn whole(held: &Held, snapshot: &Snapshot, now: Timestamp) -> Vec<String> {
     let mut lines = vec![line(held, now)];
     let mut add = |text: String| {
@@ -131,7 +131,7 @@ pub(super) fn whole(held: &Held, snapshot: &Snapshot, now: Timestamp) -> Vec<Str
     }
     let (request, hidden) = request_text(held);
     add("The request, exactly as it will run:".to_owned());
-    // It is escaped already.
+    // The text is escaped already.
     lines.extend(request.split('\n').map(str::to_owned));
     if hidden > 0 {
         lines.push(hidden_words(hidden));
@@ -140,7 +140,7 @@ pub(super) fn whole(held: &Held, snapshot: &Snapshot, now: Timestamp) -> Vec<Str
     lines
 }
 
-/// What became of a request.
+/// Describes the result of a request.
 pub(super) fn decided(decided: &Decided) -> String {
     let by = match &decided.by {
         Some(by) => format!(" by {}", one_line(by)),

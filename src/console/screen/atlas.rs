@@ -1,8 +1,8 @@
-//! The Atlases: what is in them, what holds for a session, what they made of what just happened, and
-//! what is wrong with their files.
+//! Screen of the Atlases: their parts, the state of a session, the latest evaluations, and the problems of
+//! their files.
 //!
-//! Contract: nothing here changes an Atlas, a session or a decision: what loads a file is a dialog of its
-//! own. Files are looked at by the driver, every few seconds, and never while painting.
+//! Contract: nothing here changes an Atlas, a session or a decision. A separate dialog loads files. The
+//! driver checks the files every few seconds, never during painting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,31 +37,31 @@ pub(crate) use files::{FileState, Glance, Looked, Newer, Stamp};
 pub(crate) use folder::{Listed, Listing};
 pub(crate) use view::draw;
 
-/// The view state of the Atlases.
+/// View state of the Atlas screen.
 #[derive(Debug, Default)]
 pub(crate) struct Atlases {
     pane: Pane,
-    /// Whether the keys move what is looked at instead of the list.
+    /// Focus depth: the list, or the details of its selected row.
     deep: Depth,
     row: Row,
     folded: BTreeSet<(usize, Option<Part>)>,
     session: Option<SessionId>,
-    /// The chosen evaluation, by its number; the newest one when absent.
+    /// Number of the selected evaluation. `None` selects the newest.
     evaluation: Option<u64>,
     problem: usize,
-    /// First row of the part that is looked at.
+    /// First visible row of the details.
     top: usize,
     files: Files,
-    /// What tests said, and what would become of the past.
+    /// Results of the tests and of the rehearsal of past requests.
     sums: Sums,
-    /// How often a checkpoint fired in what is kept of evaluations.
+    /// Times each checkpoint fired in the stored evaluations, by Atlas id and checkpoint id.
     fired: BTreeMap<(String, String), usize>,
     counted: u64,
     said: Option<(Meaning, String)>,
     area: Rect,
 }
 
-/// Which list has the keys.
+/// Pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Pane {
     #[default]
@@ -75,22 +75,22 @@ impl Pane {
     const ALL: [Self; 4] = [Self::Tree, Self::Session, Self::Stream, Self::Problems];
 
     fn step(self, steps: usize) -> Self {
-        let at = Self::ALL.iter().position(|it| *it == self).unwrap_or(0);
+        let at = Self::ALL.iter().position(|pane| *pane == self).unwrap_or(0);
         let next = (at + steps) % Self::ALL.len();
         Self::ALL.get(next).copied().unwrap_or_default()
     }
 }
 
-/// What was last worked out about the files.
+/// Last results computed from the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
-    /// Tests that hold, of how many.
+    /// Number of passed tests, and number of all tests.
     tests: Option<(usize, usize)>,
-    /// Verdicts that would change, of how many.
+    /// Number of verdicts that would change, and number of all verdicts.
     past: Option<(usize, usize)>,
 }
 
-/// Whether a list has the keys, or what is chosen in it.
+/// Focus depth: the list, or the details of its selected row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Depth {
     #[default]
@@ -99,7 +99,7 @@ enum Depth {
 }
 
 impl Atlases {
-    /// The screen is shown.
+    /// Prepares the screen for display.
     pub(crate) fn enter(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
         self.sync(snapshot);
         let mut requests = vec![Request::Watch(Watch::On)];
@@ -107,11 +107,11 @@ impl Atlases {
         requests
     }
 
-    /// A newer picture.
+    /// Updates the view state from a newer snapshot.
     pub(crate) fn sync(&mut self, snapshot: &Snapshot) {
-        let is_there = |id: &SessionId| snapshot.sessions.iter().any(|it| it.id == *id);
+        let is_there = |id: &SessionId| snapshot.sessions.iter().any(|session| session.id == *id);
         if !self.session.as_ref().is_some_and(is_there) {
-            self.session = snapshot.sessions.first().map(|it| it.id.clone());
+            self.session = snapshot.sessions.first().map(|session| session.id.clone());
         }
         if self.counted != snapshot.watched.total {
             self.counted = snapshot.watched.total;
@@ -122,12 +122,12 @@ impl Atlases {
         self.problem = self.problem.min(last);
     }
 
-    /// It was painted there.
+    /// Stores the area in which the screen was painted.
     pub(crate) fn on_drawn(&mut self, area: Rect) {
         self.area = area;
     }
 
-    /// Whether an action has anything to act on.
+    /// Returns true if the action has something to act on.
     pub(crate) fn can(&self, action: Action, snapshot: &Snapshot) -> bool {
         match action {
             Action::NextProblem | Action::PreviousProblem => self.count(snapshot) > 0,
@@ -137,19 +137,19 @@ impl Atlases {
             Action::Browse(Browse::Fold | Browse::Unfold | Browse::FoldLevel) => {
                 self.pane == Pane::Tree
             }
-            // The rest can be done at any time.
+            // The other actions are always possible.
             other => other != Action::Deny,
         }
     }
 
-    /// The chosen evaluation, where evaluations are looked at.
+    /// Returns the selected evaluation if the evaluations pane has the focus.
     pub(crate) fn chosen<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Arc<Evaluated>> {
         let own = self.evaluation_place(snapshot);
         let evaluations = &snapshot.watched.evaluations;
         evaluations.get(own).filter(|_| self.pane == Pane::Stream)
     }
 
-    /// The action that the tree's cursor is on.
+    /// Returns the id of the Atlas action at the cursor of the tree.
     pub(crate) fn action<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s str> {
         let atlas = snapshot.loaded.get(self.row.atlas)?;
         match (self.pane, self.row.part, self.row.item) {
@@ -160,12 +160,12 @@ impl Atlases {
         }
     }
 
-    /// The chosen session.
+    /// Returns the selected session.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         self.session.as_ref()
     }
 
-    /// An action of this screen.
+    /// Carries out an action of this screen.
     pub(crate) fn act(
         &mut self,
         action: Action,
@@ -219,13 +219,13 @@ impl Atlases {
             }
             return;
         }
-        // What has nothing to show is not gone into.
+        // A row without details cannot be opened.
         if self.pane != Pane::Session && !view::chosen_lines(self, snapshot, 80).is_empty() {
             self.deep = Depth::Chosen;
         }
     }
 
-    /// Whether there is a level to go back to.
+    /// Returns true if the focus is in the details, so that `Back` leads to the list.
     pub(crate) fn is_inside(&self) -> bool {
         self.deep == Depth::Chosen
     }
@@ -255,9 +255,11 @@ impl Atlases {
             Pane::Stream => {
                 let evaluations = &snapshot.watched.evaluations;
                 let to = motion.from(self.evaluation_place(snapshot), evaluations.len());
-                // At the top it stays with the newest.
+                // In the first row the selection stays on the newest evaluation.
                 let to = Some(to).filter(|to| *to > 0);
-                self.evaluation = to.and_then(|to| evaluations.get(to)).map(|it| it.number);
+                self.evaluation = to
+                    .and_then(|to| evaluations.get(to))
+                    .map(|evaluation| evaluation.number);
             }
             Pane::Problems => {
                 self.problem = motion.from(self.problem, self.count(snapshot));
@@ -269,7 +271,7 @@ impl Atlases {
     fn evaluation_place(&self, snapshot: &Snapshot) -> usize {
         let mut evaluations = snapshot.watched.evaluations.iter();
         self.evaluation
-            .and_then(|number| evaluations.position(|it| it.number == number))
+            .and_then(|number| evaluations.position(|evaluation| evaluation.number == number))
             .unwrap_or(0)
     }
 
@@ -279,7 +281,7 @@ impl Atlases {
             self.said = Some((Meaning::Passed, "no problems".to_owned()));
             return;
         }
-        // The first press shows the first one.
+        // The first key press shows the first problem.
         let steps = if self.pane == Pane::Problems {
             steps
         } else {
@@ -291,14 +293,14 @@ impl Atlases {
 
     fn switch_session(&mut self, snapshot: &Snapshot, steps: usize) {
         let sessions = &snapshot.sessions;
-        let own = |id: &SessionId| sessions.iter().position(|it| it.id == *id);
+        let own = |id: &SessionId| sessions.iter().position(|session| session.id == *id);
         let at = self.session.as_ref().and_then(own).unwrap_or(0);
         let to = (at + steps) % sessions.len().max(1);
-        self.session = sessions.get(to).map(|it| it.id.clone());
+        self.session = sessions.get(to).map(|session| session.id.clone());
         self.top = 0;
     }
 
-    /// How many problems there are.
+    /// Returns the number of problems.
     pub(crate) fn count(&self, snapshot: &Snapshot) -> usize {
         self.problems(snapshot).len()
     }
@@ -321,10 +323,12 @@ impl Atlases {
     }
 }
 
-/// How often each checkpoint fired.
+/// Counts how often each checkpoint fired.
 fn fired(evaluations: &[Arc<Evaluated>]) -> BTreeMap<(String, String), usize> {
     let mut counts = BTreeMap::new();
-    let evidence = evaluations.iter().flat_map(|it| &it.account.checkpoints);
+    let evidence = evaluations
+        .iter()
+        .flat_map(|evaluation| &evaluation.account.checkpoints);
     for evidence in evidence {
         if matches!(evidence.outcome, CheckpointOutcome::Fired { .. }) {
             let key = (evidence.atlas_id.clone(), evidence.checkpoint_id.clone());

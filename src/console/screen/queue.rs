@@ -1,10 +1,10 @@
-//! The queue: what waits for an answer.
+//! Screen of the queue: requests that wait for an answer.
 //!
-//! Contract: the selection is an identifier, never a place, and no row moves under it. An arrival
-//! that would push the selected row waits below the list until the operator merges it. However many
-//! requests are held, painting looks only at the rows on screen, and a new picture costs what changed.
+//! Contract: the selection is an identifier, never an index, and no row moves under it. An arrival that would
+//! push the selected row waits below the list until the operator merges it. Painting touches only the visible
+//! rows, however many requests are held, and a new snapshot costs only what changed.
 //!
-//! Nothing is decided here: Enter opens the dialog, and only the dialog decides.
+//! This screen decides nothing: Enter opens the dialog, and only the dialog decides.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,59 +36,59 @@ mod view;
 pub(crate) use narrow::{Purpose, Way};
 pub(crate) use view::{Place, draw, highlighted, place_of};
 
-/// The view state of the queue.
+/// View state of the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// Everything that is held. INVARIANT: each one is in exactly one of `rows`, `waiting` and `hidden`.
+    /// All held requests. INVARIANT: each is in exactly one of `rows`, `waiting` and `hidden`.
     roll: Roll,
-    /// What is in the list, in its order.
+    /// Requests in the list, in list order.
     rows: Vec<Arc<Held>>,
-    /// What arrived and waits below the list, the riskiest first.
+    /// Arrivals that wait below the list, the riskiest first.
     waiting: Vec<Arc<Held>>,
-    /// What the filter leaves out.
+    /// Requests that the filter hides.
     hidden: Vec<Arc<Held>>,
-    /// How many of these are critical.
+    /// Number of critical requests in `hidden`.
     hidden_critical: usize,
-    /// The chosen row. INVARIANT: the one at `at`, and absent only when there are no rows.
+    /// Selected request. INVARIANT: it is the row at `at`, and `None` only while `rows` is empty.
     selected: Option<GateId>,
     at: usize,
-    /// The first row on screen, and how many fit, when it was last painted.
+    /// First visible row. With `height`, the number of visible rows, as last painted.
     top: usize,
     height: usize,
     sort: Sort,
     filter: Filter,
-    /// What `n` and `N` look for.
+    /// Search that `n` and `N` repeat.
     search: Filter,
-    /// What is being typed.
+    /// Line being typed.
     prompt: Option<Prompt>,
-    /// Requests with an answer begun.
+    /// Requests with an unfinished answer.
     drafts: BTreeSet<GateId>,
-    /// Requests that became others since they were looked at.
+    /// Requests whose content changed since an operator last opened them.
     changed: BTreeSet<GateId>,
     /// Requests marked for a batch.
     marked: BTreeSet<GateId>,
     glance: Glance,
 }
 
-/// How far a request has come.
+/// Progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody answered.
+    /// Without an answer so far.
     Open,
-    /// An answer was begun.
+    /// With an unfinished answer.
     Draft,
-    /// So many answers were not taken.
+    /// Rejected answers, counted.
     Attempt(u32),
-    /// It is another request than it was.
+    /// The content of the request changed.
     Changed,
-    /// The first of two operators approved it.
+    /// The first of two operators approved the request.
     Approved,
-    /// Somebody looks after it.
+    /// An operator claimed the request.
     Claimed,
 }
 
 impl State {
-    /// It, in a word.
+    /// Returns the state as one word.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -107,7 +107,7 @@ impl Queue {
         self.choose(motion.from(self.at, self.rows.len()));
     }
 
-    /// Chooses a row by its place.
+    /// Selects a row by its index.
     pub(crate) fn choose(&mut self, at: usize) {
         if let Some(held) = self.rows.get(at) {
             self.selected = Some(held.id.clone());
@@ -116,58 +116,58 @@ impl Queue {
         }
     }
 
-    /// Chooses the row that is due next after the chosen one, and from the last one the first.
+    /// Selects the request with the next later deadline. After the last one it selects the first.
     pub(crate) fn next_due(&mut self) {
         let key = |held: &Held| (held.deadline, held.id.clone());
         let places = || self.rows.iter().map(|held| key(held)).enumerate();
         let current = self.selected().map(|held| key(held));
         let later = places().filter(|(_, key)| Some(key) > current.as_ref());
         let next = later.min_by(|a, b| a.1.cmp(&b.1));
-        // From anywhere else the first thing wanted is what is due first.
+        // Without a later deadline, the earliest one is next.
         let first = places().min_by(|a, b| a.1.cmp(&b.1));
         if let Some((at, _)) = next.or(first) {
             self.choose(at);
         }
     }
 
-    /// Sorts by something else. The chosen request stays chosen.
+    /// Switches to the next sort order. The selected request stays selected.
     pub(crate) fn sort_next(&mut self) {
         self.sort = self.sort.next();
         self.put_in_order();
     }
 
-    /// The chosen request.
+    /// Returns the selected request.
     pub(crate) fn selected(&self) -> Option<&Arc<Held>> {
         self.rows.get(self.at)
     }
 
-    /// The held request of that name.
+    /// Returns the held request with this id.
     pub(crate) fn get(&self, id: &GateId) -> Option<&Arc<Held>> {
         self.roll.get(id)
     }
 
-    /// The nearest deadline of all that is held.
+    /// Returns the earliest deadline of all held requests.
     pub(crate) fn earliest(&self) -> Option<Timestamp> {
         self.roll.earliest()
     }
 
-    /// The requests with an answer begun.
+    /// Replaces the set of requests with an unfinished answer.
     pub(crate) fn set_drafts(&mut self, drafts: BTreeSet<GateId>) {
         self.drafts = drafts;
     }
 
-    /// Somebody looks at a request as it is now.
+    /// Clears the changed flag: the operator sees the request in its current state.
     pub(crate) fn looked_at(&mut self, id: &GateId) {
         self.changed.remove(id);
     }
 
-    /// It was painted with so many rows.
+    /// Stores the number of visible rows after painting.
     pub(crate) fn on_drawn(&mut self, height: usize) {
         self.height = height;
         self.top = self.top_for(height);
     }
 
-    /// Whether an action has anything to act on.
+    /// Returns true if the action has something to act on.
     pub(crate) fn can(&self, action: Action, access: Access) -> bool {
         let writes = matches!(
             action,
@@ -195,12 +195,12 @@ impl Queue {
             && (!needs_mark || !self.marked.is_empty())
     }
 
-    /// Whether arrivals wait below the list.
+    /// Returns true if arrivals wait below the list.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// How many arrivals wait below the list.
+    /// Returns the number of arrivals that wait below the list.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -221,15 +221,15 @@ impl Queue {
         }
     }
 
-    /// The first row on screen where `height` rows fit: the chosen one is among them.
+    /// Returns the first visible row for `height` rows, so that the selected row is visible.
     fn top_for(&self, height: usize) -> usize {
-        // No line stays empty while there are rows.
+        // Lines stay empty only if there are fewer rows than lines.
         let last = self.rows.len().saturating_sub(height);
         let lowest = (self.at + 1).saturating_sub(height.max(1));
         self.top.min(self.at).min(last).max(lowest)
     }
 
-    /// Finds the chosen request again after rows moved, and keeps it on its line of the screen.
+    /// Finds the selected request again after rows moved, and keeps it on its screen line.
     fn find_selected(&mut self) {
         let line = self.at.saturating_sub(self.top);
         let selected = self.selected.as_ref();
@@ -248,12 +248,12 @@ impl Queue {
     }
 }
 
-/// The held request of that name, in a list.
+/// Finds a held request by its id.
 pub(crate) fn find<'a>(held: &'a [Arc<Held>], id: &GateId) -> Option<&'a Arc<Held>> {
     held.iter().find(|item| item.id == *id)
 }
 
-/// Whether passing it overrules a denial.
+/// Returns true if passing the request overrides a denial.
 pub(crate) fn overrules(held: &Held) -> bool {
     let overrules = |gate: &Gate| match gate.origin {
         Origin::Override { .. } => true,
@@ -262,7 +262,7 @@ pub(crate) fn overrules(held: &Held) -> bool {
     held.gates.iter().any(overrules)
 }
 
-/// Whether a tier was read from the words of the request instead of declared.
+/// Returns true if the risk tier was detected from the text of the request instead of declared.
 pub(crate) fn is_detected(held: &Held) -> bool {
     match &held.subject {
         Subject::SessionStart | Subject::Moment(_) => false,
@@ -273,7 +273,7 @@ pub(crate) fn is_detected(held: &Held) -> bool {
     }
 }
 
-/// The risk as the lists show it; `~` marks a detected tier.
+/// Returns the risk as the lists show it. `~` marks a detected tier.
 pub(crate) fn risk_word(held: &Held) -> String {
     let word = match held.tier() {
         RiskTier::Low => "low",

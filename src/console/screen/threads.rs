@@ -1,8 +1,9 @@
-//! The screen of the conversations: where each is going, how heated it is, what is held back, and why.
+//! Screen of the conversations: the direction of each, its intensity, the summaries held back, and the
+//! reason.
 //!
-//! Contract: nothing is decided here. What is true is in the snapshot; this is how it is looked at. A
-//! conversation is chosen by its name and a turn by its message, and rows keep their places while they are
-//! looked at, however fast turns come in.
+//! Contract: nothing is decided here. The data is in the snapshot; this is only the view of it. A
+//! conversation is selected by its name and a turn by its message. Visible rows keep their places, however
+//! fast turns arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,35 +25,35 @@ mod view;
 pub(crate) use self::legend::lines as legend;
 pub(crate) use self::view::draw;
 
-/// How the conversations are looked at.
+/// View state of the conversations screen.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
-    /// The rows of the list, in the order they are shown in.
+    /// Rows of the list, in display order.
     order: Vec<Name>,
     selected: Option<Name>,
     pane: Pane,
     showing: Showing,
-    /// The first row of the memento on screen.
+    /// First visible row of the memento.
     top: usize,
-    /// The chosen turn; the newest when there is none.
+    /// Selected turn. `None` selects the newest.
     turn: Option<(Timestamp, Name)>,
-    /// What was typed and not taken, with why.
+    /// Summaries that operators typed and the runtime did not accept, with the reason.
     typed: BTreeMap<Name, Typed>,
     search: search::Search,
     area: Rect,
 }
 
-/// What an operator typed and the runtime has not taken.
+/// Summary that an operator typed and the runtime has not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Typed {
-    /// The text.
+    /// The typed text.
     pub(crate) text: String,
-    /// Why it was not taken.
+    /// Reason for the rejection.
     pub(crate) why: String,
 }
 
-/// Which pane has the keys.
+/// Pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Pane {
     #[default]
@@ -61,57 +62,64 @@ enum Pane {
     History,
 }
 
-/// What the memento's pane shows.
+/// Content of the memento pane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Showing {
-    /// What is kept, and what the newest proposal would change.
+    /// The stored summary, and the changes of the newest proposal.
     #[default]
     Kept,
-    /// Every proposal that was held back, line by line against what is kept.
+    /// All proposals held back, compared with the stored summary line by line.
     Proposed,
 }
 
-/// What Enter leads to.
+/// Result of pressing Enter.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Opened {
-    /// Another pane.
+    /// The focus moved to another pane.
     Pane,
-    /// The record of a turn.
+    /// The record of a turn is to be shown.
     Turn(Box<Turned>),
 }
 
 impl Threads {
-    /// Takes in a newer picture. Rows that are there stay where they are; new ones come below them.
+    /// Updates the view from a newer snapshot. Existing rows keep their places; new ones are added below.
     pub(crate) fn sync(&mut self, snapshot: &Snapshot) {
-        let there: BTreeSet<&Name> = snapshot.threads.iter().map(|it| &it.id).collect();
+        let there: BTreeSet<&Name> = snapshot.threads.iter().map(|thread| &thread.id).collect();
         self.order.retain(|name| there.contains(name));
         let known: BTreeSet<Name> = self.order.iter().cloned().collect();
-        let new = snapshot.threads.iter().filter(|it| !known.contains(&it.id));
-        self.order.extend(new.map(|it| it.id.clone()));
+        let new = snapshot
+            .threads
+            .iter()
+            .filter(|thread| !known.contains(&thread.id));
+        self.order.extend(new.map(|thread| thread.id.clone()));
         self.typed.retain(|name, _| there.contains(name));
-        if !self.selected.as_ref().is_some_and(|it| there.contains(it)) {
+        if !self
+            .selected
+            .as_ref()
+            .is_some_and(|name| there.contains(name))
+        {
             self.choose(self.order.first().cloned());
         }
     }
 
-    /// The screen is shown: the newest come first from now on.
+    /// Prepares the screen for display and sorts the newest conversations first.
     pub(crate) fn enter(&mut self, snapshot: &Snapshot) {
         self.order.clear();
         self.sync(snapshot);
     }
 
-    /// It was painted there.
+    /// Stores the area in which the screen was painted.
     pub(crate) fn on_drawn(&mut self, area: Rect) {
         self.area = area;
     }
 
-    /// The chosen conversation.
+    /// Returns the selected conversation.
     pub(crate) fn chosen<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Thread> {
         let name = self.selected.as_ref()?;
         find(snapshot, name)
     }
 
-    /// The chosen turn of the chosen conversation.
+    /// Returns the selected turn of a conversation.
     fn turn<'t>(&self, thread: &'t Thread) -> Option<&'t Turned> {
         thread.turns.get(self.turn_place(thread))
     }
@@ -121,7 +129,7 @@ impl Threads {
             return 0;
         };
         let mut turns = thread.turns.iter();
-        let place = turns.position(|it| it.at == *at && it.message_id == *message);
+        let place = turns.position(|turned| turned.at == *at && turned.message_id == *message);
         place.unwrap_or(0)
     }
 
@@ -136,22 +144,22 @@ impl Threads {
 
     fn place(&self) -> usize {
         let selected = self.selected.as_ref();
-        let place = selected.and_then(|name| self.order.iter().position(|it| it == name));
+        let place = selected.and_then(|name| self.order.iter().position(|row| row == name));
         place.unwrap_or(0)
     }
 
-    /// To another conversation.
+    /// Selects another conversation.
     pub(crate) fn step(&mut self, motion: Motion) {
         let to = motion.from(self.place(), self.order.len());
         self.choose(self.order.get(to).cloned());
     }
 
-    /// A move in the pane that has the keys.
+    /// Moves the cursor in the pane that has the focus.
     pub(crate) fn go(&mut self, motion: Motion, snapshot: &Snapshot) {
         match self.pane() {
             Pane::List => self.step(motion),
             Pane::Memento => {
-                let most = self.chosen(snapshot).map(|it| view::most(self, it));
+                let most = self.chosen(snapshot).map(|thread| view::most(self, thread));
                 self.top = motion.from(self.top, most.unwrap_or(0) + 1);
             }
             Pane::History => {
@@ -159,12 +167,13 @@ impl Threads {
                     let to = motion.from(self.turn_place(thread), thread.turns.len());
                     thread.turns.get(to)
                 });
-                self.turn = turned.map(|it| (it.at, it.message_id.clone()));
+                self.turn = turned.map(|turned| (turned.at, turned.message_id.clone()));
             }
         }
     }
 
-    /// The pane that has the keys. Where there is no room for the list, the memento has them instead.
+    /// Returns the pane that has the focus. If there is no room for the list, the memento has the focus
+    /// instead.
     fn pane(&self) -> Pane {
         match self.pane {
             Pane::List if !view::has_list(self.area) => Pane::Memento,
@@ -172,12 +181,15 @@ impl Threads {
         }
     }
 
-    /// To the next pane, or the one before.
+    /// Moves the focus to the next or the previous pane.
     pub(crate) fn turn_to_pane(&mut self, action: Action) {
         let all = [Pane::List, Pane::Memento, Pane::History];
         let hidden = usize::from(!view::has_list(self.area));
         let panes: Vec<Pane> = all.into_iter().skip(hidden).collect();
-        let at = panes.iter().position(|it| *it == self.pane()).unwrap_or(0);
+        let at = panes
+            .iter()
+            .position(|pane| *pane == self.pane())
+            .unwrap_or(0);
         let way = if action == Action::Next {
             1
         } else {
@@ -187,7 +199,7 @@ impl Threads {
         self.pane = to.unwrap_or_default();
     }
 
-    /// To the turns, and back.
+    /// Moves the focus to the turns, or back.
     pub(crate) fn turn_to_history(&mut self) {
         self.pane = match self.pane {
             Pane::History => Pane::List,
@@ -195,7 +207,7 @@ impl Threads {
         };
     }
 
-    /// Shows the whole difference, or the memento again.
+    /// Switches between the full difference and the memento.
     pub(crate) fn turn_difference(&mut self) {
         self.top = 0;
         self.showing = match self.showing {
@@ -207,7 +219,7 @@ impl Threads {
         }
     }
 
-    /// One level back.
+    /// Goes one level back.
     pub(crate) fn back(&mut self) {
         if self.showing == Showing::Proposed {
             self.turn_difference();
@@ -216,25 +228,25 @@ impl Threads {
         }
     }
 
-    /// Whether there is a level to go back to.
+    /// Returns true if there is a level to go back to.
     pub(crate) fn is_inside(&self) -> bool {
         self.showing == Showing::Proposed || self.pane() == Pane::History
     }
 
-    /// Enter: one step closer.
+    /// Handles Enter: opens the selected element.
     pub(crate) fn open(&mut self, snapshot: &Snapshot) -> Option<Opened> {
         match self.pane() {
             Pane::List => self.pane = Pane::Memento,
             Pane::Memento => self.pane = Pane::History,
             Pane::History => {
-                let turned = self.chosen(snapshot).and_then(|it| self.turn(it))?;
+                let turned = self.chosen(snapshot).and_then(|thread| self.turn(thread))?;
                 return Some(Opened::Turn(Box::new(turned.clone())));
             }
         }
         Some(Opened::Pane)
     }
 
-    /// A click chooses a row of the list.
+    /// Selects the row of the list that was clicked.
     pub(crate) fn click(&mut self, area: Rect, at: Position) {
         if let Some(row) = view::row_at(self, area, at) {
             self.pane = Pane::List;
@@ -242,7 +254,7 @@ impl Threads {
         }
     }
 
-    /// Whether an action has anything to act on.
+    /// Returns true if the action has something to act on.
     pub(crate) fn can(&self, action: Action, snapshot: &Snapshot) -> bool {
         let Some(thread) = self.chosen(snapshot) else {
             let always = [ThreadKey::Legend, ThreadKey::OpenSnapshot];
@@ -268,12 +280,12 @@ impl Threads {
         }
     }
 
-    /// What was typed for a conversation and not taken.
+    /// Returns the rejected text of a conversation.
     pub(crate) fn typed(&self, thread: &Name) -> Option<&Typed> {
         self.typed.get(thread)
     }
 
-    /// What was typed before the console was started comes back.
+    /// Restores texts that operators typed before the console started.
     pub(crate) fn resume(&mut self, drafts: &ThreadDrafts) {
         let drafts = drafts.iter().filter_map(|(name, draft)| {
             let typed = serde_json::from_value(draft.clone()).ok()?;
@@ -282,7 +294,7 @@ impl Threads {
         self.typed.extend(drafts);
     }
 
-    /// Keeps what was typed: nobody types it twice, not after a restart either.
+    /// Stores a typed text, so that the operator need not type it again, not even after a restart.
     pub(crate) fn keep_typed(&mut self, thread: Name, text: String, why: String) -> Request {
         let typed = Typed { text, why };
         let draft = serde_json::to_value(&typed).ok();
@@ -290,21 +302,21 @@ impl Threads {
         Request::KeepThreadDraft(thread, draft)
     }
 
-    /// Says why what was typed was not taken.
+    /// Sets the reason why a typed text was rejected.
     pub(crate) fn refused(&mut self, thread: &Name, why: &str) -> Option<Request> {
         let typed = self.typed.remove(thread)?;
         Some(self.keep_typed(thread.clone(), typed.text, why.to_owned()))
     }
 
-    /// It was taken, or there is nothing in it.
+    /// Discards a typed text that was accepted or is empty.
     pub(crate) fn drop_typed(&mut self, thread: &Name) -> Option<Request> {
         let typed = self.typed.remove(thread);
         typed.map(|_| Request::KeepThreadDraft(thread.clone(), None))
     }
 }
 
-/// The conversation of that name.
+/// Finds a conversation by its name.
 pub(crate) fn find<'s>(snapshot: &'s Snapshot, name: &Name) -> Option<&'s Thread> {
     let mut threads = snapshot.threads.iter();
-    threads.find(|it| it.id == *name).map(AsRef::as_ref)
+    threads.find(|thread| thread.id == *name).map(AsRef::as_ref)
 }

@@ -1,9 +1,9 @@
-//! The record: the sessions; of one of them its events as a tree over time, one event whole, what held
-//! at that moment, and what is proven.
+//! Screen of the record: the list of sessions, and the events of one session over time. It also shows one
+//! full event, the session state at that event, and the verification result.
 //!
-//! Contract: events are read in windows, never all at once, and what is far from the view is forgotten.
-//! What is shown of a chain's soundness is what the last check found, never a guess. Nothing here
-//! decides, and nothing but `y` reaches the clipboard.
+//! Contract: events are read in windows, never all at once, and events far from the view are dropped. The
+//! soundness shown for a chain is the result of the last check, never a guess. Nothing here decides, and only
+//! `y` writes to the clipboard.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,62 +41,62 @@ pub(crate) use ask::{Ask, Found, Proof, Query, Row, Told, Whole};
 pub(crate) use view::draw;
 pub(crate) use why::AS_HELD;
 
-/// How often a check that goes on is looked at.
+/// Interval at which the progress of a running check is shown.
 const LOOKED_AT: Duration = Duration::from_millis(200);
 
-/// The view state of the record.
+/// View state of the record screen.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     sessions: Vec<RecordedSession>,
     listing: Listing,
     verifying: Verifying,
     problem: Option<String>,
-    /// What another screen wants to see, as soon as it is listed.
+    /// Session and event that another screen asked for, shown as soon as the session is listed.
     awaited: Option<(SessionId, u64)>,
     selected: Option<SessionId>,
     pane: Pane,
     opened: Option<Opened>,
-    /// The first session of a comparison, while the second is chosen.
+    /// First session of a comparison, while the operator selects the second.
     comparing: Option<SessionId>,
     compared: Option<Compared>,
     prompt: Option<Prompt>,
     past: Past,
     letter: Option<Letter>,
     bookmarks: BTreeMap<char, (SessionId, u64)>,
-    /// What there is to say about the last key.
+    /// Message about the last key.
     said: Option<(Meaning, String)>,
     checked: BTreeMap<SessionId, Checked>,
     log: Option<LogChecked>,
-    /// Counts what was asked for, so that what comes late is told from what is wanted now.
+    /// Counter of requests. A response with an older number is outdated and is dropped.
     tickets: u64,
     area: Rect,
 }
 
-/// How far reading the list of sessions is.
+/// State of reading the list of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Listing {
-    /// Never asked for.
+    /// Not requested yet.
     #[default]
     Never,
-    /// Asked for.
+    /// Requested.
     Asked,
-    /// Asked for, and more has happened since: it will be asked for again.
+    /// Requested, but outdated by newer events: it will be requested again.
     Outdated,
-    /// Here.
+    /// Loaded.
     Here,
 }
 
-/// Whether the chains are being checked.
+/// State of verifying the chains.
 #[derive(Debug, Default)]
 enum Verifying {
-    /// They are not.
+    /// No check runs.
     #[default]
     Idle,
-    /// They are, that far.
+    /// A check runs, with its progress.
     Running(Progress),
 }
 
-/// Which pane has the keys.
+/// Pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Pane {
     #[default]
@@ -106,7 +106,7 @@ enum Pane {
     Compared,
 }
 
-/// What the next letter is for.
+/// Command that waits for a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Letter {
     Mark,
@@ -114,7 +114,7 @@ enum Letter {
 }
 
 impl Trace {
-    /// Asks for the list of sessions, once at a time.
+    /// Requests the list of sessions, unless a request is pending.
     pub(crate) fn reload(&mut self) -> Vec<Request> {
         match self.listing {
             Listing::Never | Listing::Here => {
@@ -128,7 +128,7 @@ impl Trace {
         }
     }
 
-    /// The list of sessions is here.
+    /// Takes in the list of sessions.
     pub(crate) fn on_sessions(
         &mut self,
         sessions: Result<Vec<RecordedSession>, String>,
@@ -142,13 +142,17 @@ impl Trace {
             }
             Err(problem) => self.problem = Some(problem),
         }
-        let is_there = |id: &SessionId| self.sessions.iter().any(|it| it.session == *id);
+        let is_there =
+            |id: &SessionId| self.sessions.iter().any(|recorded| recorded.session == *id);
         if !self.selected.as_ref().is_some_and(is_there) {
-            self.selected = self.sessions.first().map(|it| it.session.clone());
+            self.selected = self
+                .sessions
+                .first()
+                .map(|recorded| recorded.session.clone());
         }
         if let Some(opened) = &mut self.opened {
             let mut sessions = self.sessions.iter();
-            if let Some(known) = sessions.find(|it| it.session == *opened.id()) {
+            if let Some(known) = sessions.find(|recorded| recorded.session == *opened.id()) {
                 opened.grew(known);
             }
         }
@@ -162,7 +166,7 @@ impl Trace {
         requests
     }
 
-    /// Something that was asked for is here.
+    /// Takes in the response to a read.
     pub(crate) fn on_told(&mut self, told: Told) -> Vec<Request> {
         match told {
             Told::Compare { ticket, difference } => self.on_compared(ticket, difference),
@@ -173,7 +177,7 @@ impl Trace {
             | Told::Fold { ref session, .. }
             | Told::Scan { ref session, .. } => {
                 let opened = self.opened.as_mut();
-                if let Some(opened) = opened.filter(|it| it.id() == session) {
+                if let Some(opened) = opened.filter(|opened| opened.id() == session) {
                     opened.on_told(told);
                 }
             }
@@ -181,7 +185,7 @@ impl Trace {
         self.settle()
     }
 
-    /// It was painted there.
+    /// Stores the area in which the screen was painted.
     pub(crate) fn on_drawn(&mut self, area: Rect) {
         self.area = area;
         let (visible, cells) = view::room(self, area);
@@ -190,7 +194,7 @@ impl Trace {
         }
     }
 
-    /// A key, where a line or a letter waits for it.
+    /// Handles a key if a prompt or a letter command waits for it.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<Vec<Request>> {
         self.said = None;
         if let Some(letter) = self.letter.take() {
@@ -208,7 +212,7 @@ impl Trace {
         Some(Vec::new())
     }
 
-    /// Ctrl-C: one level back, whatever waits for keys.
+    /// Handles Ctrl-C: goes one level back, even if a prompt or a letter command waits for a key.
     pub(crate) fn cancel(&mut self, now: Timestamp) -> Vec<Request> {
         if self.prompt.take().is_some() || self.letter.take().is_some() {
             return Vec::new();
@@ -216,19 +220,19 @@ impl Trace {
         self.act(Action::Back, now)
     }
 
-    /// A pasted text goes into the line, or nowhere.
+    /// Inserts pasted text into the prompt. Without a prompt the text is dropped.
     pub(crate) fn on_paste(&mut self, text: &str) {
         if let Some(prompt) = &mut self.prompt {
             prompt.insert(text);
         }
     }
 
-    /// Whether a line waits for text.
+    /// Returns true if a prompt is open.
     pub(crate) fn is_typing(&self) -> bool {
         self.prompt.is_some()
     }
 
-    /// When something changes by itself: a session that is played, a check that goes on.
+    /// Returns the time of the next change without input: a playback step, or the progress of a check.
     pub(crate) fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
         let played = self.opened.as_ref().and_then(|opened| match opened.play {
             Play::Playing(due) => Some(due),
@@ -241,7 +245,7 @@ impl Trace {
         played.into_iter().chain(checked).min()
     }
 
-    /// Time passed.
+    /// Advances the playback.
     pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<Request> {
         if let Some(opened) = &mut self.opened {
             opened.on_tick(now);
@@ -249,7 +253,7 @@ impl Trace {
         self.settle()
     }
 
-    /// Whether an action has anything to act on.
+    /// Returns true if the action has something to act on.
     pub(crate) fn can(&self, action: Action) -> bool {
         let of_any = [Browse::Compare, Browse::Export, Browse::Copy].map(Action::Browse);
         if action == Action::Open || of_any.contains(&action) {
@@ -259,12 +263,12 @@ impl Trace {
         !of_one || matches!(self.pane, Pane::Spans | Pane::Event)
     }
 
-    /// Whether there is a level to go back to.
+    /// Returns true if there is a level to go back to.
     pub(crate) fn is_inside(&self) -> bool {
         self.pane != Pane::Sessions || self.comparing.is_some()
     }
 
-    /// An action of this screen.
+    /// Carries out an action of this screen.
     pub(crate) fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
         self.said = None;
         match action {
@@ -338,7 +342,10 @@ impl Trace {
         match (self.pane, &mut self.opened) {
             (Pane::Sessions, _) => {
                 let to = motion.from(self.session_place(), self.sessions.len());
-                self.selected = self.sessions.get(to).map(|it| it.session.clone());
+                self.selected = self
+                    .sessions
+                    .get(to)
+                    .map(|recorded| recorded.session.clone());
             }
             (Pane::Spans, Some(opened)) => opened.go(motion),
             (Pane::Event, Some(opened)) => opened.detail.go(motion),
@@ -351,7 +358,7 @@ impl Trace {
         }
     }
 
-    /// Enter: one step closer.
+    /// Handles Enter: opens the selected element.
     fn open_here(&mut self) -> Vec<Request> {
         if self.pane == Pane::Sessions {
             if let Some(first) = self.comparing.take() {
@@ -368,15 +375,19 @@ impl Trace {
         self.settle()
     }
 
-    /// Shows a session from its first event, once the list of sessions has it: what other screens call.
+    /// Shows a session from its first event, as soon as the list of sessions has it. For other screens.
     pub(crate) fn show_session(&mut self, session: &SessionId) -> Vec<Request> {
         self.show_event(session, 0)
     }
 
-    /// The same at an event of it.
+    /// Shows a session at one of its events, as soon as the list of sessions has it. For other screens.
     pub(crate) fn show_event(&mut self, session: &SessionId, at: u64) -> Vec<Request> {
         self.show(session, at);
-        if self.opened.as_ref().is_none_or(|it| it.id() != session) {
+        if self
+            .opened
+            .as_ref()
+            .is_none_or(|opened| opened.id() != session)
+        {
             self.awaited = Some((session.clone(), at));
         }
         let mut requests = self.reload();
@@ -384,13 +395,16 @@ impl Trace {
         requests
     }
 
-    /// Shows a session at an event of it.
+    /// Shows a listed session at one of its events.
     fn show(&mut self, session: &SessionId, at: u64) {
         let mut sessions = self.sessions.iter();
-        let Some(known) = sessions.find(|it| it.session == *session) else {
+        let Some(known) = sessions.find(|recorded| recorded.session == *session) else {
             return;
         };
-        let stays = self.opened.as_ref().is_some_and(|it| it.id() == session);
+        let stays = self
+            .opened
+            .as_ref()
+            .is_some_and(|opened| opened.id() == session);
         if !stays {
             self.opened = Some(Opened::new(known.clone(), at));
         } else if let Some(opened) = self.opened.as_mut().filter(|_| at > 0) {
@@ -401,7 +415,7 @@ impl Trace {
         self.on_drawn(self.area);
     }
 
-    /// One level back: what runs is stopped first, then what hides is taken away, then the pane.
+    /// Goes one level back: stops running work first, then clears search and filter, then leaves the pane.
     fn back(&mut self) {
         if self.comparing.take().is_some() {
             return;
@@ -439,9 +453,9 @@ impl Trace {
         }
     }
 
-    /// Asks for what the view needs.
+    /// Requests the data that the view needs.
     fn settle(&mut self) -> Vec<Request> {
-        // A list of sessions needs nothing of one of them; what is under way goes on when it is opened.
+        // The list of sessions needs no events. A pending read continues when the session is opened again.
         let Some(opened) = self.opened.as_mut().filter(|_| self.pane != Pane::Sessions) else {
             return Vec::new();
         };
@@ -452,7 +466,7 @@ impl Trace {
         let selected = self.selected.as_ref();
         let mut sessions = self.sessions.iter();
         selected
-            .and_then(|id| sessions.position(|it| it.session == *id))
+            .and_then(|id| sessions.position(|recorded| recorded.session == *id))
             .unwrap_or(0)
     }
 
@@ -463,7 +477,7 @@ impl Trace {
 }
 
 impl Pane {
-    /// The other one of the two panes of a session.
+    /// Returns the other one of the two panes of a session.
     fn other(self) -> Self {
         match self {
             Self::Spans => Self::Event,

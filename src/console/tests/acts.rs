@@ -1,5 +1,5 @@
-//! What operators do to a held request beside passing or denying it alone: two of them, claims, and
-//! who sits at the console. Over a real runtime and a real store.
+//! Operator commands on a held request other than one pass or denial: two approvals, claims, and the change
+//! of operator. With a real runtime and a real store.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
@@ -22,7 +22,7 @@ fn claim(live: &mut Live, id: &str, operator: &str) {
     .unwrap();
 }
 
-/// Shows every proof that the review of `c-1` asks for, and presses its last button.
+/// Types every proof that the review of `c-1` asks for, and presses its last button.
 fn prove(live: &mut Live) {
     let held = live.held("c-1");
     live.types(&held.request_hash.short(4));
@@ -45,8 +45,8 @@ fn the_same_operator_is_barred(live: &mut Live) {
         live.press(KeyCode::Esc);
     }
 
-    // It is still so after a restart, also for whoever writes the name in another way.
-    live.again(|it| it.operator("OP-1"));
+    // The bar holds after a restart, also if the operator's name is spelled differently.
+    live.again(|restart| restart.operator("OP-1"));
     live.stage.shows("1 of 2 (op-1)");
     live.open("c-1");
     live.stage
@@ -107,7 +107,7 @@ fn two_operators_pass_a_gate_one_after_the_other() {
     assert_eq!(passed[0]["approvers"], json!(["op-1", "op-2@ops"]));
     let verified = live.on_disk("risk_verified");
     assert_eq!(verified[0]["approvers"], json!(["op-1", "op-2@ops"]));
-    // The agent had gone with the process that it asked: it asks again, and runs.
+    // The agent went away with the process that it asked. It asks again, and its action runs.
     assert!(live.told(&mut asked).is_none_or(|told| told.is_err()));
     assert!(
         live.ask_told("user.ban", json!({"user": "mallory"}))
@@ -153,7 +153,7 @@ fn the_operator_who_approved_first_can_still_deny() {
 }
 
 #[test]
-fn a_claim_is_taken_with_a_key_shown_kept_and_let_go() {
+fn a_claim_is_made_shown_recorded_and_released_by_key() {
     let mut live = Live::new();
     live.ask("note.add", json!({}), 1);
     live.press(KeyCode::Char('c'));
@@ -163,7 +163,7 @@ fn a_claim_is_taken_with_a_key_shown_kept_and_let_go() {
     live.stage.shows("claimed: op-1");
     let kept = live.rehearsal.held_on_disk();
     assert_eq!(kept[0].claim.as_ref().unwrap().by, "op-1");
-    // Whoever claims it decides as always.
+    // The operator with the claim decides as usual.
     live.open("c-1");
     live.fill("c-1", "understood");
     live.stage.hides("CLAIM");
@@ -173,13 +173,13 @@ fn a_claim_is_taken_with_a_key_shown_kept_and_let_go() {
     live.press(KeyCode::Char('c'));
     live.stage.hides("claimed: op-1");
     let words = live.on_disk("request_claimed");
-    let words: Vec<_> = words.iter().map(|it| it["claim"].as_str()).collect();
+    let words: Vec<_> = words.iter().map(|event| event["claim"].as_str()).collect();
     assert_eq!(words, [Some("taken"), Some("released")]);
     live.undecided(&["c-1"]);
 }
 
 #[test]
-fn what_another_claims_is_taken_over_only_after_a_question() {
+fn taking_over_another_operators_claim_needs_confirmation() {
     let mut live = Live::new();
     live.ask("note.add", json!({}), 1);
     claim(&mut live, "c-1", "o2@ops");
@@ -187,7 +187,7 @@ fn what_another_claims_is_taken_over_only_after_a_question() {
     live.press(KeyCode::Char('c'));
     live.stage.shows("c-1 is claimed by o2@ops.");
     assert_snapshot!("take_over", live.picture());
-    // The focus is on leaving it.
+    // The focus is on the button that leaves the claim unchanged.
     live.press(KeyCode::Enter);
     live.stage.shows("claimed: o2");
     assert_eq!(live.on_disk("request_claimed").len(), 1);
@@ -202,7 +202,7 @@ fn what_another_claims_is_taken_over_only_after_a_question() {
 }
 
 #[test]
-fn deciding_what_another_claims_is_asked_about_once_more_and_never_barred() {
+fn deciding_a_request_claimed_by_another_operator_needs_confirmation_but_is_possible() {
     let mut live = Live::new();
     let mut low = live.ask("note.add", json!({}), 1);
     let mut medium = live.ask("ticket.update", json!({}), 2);
@@ -213,7 +213,7 @@ fn deciding_what_another_claims_is_asked_about_once_more_and_never_barred() {
     live.press(KeyCode::Enter);
     live.stage.shows("Claimed by somebody else");
     assert_snapshot!("claimed_by_another", live.picture());
-    // Again and again Enter leads back, never on.
+    // Repeated Enter leads back, never on.
     live.presses(KeyCode::Enter, 7);
     live.undecided(&["c-1", "c-2"]);
     if !live.stage.text().contains("Claimed by somebody else") {
@@ -252,7 +252,7 @@ fn deciding_what_another_claims_is_asked_about_once_more_and_never_barred() {
 }
 
 #[test]
-fn whoever_sits_down_finds_no_open_dialog_of_another_and_the_draft() {
+fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
     let mut live = Live::new();
     live.ask("ticket.delete", json!({}), 1);
     live.open("c-1");
@@ -268,7 +268,7 @@ fn whoever_sits_down_finds_no_open_dialog_of_another_and_the_draft() {
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
     live.stage.shows("BY        op-2");
-    // An open dialog is closed too, however the chair was taken.
+    // An open dialog is closed too when the operator changes through the runtime.
     let seat = crate::engine::command::TakeSeat {
         operator: "op-3".to_owned(),
         before: "op-2".to_owned(),

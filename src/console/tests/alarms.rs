@@ -1,4 +1,4 @@
-//! Alarms: what somebody else looks after while the console runs.
+//! Alarms that another process raises while the console runs.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ const REMOVED: &str =
     "claude-code: its hooks were removed (/home/op/.claude/settings.json); see cra doctor";
 
 fn alarms(texts: &[&str]) -> Arc<[String]> {
-    texts.iter().map(|it| (*it).to_owned()).collect()
+    texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 fn bells(requests: &[Request]) -> usize {
-    let rings = |it: &&Request| matches!(it, Request::Notify(notice) if notice.bell == Bell::Ring);
+    let rings = |request: &&Request| matches!(request, Request::Notify(notice) if notice.bell == Bell::Ring);
     requests.iter().filter(rings).count()
 }
 
 #[test]
-fn an_alarm_stands_on_every_screen_until_it_is_over_and_rings_once() {
+fn an_alarm_is_shown_on_every_screen_until_it_ends_and_rings_once() {
     let mut stage = Stage::new(busy(), (80, 24));
     let requests = stage.app.on_alarms(alarms(&[REMOVED]));
     assert_eq!(bells(&requests), 1);
@@ -34,7 +34,7 @@ fn an_alarm_stands_on_every_screen_until_it_is_over_and_rings_once() {
     stage.press(KeyCode::Char('1'));
     stage.open_gate("c-121");
     stage.shows("! ALARM claude-code: its hooks were removed");
-    // Nothing was opened, closed or decided by it.
+    // The alarm opened, closed and decided nothing.
     assert_eq!(stage.app.layers.len(), 1);
     assert_eq!(decisions(stage.app.on_alarms(alarms(&[REMOVED]))), []);
     assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED]))), 0);
@@ -44,7 +44,7 @@ fn an_alarm_stands_on_every_screen_until_it_is_over_and_rings_once() {
 }
 
 #[test]
-fn many_alarms_leave_room_and_are_counted_and_none_paints_outside_its_line() {
+fn many_alarms_are_counted_and_each_stays_within_its_line() {
     let mut stage = Stage::new(busy(), (60, 18));
     let hostile = "x\u{1b}[2J\u{202e}y\nz";
     stage.app.on_alarms(alarms(&[hostile, "b", "c", "d"]));
@@ -54,12 +54,12 @@ fn many_alarms_leave_room_and_are_counted_and_none_paints_outside_its_line() {
     stage.hides("\u{202e}");
     let rows = stage.app.banners();
     assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|it| it.meaning == Meaning::Banner));
+    assert!(rows.iter().all(|row| row.meaning == Meaning::Banner));
     insta::assert_snapshot!(stage.text());
 }
 
 #[test]
-fn line_by_line_an_alarm_is_told_once_and_never_amid_a_decision() {
+fn the_line_console_announces_an_alarm_once_and_never_during_a_decision() {
     let mut talk = Talk::new(Arc::new(busy()), now());
     talk.take();
     talk.on_alarms(&alarms(&[REMOVED]));
@@ -75,7 +75,7 @@ fn line_by_line_an_alarm_is_told_once_and_never_amid_a_decision() {
 }
 
 #[test]
-fn an_alarm_that_is_acknowledged_stays_listed_and_comes_back_when_it_happens_anew() {
+fn an_acknowledged_alarm_stays_listed_and_rings_again_when_it_recurs() {
     let mut stage = Stage::new(busy(), (80, 24));
     stage.press(KeyCode::F(8));
     stage.shows("no alarm is new");
@@ -86,7 +86,7 @@ fn an_alarm_that_is_acknowledged_stays_listed_and_comes_back_when_it_happens_ane
     stage.shows("1 alarm acknowledged");
     stage.shows("alarm acknowledged: claude-code: its hooks were removed");
     stage.hides("ALARM");
-    // What is new beside it is told, and rings.
+    // A new alarm is shown with a bell although another one is acknowledged.
     assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED, "b"]))), 1);
     stage.paint();
     stage.shows("ALARM b. F8: ack");
@@ -96,7 +96,7 @@ fn an_alarm_that_is_acknowledged_stays_listed_and_comes_back_when_it_happens_ane
     stage.paint();
     stage.shows("ALARM 3 more: cra doctor lists them. F8: ack");
     stage.shows("alarm acknowledged: claude-code");
-    // Over, and there again: nobody knows of that one.
+    // The alarm ended and came back: the acknowledgement does not cover the new one.
     stage.app.on_alarms(alarms(&[]));
     assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED]))), 1);
     stage.paint();

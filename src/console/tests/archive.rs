@@ -1,4 +1,4 @@
-//! A record in memory, sealed as a real one, and a stage whose questions it answers.
+//! A record in memory, sealed like a real one, and a stage whose reads it answers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,11 +30,11 @@ pub(super) struct Archive {
     ended: Vec<SessionId>,
 }
 
-/// One event as tests write it: how long after the start, its type, the event it hangs under, details.
+/// One event as tests write it: offset from the start, type, parent event, details.
 pub(super) type Told = (u64, &'static str, Option<u64>, Value);
 
 impl Archive {
-    /// The sessions that most tests look at.
+    /// The sessions that most tests use.
     pub(super) fn sample() -> Self {
         let mut archive = Self::default();
         archive.add("s-15", "docs-bot", &short("docs-bot"));
@@ -83,7 +83,7 @@ impl Archive {
         chain.push(Record::read(text, hash).unwrap());
     }
 
-    /// Takes an event out, or changes its text without its hash.
+    /// Removes an event, or changes its text but not its hash.
     pub(super) fn spoil(&mut self, session: &str, spoil: impl FnOnce(&mut Vec<Record>)) {
         let session: SessionId = session.parse().unwrap();
         spoil(self.chains.get_mut(&session).unwrap());
@@ -102,7 +102,7 @@ impl Archive {
         self.chains.iter().rev().map(of).collect()
     }
 
-    /// What a check finds when every session but its last `tail` events is sealed.
+    /// Builds the result of a check in which every session is sealed except its last `tail` events.
     pub(super) fn checked(&self, tail: u64) -> Message {
         let chains = self.sessions().into_iter().map(|known| Checked {
             session: known.session,
@@ -123,7 +123,7 @@ impl Archive {
         }))
     }
 
-    /// Answers everything that is asked, until nothing more is; gives back what is not for it.
+    /// Answers all read requests until none is left. Returns the other requests.
     pub(super) fn serve(&self, stage: &mut Stage, requests: Vec<Request>) -> Vec<Request> {
         let mut left = Vec::new();
         let mut waiting: std::collections::VecDeque<_> = requests.into();
@@ -144,7 +144,7 @@ impl Archive {
         left
     }
 
-    /// Presses a key and answers what comes of it.
+    /// Presses a key and answers the read requests.
     pub(super) fn press(&self, stage: &mut Stage, code: KeyCode) -> Vec<Request> {
         let requests = stage.press(code);
         self.serve(stage, requests)
@@ -156,7 +156,7 @@ impl Archive {
         }
     }
 
-    /// Types a text into the line that a key opens, and Enter.
+    /// Types a text into the prompt that a key opens, and presses Enter.
     pub(super) fn enter(&self, stage: &mut Stage, key: char, text: &str) -> Vec<Request> {
         self.press(stage, KeyCode::Char(key));
         stage.press(KeyCode::Home);
@@ -165,13 +165,13 @@ impl Archive {
         self.press(stage, KeyCode::Enter)
     }
 
-    /// The record with a session of it opened.
+    /// Shows the record with one session open.
     pub(super) fn open(&self, stage: &mut Stage, session: &str) {
         self.press(stage, KeyCode::Char('2'));
         let at = self
             .sessions()
             .iter()
-            .position(|it| it.session.as_str() == session);
+            .position(|recorded| recorded.session.as_str() == session);
         self.press(stage, KeyCode::Home);
         for _ in 0..at.unwrap() {
             self.press(stage, KeyCode::Down);
@@ -180,7 +180,7 @@ impl Archive {
     }
 }
 
-/// The questions among requests.
+/// Returns the read requests.
 pub(super) fn asks(requests: Vec<Request>) -> Vec<Ask> {
     let ask = |request| match request {
         Request::Read(ask) => Some(ask),
@@ -272,7 +272,7 @@ fn story() -> Vec<Told> {
     told
 }
 
-/// How that went on.
+/// The events after `story`.
 fn ending() -> Vec<Told> {
     let answer = |result: &str| json!({ "checkpoint_id": "high-risk-gate", "validation_result": result, "answered_by": "o2@ops", "answers": { "justify": "dup of 4398" }, "problems": ["pattern"] });
     vec![
@@ -329,7 +329,7 @@ fn short(agent: &str) -> Vec<Told> {
     ]
 }
 
-/// What an agent may put into a record to mislead whoever reads it.
+/// Text that an agent may put into a record to mislead its reader.
 fn hostile() -> Vec<Told> {
     vec![
         (

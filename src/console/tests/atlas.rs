@@ -1,4 +1,4 @@
-//! The Atlases: what is in them, what they made of what happened, what is wrong with them.
+//! Tests of the Atlas screen: parts, evaluations, problems.
 
 use std::fmt::Write as _;
 
@@ -88,7 +88,7 @@ fn plain_characters_without_colour() {
 }
 
 #[test]
-fn a_policy_a_capability_a_context_and_an_action_tell_what_they_do() {
+fn the_details_describe_a_policy_a_capability_a_context_and_an_action() {
     let mut stage = stage(WIDE);
     for (steps, texts) in [
         (7, ["requires_approval", "require-admin-approval"]),
@@ -113,7 +113,7 @@ fn a_policy_a_capability_a_context_and_an_action_tell_what_they_do() {
 }
 
 #[test]
-fn what_is_folded_is_hidden_and_comes_back() {
+fn folded_parts_are_hidden_and_unfolding_shows_them_again() {
     let mut stage = stage(WIDE);
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Char('h'));
@@ -128,7 +128,7 @@ fn what_is_folded_is_hidden_and_comes_back() {
 }
 
 #[test]
-fn the_stream_stays_with_what_was_chosen_while_more_comes_in() {
+fn the_selected_evaluation_stays_selected_while_new_ones_arrive() {
     let mut stage = stage(WIDE);
     stage.presses(KeyCode::Tab, 2);
     stage.shows("live, newest first");
@@ -155,7 +155,7 @@ fn the_stream_stays_with_what_was_chosen_while_more_comes_in() {
 }
 
 #[test]
-fn the_session_is_switched_and_shows_what_it_has_used() {
+fn switching_the_session_shows_its_used_limits() {
     let mut stage = stage(WIDE);
     stage.shows("billing-bot s-07");
     stage.shows("few: 1 of 5 in 60 s used");
@@ -166,7 +166,7 @@ fn the_session_is_switched_and_shows_what_it_has_used() {
 }
 
 #[test]
-fn problems_are_shown_with_their_line_one_after_the_other() {
+fn the_problem_keys_show_each_problem_with_its_source_line() {
     let mut stage = stage(WIDE);
     let count = stage.app.atlases.count(&stage.app.snapshot);
     stage.shows(&format!("4 Atlas !{count}"));
@@ -192,7 +192,7 @@ fn evaluations_are_watched_only_while_the_screen_is_shown() {
         stage.press(KeyCode::Char('1')),
         [Request::Watch(Watch::Off)]
     );
-    // Where a wish was overtaken it is said again.
+    // The snapshot still watches the evaluations, so the console sends the request again.
     assert_eq!(
         stage.snapshot(studied(idle())),
         [Request::Watch(Watch::Off)]
@@ -200,7 +200,7 @@ fn evaluations_are_watched_only_while_the_screen_is_shown() {
 }
 
 #[test]
-fn x_says_why_a_held_request_is_held() {
+fn x_explains_why_a_request_is_held() {
     let mut stage = Stage::new(studied(busy()), WIDE);
     stage.press(KeyCode::Down);
     let requests = stage.press(KeyCode::Char('x'));
@@ -223,7 +223,7 @@ fn x_says_why_a_held_request_is_held() {
 }
 
 #[test]
-fn the_dialog_says_why_too_and_decides_nothing_by_it() {
+fn the_dialog_explains_why_a_request_is_held_and_decides_nothing() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     let requests = stage.press(KeyCode::F(7));
@@ -249,7 +249,7 @@ fn the_dialog_says_why_too_and_decides_nothing_by_it() {
 }
 
 #[test]
-fn what_if_asks_with_every_change_once_at_a_time() {
+fn what_if_evaluates_every_change_with_one_request_at_a_time() {
     let mut stage = stage(WIDE);
     assert_eq!(stage.press(KeyCode::Char('i')), []);
     stage.shows("Type an action, or input.");
@@ -259,7 +259,7 @@ fn what_if_asks_with_every_change_once_at_a_time() {
         panic!("{requests:?}");
     };
     assert!(matches!(&questions[0], Question::Action { action, .. } if action == "t"));
-    // What was typed since is asked when the answer is here.
+    // Changes typed meanwhile are evaluated when the response arrives.
     let again = stage.message(Message::Explained(*ticket, vec![Ok(Box::new(account()))]));
     let [Request::Explain(ticket, questions)] = again.as_slice() else {
         panic!("{again:?}");
@@ -284,7 +284,7 @@ fn what_if_asks_with_every_change_once_at_a_time() {
 }
 
 #[test]
-fn what_if_names_the_place_of_a_mistake_and_takes_a_made_up_agent() {
+fn what_if_reports_the_location_of_an_error_and_accepts_a_hypothetical_agent() {
     let mut stage = stage(WIDE);
     stage.press(KeyCode::Char('i'));
     stage.press(KeyCode::Tab);
@@ -317,7 +317,7 @@ fn what_if_names_the_place_of_a_mistake_and_takes_a_made_up_agent() {
 }
 
 #[test]
-fn text_of_an_atlas_cannot_break_the_screen() {
+fn atlas_text_cannot_break_the_screen() {
     let hostile = WORDS.replace("Large payments", "L\\u202e\\e[2J\\u65e5\\u672c\\u8a9e");
     let hostile = hostile
         .replace("name: L", "name: \"L")
@@ -330,13 +330,13 @@ fn text_of_an_atlas_cannot_break_the_screen() {
     stage.presses(KeyCode::Down, 2);
     stage.shows("L\\u{202e}\\u{1b}[2J");
     for row in stage.text().lines().filter(|row| row.starts_with('│')) {
-        // Panels beside it may end in that row.
+        // Panels to the left may end in that row.
         assert!(row.ends_with(['│', '╮', '╯']), "{row}");
     }
 }
 
 #[test]
-fn a_thousand_checkpoints_are_scrolled_through() {
+fn the_tree_scrolls_through_a_thousand_checkpoints() {
     let mut text = WORDS.split("checkpoints:").next().unwrap().to_owned();
     text.push_str("checkpoints:\n");
     for number in 0..1000 {
@@ -359,7 +359,7 @@ fn a_thousand_checkpoints_are_scrolled_through() {
 }
 
 #[test]
-fn x_says_why_for_an_event_of_the_record() {
+fn x_explains_an_event_of_the_record() {
     use super::archive::Archive;
     let mut archive = Archive::default();
     let attempted =
@@ -396,7 +396,7 @@ fn x_says_why_for_an_event_of_the_record() {
     assert_eq!(asked(&mut stage), again);
     stage.shows("Asked again under the loaded Atlases, with the session as it is now.");
     stage.press(KeyCode::Esc);
-    // What is still held is explained as what it is.
+    // A request that is still held is explained as held.
     archive.press(&mut stage, KeyCode::Char('.'));
     assert_eq!(asked(&mut stage), Question::Held("c-121".parse().unwrap()));
 }

@@ -1,4 +1,4 @@
-//! Several requests decided together, and a console that only looks.
+//! Batch decisions, and the read-only console.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
@@ -17,7 +17,7 @@ use crate::runtime::snapshot::{Access, Snapshot};
 
 const WIDE: (u16, u16) = (120, 36);
 
-/// A request of medium risk with one question that needs no words.
+/// A request of medium risk with one question that needs no text.
 fn update(id: &str) -> Held {
     held(id, "ticket.update", RiskTier::Medium, 10, 600)
 }
@@ -26,7 +26,7 @@ pub(super) fn three() -> Snapshot {
     snapshot([update("c-1"), update("c-2"), update("c-3")])
 }
 
-/// Marks every row and opens the batch.
+/// Marks all rows and opens the batch.
 pub(super) fn open_batch(stage: &mut Stage, rows: usize) {
     stage.press(KeyCode::Home);
     for _ in 0..rows {
@@ -47,7 +47,7 @@ pub(super) fn review_batch(stage: &mut Stage) {
 
 // Rule 9.
 #[test]
-fn a_batch_decides_exactly_what_its_review_lists_one_by_one() {
+fn a_batch_decides_exactly_the_reviewed_requests_one_by_one() {
     let mut stage = Stage::new(three(), WIDE);
     open_batch(&mut stage, 3);
     stage.shows("batch of 3: c-1 c-2 c-3");
@@ -79,13 +79,13 @@ fn a_batch_decides_exactly_what_its_review_lists_one_by_one() {
     stage.hides("marked");
 }
 
-/// From the answers to the review again.
+/// Goes from the answers back to the review.
 fn review_batch_again(stage: &mut Stage) {
     assert_eq!(stage.press(KeyCode::Enter), []);
 }
 
 #[test]
-fn a_batch_needs_every_request_to_be_seen() {
+fn a_batch_passes_only_after_every_request_was_on_screen() {
     let long = |id: &str| with_params(update(id), json!({ "list": (0..80).collect::<Vec<_>>() }));
     let mut stage = Stage::new(snapshot([long("c-1"), long("c-2")]), WIDE);
     open_batch(&mut stage, 2);
@@ -98,7 +98,7 @@ fn a_batch_needs_every_request_to_be_seen() {
 }
 
 #[test]
-fn what_changes_while_a_batch_is_open_drops_out_and_is_said() {
+fn a_request_that_changes_leaves_the_open_batch_with_a_message() {
     let mut stage = Stage::new(three(), WIDE);
     open_batch(&mut stage, 3);
     review_batch(&mut stage);
@@ -106,13 +106,13 @@ fn what_changes_while_a_batch_is_open_drops_out_and_is_said() {
     stage.snapshot(snapshot([changed, update("c-3")]));
     stage.shows("dropped out: c-1 changed, c-2 is no longer held");
     stage.shows("batch of 1: c-3");
-    // What is left has to be looked at again, and the focus is on a harmless place.
+    // The operator has to review the remaining requests again. The focus is on a harmless button.
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     assert_eq!(stage.app.layers.len(), 0);
 }
 
 #[test]
-fn a_batch_that_is_not_taken_whole_says_what_was_not() {
+fn a_partly_accepted_batch_lists_the_rejected_requests() {
     let mut stage = Stage::new(three(), WIDE);
     open_batch(&mut stage, 3);
     review_batch(&mut stage);
@@ -151,7 +151,7 @@ fn a_batch_is_denied_with_one_reason_and_each_has_its_own_record() {
 }
 
 #[test]
-fn a_mark_that_makes_no_batch_is_refused_with_the_reason() {
+fn marking_a_request_that_fits_no_batch_reports_the_reason() {
     let mut other_atlas = update("c-205");
     other_atlas.atlas_hash = Digest::of("another");
     let mut other_gate = update("c-206");
@@ -193,7 +193,7 @@ fn a_mark_that_makes_no_batch_is_refused_with_the_reason() {
 
 // Rule 22.
 #[test]
-fn a_console_that_only_looks_sends_no_decision_by_any_way() {
+fn a_read_only_console_never_sends_a_decision() {
     let mut picture = three();
     picture.access = Access::ReadOnly;
     let mut stage = Stage::new(picture, WIDE);
@@ -201,7 +201,7 @@ fn a_console_that_only_looks_sends_no_decision_by_any_way() {
     stage.shows("Deciding is disabled: read-only");
     review_batch(&mut stage);
     assert_eq!(decisions(stage.presses(KeyCode::Enter, 3)), []);
-    // The write path itself is gone: even a decision that got that far does not leave.
+    // The console has no path to write: even a decision that gets this far is not sent.
     let decide = Decide {
         gate: "c-1".parse().unwrap(),
         operator: "op".to_owned(),

@@ -1,4 +1,4 @@
-//! What stands beside the answers: the operator's editor, what led to the request, and the request itself.
+//! The decision dialog next to the answers: the operator's editor, the session's history, and the request.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const WIDE: (u16, u16) = (120, 36);
 const SMALLEST: (u16, u16) = (60, 18);
 
 #[test]
-fn a_text_goes_to_the_editor_and_comes_back_and_decides_nothing() {
+fn editing_an_answer_in_the_editor_decides_nothing() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.type_text("dup");
@@ -61,7 +61,7 @@ fn a_sensitive_answer_never_goes_to_an_editor() {
 }
 
 #[test]
-fn the_trail_of_the_session_is_shown_below_the_request() {
+fn the_session_history_is_shown_below_the_request() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.press(KeyCode::Home);
     stage.press(KeyCode::Down);
@@ -83,7 +83,7 @@ fn the_trail_of_the_session_is_shown_below_the_request() {
 }
 
 #[test]
-fn guidance_is_read_as_markdown_where_it_says_so() {
+fn guidance_is_rendered_as_markdown_if_its_format_says_markdown() {
     let mut item = ticket_delete();
     let content = "## Before\n- read **all** of it\n- see [rules](https://acme.example/r)";
     let guidance = json!({ "content": content, "format": "markdown" });
@@ -96,7 +96,7 @@ fn guidance_is_read_as_markdown_where_it_says_so() {
 }
 
 #[test]
-fn what_a_search_comes_to_is_said_where_only_the_request_is_shown() {
+fn the_search_result_is_shown_in_the_one_pane_layout() {
     let mut stage = Stage::new(busy(), SMALLEST);
     stage.open_gate("c-121");
     stage.press(KeyCode::F(6));
@@ -115,7 +115,7 @@ fn what_a_search_comes_to_is_said_where_only_the_request_is_shown() {
 }
 
 #[test]
-fn a_large_request_is_searched_and_scrolled_and_jumping_is_not_reading() {
+fn a_large_request_is_searchable_and_jumping_does_not_count_as_reading() {
     let rows: Vec<String> = (0..200_000)
         .map(|n| format!("row {n} of the export, padded"))
         .collect();
@@ -141,7 +141,7 @@ fn a_large_request_is_searched_and_scrolled_and_jumping_is_not_reading() {
     stage.press(KeyCode::Char('/'));
     stage.event(&Event::Paste("nowhere\r\n".to_owned()));
     stage.shows("is nowhere in the request");
-    // A frame costs what is on it, not what the request is long.
+    // The cost of a frame depends on the visible rows, not on the length of the request.
     let frames = 200;
     let began = std::time::Instant::now();
     for _ in 0..frames {

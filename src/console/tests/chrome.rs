@@ -1,4 +1,4 @@
-//! Header, help, leaving, and terminals that are too small.
+//! Header, help, quitting, and terminals that are too small.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
@@ -35,7 +35,7 @@ fn too_small() {
 }
 
 #[test]
-fn a_dialog_is_dead_while_the_terminal_is_too_small() {
+fn a_dialog_ignores_keys_while_the_terminal_is_too_small() {
     let mut stage = Stage::new(busy(), (120, 36));
     stage.open();
     stage.resize(50, 12);
@@ -47,7 +47,7 @@ fn a_dialog_is_dead_while_the_terminal_is_too_small() {
 }
 
 #[test]
-fn leaving_asks_while_requests_are_held() {
+fn quitting_asks_for_confirmation_while_requests_are_held() {
     let mut stage = Stage::new(busy(), (80, 24));
     assert_eq!(stage.press(KeyCode::Char('q')), []);
     assert_snapshot!(stage.text());
@@ -59,13 +59,13 @@ fn leaving_asks_while_requests_are_held() {
 }
 
 #[test]
-fn leaving_is_quick_when_nothing_is_held() {
+fn quitting_is_immediate_while_no_request_is_held() {
     let mut stage = Stage::new(idle(), (80, 24));
     assert_eq!(stage.press(KeyCode::Esc), [], "Esc never leaves");
     assert_eq!(stage.press(KeyCode::Char('q')), [Request::Quit]);
 }
 
-/// A picture whose last check found that many events behind the last signed head.
+/// A snapshot whose last check found `unsealed` events after the last signed head.
 fn unsealed(unsealed: u64) -> Snapshot {
     let mut picture = busy();
     picture.chain.head.covered = 0;
@@ -77,7 +77,7 @@ fn unsealed(unsealed: u64) -> Snapshot {
 }
 
 #[test]
-fn the_header_says_what_is_sealed_and_what_is_not() {
+fn the_header_shows_sealed_and_unsealed_events() {
     for (size, sealed, open) in [
         ((120, 36), "chains 7 SEALED ", "chains 7 UNSEALED 104 "),
         ((80, 24), "chain SEALED ", "chain UNSEALED 104 "),
@@ -85,11 +85,11 @@ fn the_header_says_what_is_sealed_and_what_is_not() {
         let mut picture = unsealed(0);
         picture.chain.events = 225;
         Stage::new(picture.clone(), size).shows(sealed);
-        // Nine have come since, and some had no signature when they were read.
+        // Nine events arrived since, and some had no signature when they were read.
         picture = unsealed(95);
         picture.chain.events = 234;
         Stage::new(picture.clone(), size).shows(open);
-        // They were read back and signed.
+        // The events were read back and signed.
         picture.chain.head.covered = 234;
         Stage::new(picture, size).shows(sealed);
     }
@@ -103,7 +103,7 @@ fn the_header_says_what_is_sealed_and_what_is_not() {
 }
 
 #[test]
-fn a_head_that_is_not_kept_elsewhere_is_a_warning_and_bars_nothing() {
+fn a_head_without_an_external_copy_is_only_a_warning() {
     let mut picture = busy();
     picture.chain.head.elsewhere = Elsewhere::Failed {
         what: "`/mnt/usb/head`: No such file or directory (os error 2)".to_owned(),
@@ -131,7 +131,7 @@ fn a_head_that_is_not_kept_elsewhere_is_a_warning_and_bars_nothing() {
 }
 
 #[test]
-fn the_header_admits_what_reached_nobody() {
+fn the_header_counts_dropped_messages() {
     let dropped = Dropped {
         advice: 3,
         hooks: 0,
@@ -155,7 +155,7 @@ fn the_header_admits_what_reached_nobody() {
 }
 
 #[test]
-fn the_header_admits_that_nothing_is_recorded_and_what_waits() {
+fn the_header_shows_that_recording_stopped_and_the_waiting_requests() {
     for (width, height) in [(120, 36), (80, 24), (60, 18)] {
         let mut stage = Stage::new(busy(), (width, height));
         stage.hides("queued");

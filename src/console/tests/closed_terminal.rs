@@ -1,11 +1,11 @@
-//! A terminal that was closed: the operator has left, and nothing failed.
+//! A closed terminal: the operator has left, and the console reports no error.
 
 use std::io;
 
 use crate::console::ConsoleError;
 
 #[test]
-fn only_the_errors_of_a_closed_terminal_end_the_console_in_order() {
+fn only_errors_of_a_closed_terminal_end_the_console_without_an_error() {
     // EIO, ENXIO, ENOTTY, EPIPE.
     for errno in [5, 6, 25, 32] {
         let error = ConsoleError::from(io::Error::from_raw_os_error(errno));

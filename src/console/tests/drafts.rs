@@ -1,4 +1,4 @@
-//! What was typed, through closing the dialog and through the end of the console.
+//! Drafts of answers: kept when the dialog closes and when the console ends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::runtime::snapshot::{Access, Drafts, Snapshot};
 
 const WIDE: (u16, u16) = (120, 36);
 
-/// The drafts among requests.
+/// Returns the drafts among requests.
 fn told(requests: Vec<Request>) -> Vec<Option<Value>> {
     let draft = |request| match request {
         Request::KeepDraft(_, draft) => Some(draft),
@@ -25,14 +25,14 @@ fn told(requests: Vec<Request>) -> Vec<Option<Value>> {
     requests.into_iter().filter_map(draft).collect()
 }
 
-/// A picture in which a draft of that request is on disk.
+/// A snapshot in which a draft of this request is on disk.
 pub(super) fn with_draft(mut picture: Snapshot, id: &str, draft: Value) -> Snapshot {
     let drafts = Drafts::from([(id.parse().unwrap(), draft)]);
     picture.drafts = Arc::new(drafts);
     picture
 }
 
-/// What is kept of `c-121` when every question is answered and a reason to deny was begun.
+/// Draft of `c-121` with every question answered and a reason to deny begun.
 pub(super) fn full_draft() -> Value {
     let item = ticket_delete();
     json!({
@@ -48,20 +48,20 @@ pub(super) fn full_draft() -> Value {
     })
 }
 
-/// A console that was just started on a disk with that draft.
+/// A console that was just started with this draft on disk.
 fn restarted(draft: Value) -> Stage {
     Stage::new(with_draft(busy(), "c-121", draft), WIDE)
 }
 
-/// What the queue says about `c-121`.
+/// Returns true if the queue shows a draft of `c-121`.
 fn is_marked(stage: &Stage) -> bool {
     let text = stage.text();
     let row = text.lines().find(|row| row.contains("c-121  "));
     row.unwrap().contains("draft")
 }
 
-/// A request with one sensitive question and one that is not. Of a sensitive answer the record has only
-/// a hash, so that a draft on disk must not have the answer itself.
+/// A request with one sensitive and one ordinary question. The record stores only a hash of a sensitive
+/// answer, so a draft on disk must not contain the answer.
 fn with_secret() -> Held {
     let secret = question(json!({
         "question_id": "pin",
@@ -80,7 +80,7 @@ fn with_secret() -> Held {
 }
 
 #[test]
-fn every_change_is_told_and_nothing_else() {
+fn every_change_of_an_answer_sends_one_draft() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let answer = |text: &str| {
@@ -107,7 +107,7 @@ fn every_change_is_told_and_nothing_else() {
 }
 
 #[test]
-fn the_whole_form_is_told_and_taken_up_after_a_restart() {
+fn the_whole_form_is_saved_and_restored_after_a_restart() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
@@ -134,7 +134,7 @@ fn the_whole_form_is_told_and_taken_up_after_a_restart() {
 }
 
 #[test]
-fn taking_a_draft_up_decides_nothing_and_begins_every_check_anew() {
+fn restoring_a_draft_decides_nothing_and_repeats_every_check() {
     let mut stage = restarted(full_draft());
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Enter);
@@ -155,7 +155,7 @@ fn taking_a_draft_up_decides_nothing_and_begins_every_check_anew() {
 }
 
 #[test]
-fn the_characters_of_the_hash_are_never_kept() {
+fn a_draft_never_contains_the_typed_hash() {
     let mut stage = restarted(full_draft());
     stage.open_gate("c-121");
     stage.presses(KeyCode::PageDown, 4);
@@ -167,7 +167,7 @@ fn the_characters_of_the_hash_are_never_kept() {
 }
 
 #[test]
-fn a_draft_for_another_request_is_not_taken_up() {
+fn a_draft_of_another_request_is_not_restored() {
     let other = Digest::of("another").to_string();
     for (name, value) in [
         ("request_hash", json!(other)),
@@ -187,7 +187,7 @@ fn a_draft_for_another_request_is_not_taken_up() {
 }
 
 #[test]
-fn a_draft_that_cannot_be_read_is_ignored() {
+fn an_unreadable_draft_is_ignored() {
     let changed = |pointer: &str, value: Value| {
         let mut draft = full_draft();
         *draft.pointer_mut(pointer).unwrap() = value;
@@ -215,7 +215,7 @@ fn a_draft_that_cannot_be_read_is_ignored() {
 }
 
 #[test]
-fn what_nobody_could_have_typed_is_left_out_of_a_draft() {
+fn characters_that_cannot_be_typed_are_removed_from_a_draft() {
     let mut draft = full_draft();
     draft["answers"][0]["raw"] = json!("a\u{202e}b\u{1b}[2Jc");
     draft["answers"][1]["raw"] = json!("understood\nand more");
@@ -226,7 +226,7 @@ fn what_nobody_could_have_typed_is_left_out_of_a_draft() {
 }
 
 #[test]
-fn sensitive_answers_stay_in_memory() {
+fn sensitive_answers_are_never_written_to_a_draft() {
     let mut stage = Stage::new(snapshot([with_secret()]), WIDE);
     stage.open();
     stage.shows("text, required, sensitive: only a hash is kept");
@@ -249,7 +249,7 @@ fn sensitive_answers_stay_in_memory() {
 }
 
 #[test]
-fn only_what_is_on_disk_is_said_to_be_kept() {
+fn a_draft_is_shown_as_kept_only_when_it_is_on_disk() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let half = told(stage.type_text("underst")).pop().unwrap().unwrap();
@@ -261,7 +261,7 @@ fn only_what_is_on_disk_is_said_to_be_kept() {
 }
 
 #[test]
-fn what_was_thrown_away_stays_so_while_the_disk_lags_behind() {
+fn a_discarded_draft_stays_discarded_while_the_disk_lags() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let draft = told(stage.type_text("x")).pop().unwrap().unwrap();

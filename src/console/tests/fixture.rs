@@ -121,7 +121,7 @@ pub(in crate::console) fn held(
     }
 }
 
-/// The same with other parameters.
+/// A held action with other parameters.
 pub(in crate::console) fn with_params(mut held: Held, params: Value) -> Held {
     held.request_hash = request_hash(&held.session, held.action(), &params);
     if let Subject::Action(call) = &mut held.subject {
@@ -160,7 +160,7 @@ pub(in crate::console) fn ticket_delete() -> Held {
     item
 }
 
-/// `c-119`: to begin working, one acknowledgment.
+/// `c-119`: start of a session, one acknowledgment.
 pub(in crate::console) fn onboarding() -> Held {
     let mut item = held("c-119", "session_start", RiskTier::Low, 390, 540);
     item.subject = Subject::SessionStart;
@@ -177,7 +177,7 @@ pub(in crate::console) fn onboarding() -> Held {
     item
 }
 
-/// `c-118`: critical, wanted by a policy.
+/// `c-118`: critical, held by a policy.
 pub(in crate::console) fn user_ban() -> Held {
     let mut item = with_params(
         held("c-118", "user.ban", RiskTier::Critical, 41, 559),
@@ -198,7 +198,7 @@ pub(in crate::console) fn user_ban() -> Held {
     item
 }
 
-/// A medium request whose tier was only detected, asked three times, and one answered wrongly.
+/// A medium request with a detected tier that was asked three times, and one that was answered wrongly.
 pub(in crate::console) fn others() -> [Held; 2] {
     let mut refund = detected(held("c-122", "payment.refund", RiskTier::High, 132, 468));
     refund.joined = 2;
@@ -230,7 +230,7 @@ pub(in crate::console) fn decided(
     }
 }
 
-/// A picture with these held requests.
+/// A snapshot with these held requests.
 pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
     let session = |id: &str, agent: &str| SessionSummary {
         id: id.parse().unwrap(),
@@ -312,13 +312,13 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
     }
 }
 
-/// A picture with five held requests of every kind.
+/// A snapshot with five held requests of all kinds.
 pub(in crate::console) fn busy() -> Snapshot {
     let [refund, update] = others();
     snapshot([onboarding(), user_ban(), ticket_delete(), refund, update])
 }
 
-/// A picture with nothing held.
+/// A snapshot without held requests.
 pub(in crate::console) fn idle() -> Snapshot {
     snapshot([])
 }

@@ -1,4 +1,4 @@
-//! The dialog: from the fresh form to the decision.
+//! Tests of the decision dialog: from the empty form to the decision.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const SMALL: (u16, u16) = (80, 24);
 
 pub(super) const REASON: &str = "dup of 4398, reason: customer asked";
 
-/// Answers all three questions of `c-121`; the focus ends on Pass.
+/// Answers all three questions of `c-121`. The focus ends on Pass.
 pub(super) fn fill(stage: &mut Stage) {
     stage.type_text(REASON);
     stage.press(KeyCode::Tab);
@@ -65,7 +65,7 @@ fn one_pane_at_60_by_18() {
 
 // covers B30
 #[test]
-fn the_four_aspects_of_its_session_stand_below_the_request() {
+fn the_four_aspects_of_the_session_are_shown_below_the_request() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.presses(KeyCode::PageDown, 4);
@@ -81,7 +81,7 @@ fn the_four_aspects_of_its_session_stand_below_the_request() {
 }
 
 #[test]
-fn what_the_agent_answered_is_shown_and_not_asked_again() {
+fn the_agents_answers_are_shown_and_not_asked_again() {
     let mut held = ticket_delete();
     let answers = serde_json::json!({"justification": "because I was asked to"});
     held.answered
@@ -149,7 +149,7 @@ fn denying() {
 }
 
 #[test]
-fn a_high_request_passes_by_review_hash_and_enter() {
+fn a_high_risk_request_passes_by_review_hash_and_enter() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
@@ -183,7 +183,7 @@ fn a_high_request_passes_by_review_hash_and_enter() {
 }
 
 #[test]
-fn the_review_starts_on_a_harmless_place() {
+fn the_review_starts_on_a_harmless_button() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
@@ -191,7 +191,7 @@ fn the_review_starts_on_a_harmless_place() {
 }
 
 #[test]
-fn a_low_request_passes_by_one_button() {
+fn a_low_risk_request_passes_with_one_button() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
     stage.type_text("understood");
@@ -250,7 +250,7 @@ fn keys_within_the_arming_time_are_dropped_not_queued() {
 }
 
 #[test]
-fn the_arming_time_runs_from_the_first_painting() {
+fn the_arming_time_starts_at_the_first_painting() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     let enter = Event::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
     stage.app.on_event(&enter, stage.now);
@@ -280,7 +280,7 @@ fn pass_waits_until_the_whole_request_was_on_screen() {
 }
 
 #[test]
-fn hidden_characters_are_written_out_and_counted() {
+fn hidden_characters_are_escaped_and_counted() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.shows("dup\\u{202e} cleanup");
@@ -299,7 +299,7 @@ fn a_paste_never_submits() {
 }
 
 #[test]
-fn only_presses_count_and_alt_is_inert() {
+fn only_key_presses_count_and_alt_keys_do_nothing() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
     stage.type_text("understood");
@@ -313,7 +313,7 @@ fn only_presses_count_and_alt_is_inert() {
 }
 
 #[test]
-fn ctrl_s_goes_to_the_review_and_decides_nothing() {
+fn ctrl_s_opens_the_review_and_decides_nothing() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
     assert_eq!(stage.ctrl('s'), []);
@@ -336,7 +336,7 @@ fn esc_keeps_the_draft() {
 }
 
 #[test]
-fn read_only_decides_nothing() {
+fn a_read_only_dialog_decides_nothing() {
     let mut picture = snapshot([onboarding()]);
     picture.access = Access::ReadOnly;
     let mut stage = Stage::new(picture, WIDE);
@@ -350,7 +350,7 @@ fn read_only_decides_nothing() {
 }
 
 #[test]
-fn a_broken_record_is_loud_and_disables_pass() {
+fn a_broken_record_shows_a_warning_and_disables_pass() {
     let mut picture = busy();
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-09".parse().unwrap(),

@@ -1,4 +1,4 @@
-//! How the dialog ends: what the runtime says, and what happens elsewhere meanwhile.
+//! Ends of the decision dialog: replies of the runtime, and changes by other processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::engine::command::{InvalidAnswers, Outcome, Problem, Refused, Reply};
 
 const WIDE: (u16, u16) = (120, 36);
 
-/// A stage on which the low request is being written.
+/// A stage on which the decision about the low request is being written.
 fn writing() -> Stage {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
@@ -30,7 +30,7 @@ fn reply(stage: &mut Stage, reply: Reply) -> Vec<Request> {
 }
 
 #[test]
-fn a_taken_decision_closes_the_dialog_and_says_so() {
+fn an_accepted_decision_closes_the_dialog_with_a_message() {
     let mut stage = writing();
     let done = decided("c-119", "14:02:32", Outcome::Passed, Some("op-1@ops"));
     reply(&mut stage, Reply::Decided(done));
@@ -81,7 +81,7 @@ fn a_refusal_is_shown_and_the_answers_stay() {
 }
 
 #[test]
-fn the_second_decision_is_told_who_was_first() {
+fn a_late_decision_names_the_operator_who_decided_first() {
     let mut stage = writing();
     let first = decided("c-119", "14:02:30", Outcome::Denied, Some("o2@ops"));
     reply(

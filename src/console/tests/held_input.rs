@@ -1,4 +1,4 @@
-//! Held input: the operator reads the text that is decided about.
+//! Held input: the operator reads the text that the decision is about.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::linear::Listener;
 use super::stage::Stage;
 use crate::engine::held::{Held, HeldText, Moment, Subject};
 
-/// An input that waits at a gate, with this text.
+/// An input with this text that waits at a gate.
 fn input(text: &str) -> Held {
     let mut held = onboarding();
     held.subject = Subject::Moment(Moment {
@@ -39,13 +39,13 @@ fn the_dialog_shows_the_text_of_held_input_and_obeys_none_of_it() {
 }
 
 #[test]
-fn the_linear_console_tells_the_text_of_held_input_and_obeys_none_of_it() {
+fn the_line_console_prints_the_text_of_held_input_and_obeys_none_of_it() {
     let held = input(TEXT);
     let mut listener = Listener::new(snapshot([held.clone()]));
     let shown = format!("show {}", held.id);
     let (told, _) = listener.types(&[&shown]);
     assert!(told.contains("| refund order 7\n"), "{told}");
-    // A line of the text does not pass for one of the console.
+    // A line of the text cannot be mistaken for a line of the console.
     assert!(told.contains("\n| End of the request.\n"), "{told}");
     assert_eq!(told.matches("\nEnd of the request.").count(), 1, "{told}");
     assert!(told.contains("! 7 more bytes are not shown"), "{told}");

@@ -1,5 +1,5 @@
-//! Hostile text in every field that is shown, on every screen and dialog, at every size: nothing that a
-//! terminal would obey, hide or reorder reaches it, and no border breaks.
+//! Hostile text in every displayed field, on every screen and dialog, at every size. No sequence that a
+//! terminal would obey, hide or reorder reaches the terminal, and no border breaks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,83 +23,85 @@ use crate::runtime::snapshot::{
     Came, ChainVerdict, Elsewhere, Evaluated, SessionSummary, Snapshot, StoreState,
 };
 
-/// What a terminal would obey (the clipboard, the title, the whole screen), hide or reorder; and what
-/// takes two cells or none.
+/// Sequences that a terminal would obey (clipboard, title, whole screen), hide or reorder; and characters
+/// that take two cells or none.
 const HOSTILE: &str = "\u{1b}]52;c;cm0gLXJm\u{7}\u{1b}]0;t\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{2066}evil\u{200b}\u{feff}\
     \u{e000}\r\n\t\u{8}日本語e\u{301}\u{fe0f}🙂";
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
-/// A field, and how text gets into it.
+/// A field, and the function that puts a text into it.
 type Field = (&'static str, fn(&mut Snapshot, &str));
 
 const FIELDS: &[Field] = &[
-    ("operator", |it, text| text.clone_into(&mut it.operator)),
-    ("agent", |it, text| {
-        each(it, |held| text.clone_into(&mut held.agent));
+    ("operator", |snapshot, text| {
+        text.clone_into(&mut snapshot.operator)
     }),
-    ("goal", |it, text| {
-        each(it, |held| held.intent = Some(text.to_owned()));
+    ("agent", |snapshot, text| {
+        each(snapshot, |held| text.clone_into(&mut held.agent));
     }),
-    ("action", |it, text| {
-        call(it, |action, _| text.clone_into(action));
+    ("goal", |snapshot, text| {
+        each(snapshot, |held| held.intent = Some(text.to_owned()));
     }),
-    ("parameters", |it, text| {
-        call(it, |_, params| {
+    ("action", |snapshot, text| {
+        call(snapshot, |action, _| text.clone_into(action));
+    }),
+    ("parameters", |snapshot, text| {
+        call(snapshot, |_, params| {
             *params = json!({ text: [text, { "a": text }] });
         });
     }),
-    ("checkpoint", |it, text| {
-        origin(it, |id, _| text.clone_into(id));
+    ("checkpoint", |snapshot, text| {
+        origin(snapshot, |id, _| text.clone_into(id));
     }),
-    ("checkpoint name", |it, text| {
-        origin(it, |_, name| text.clone_into(name));
+    ("checkpoint name", |snapshot, text| {
+        origin(snapshot, |_, name| text.clone_into(name));
     }),
-    ("why", |it, text| {
-        gates(it, |gate| text.clone_into(&mut gate.why));
+    ("why", |snapshot, text| {
+        gates(snapshot, |gate| text.clone_into(&mut gate.why));
     }),
-    ("question", |it, text| {
+    ("question", |snapshot, text| {
         ask(
-            it,
+            snapshot,
             &json!({ "question_id": "q", "question": text, "response_type": "text" }),
         );
     }),
-    ("question id and hint", |it, text| {
+    ("question id and hint", |snapshot, text| {
         ask(
-            it,
+            snapshot,
             &json!({ "question_id": text, "question": "q", "response_type": "text", "hint": text }),
         );
     }),
-    ("options", |it, text| {
+    ("options", |snapshot, text| {
         ask(
-            it,
+            snapshot,
             &json!({ "question_id": "q", "question": "q", "response_type": "choice", "options": [text, "b"] }),
         );
     }),
-    ("rules", |it, text| {
+    ("rules", |snapshot, text| {
         ask(
-            it,
+            snapshot,
             &json!({ "question_id": "q", "question": "q", "response_type": "text",
             "validation": { "must_contain": [text], "must_not_contain": [text] } }),
         );
     }),
-    ("guidance", |it, text| {
-        gates(it, |gate| {
+    ("guidance", |snapshot, text| {
+        gates(snapshot, |gate| {
             gate.guidance = serde_json::from_value(json!({ "content": text })).ok();
         });
     }),
-    ("guidance in markdown", |it, text| {
+    ("guidance in markdown", |snapshot, text| {
         let content = format!("# {text}\n- {text}\n`{text}` [{text}]({text})");
-        gates(it, |gate| {
+        gates(snapshot, |gate| {
             gate.guidance =
                 serde_json::from_value(json!({ "content": content, "format": "markdown" })).ok();
         });
     }),
-    ("effects", |it, text| {
-        gates(it, |gate| gate.effects.inject = vec![text.to_owned()]);
+    ("effects", |snapshot, text| {
+        gates(snapshot, |gate| gate.effects.inject = vec![text.to_owned()]);
     }),
-    ("approval", |it, text| {
-        gates(it, |gate| {
+    ("approval", |snapshot, text| {
+        gates(snapshot, |gate| {
             gate.origin = Origin::Approval {
                 atlas_id: text.to_owned(),
                 policy_id: text.to_owned(),
@@ -107,8 +109,8 @@ const FIELDS: &[Field] = &[
             }
         });
     }),
-    ("decisions", |it, text| {
-        for decided in &mut it.decided {
+    ("decisions", |snapshot, text| {
+        for decided in &mut snapshot.decided {
             let decided = Arc::make_mut(decided);
             decided.by = Some(text.to_owned());
             text.clone_into(&mut decided.detail);
@@ -116,47 +118,47 @@ const FIELDS: &[Field] = &[
             text.clone_into(&mut decided.action);
         }
     }),
-    ("sessions", |it, text| {
-        let sessions = it.sessions.iter().cloned().map(|mut one| {
+    ("sessions", |snapshot, text| {
+        let sessions = snapshot.sessions.iter().cloned().map(|mut one| {
             session(&mut one, text);
             one
         });
-        it.sessions = sessions.collect();
+        snapshot.sessions = sessions.collect();
     }),
-    ("broken chain", |it, text| {
-        it.chain.verdict = ChainVerdict::Broken {
+    ("broken chain", |snapshot, text| {
+        snapshot.chain.verdict = ChainVerdict::Broken {
             session: "s-07".parse().unwrap(),
             what: text.to_owned(),
             mark: crate::base::digest::Digest::of("break"),
         };
     }),
-    ("unreadable record", |it, text| {
-        it.chain.verdict = ChainVerdict::Unreadable {
+    ("unreadable record", |snapshot, text| {
+        snapshot.chain.verdict = ChainVerdict::Unreadable {
             what: text.to_owned(),
         }
     }),
-    ("poisoned store", |it, text| {
-        it.store = StoreState::Poisoned {
+    ("poisoned store", |snapshot, text| {
+        snapshot.store = StoreState::Poisoned {
             what: text.to_owned(),
         }
     }),
-    ("head elsewhere", |it, text| {
-        it.chain.head.elsewhere = Elsewhere::Failed {
+    ("head elsewhere", |snapshot, text| {
+        snapshot.chain.head.elsewhere = Elsewhere::Failed {
             what: text.to_owned(),
         }
     }),
-    ("drafts", |it, text| {
-        let drafts = it
+    ("drafts", |snapshot, text| {
+        let drafts = snapshot
             .held
             .iter()
             .map(|held| (held.id.clone(), json!({ "reason": text, "fields": text })));
-        it.drafts = Arc::new(drafts.collect());
+        snapshot.drafts = Arc::new(drafts.collect());
     }),
-    ("Atlases", |it, text| {
-        it.loaded = it.loaded.iter().map(|one| atlas(one, text)).collect();
+    ("Atlases", |snapshot, text| {
+        snapshot.loaded = snapshot.loaded.iter().map(|one| atlas(one, text)).collect();
     }),
-    ("evaluations", |it, text| {
-        it.watched.evaluations = it
+    ("evaluations", |snapshot, text| {
+        snapshot.watched.evaluations = snapshot
             .watched
             .evaluations
             .iter()
@@ -257,7 +259,8 @@ fn evaluation(one: &Arc<Evaluated>, text: &str) -> Arc<Evaluated> {
     Arc::new(one)
 }
 
-/// Nothing on the screen is obeyed, hidden or reordered, and every row that a border begins is ended by one.
+/// Asserts that no text on the screen is obeyed, hidden or reordered, and that every row that starts with a
+/// border ends with one.
 #[track_caller]
 fn is_harmless(stage: &Stage, what: &str) {
     for cell in &stage.buffer().content {
@@ -268,14 +271,17 @@ fn is_harmless(stage: &Stage, what: &str) {
     for y in area.top()..area.bottom() {
         let symbol = |x: u16| stage.buffer()[(x, y)].symbol();
         let last = (area.left()..area.right()).rev().map(symbol);
-        let last = last.into_iter().find(|it| *it != " ").unwrap_or_default();
+        let last = last
+            .into_iter()
+            .find(|cell| *cell != " ")
+            .unwrap_or_default();
         let begins = matches!(symbol(area.left()), "│" | "╭" | "╰");
         let ends = !begins || matches!(last, "│" | "╮" | "╯");
         assert!(ends, "{what}: row {y} of\n{}", stage.text());
     }
 }
 
-/// Presses a key, and looks at the screen and at what leaves it.
+/// Presses a key, and checks the screen and the requests.
 #[track_caller]
 fn press(stage: &mut Stage, code: KeyCode, what: &str) -> Vec<Request> {
     let requests = stage.press(code);
@@ -297,7 +303,7 @@ fn press(stage: &mut Stage, code: KeyCode, what: &str) -> Vec<Request> {
     requests
 }
 
-/// Looks at every screen and dialog.
+/// Checks every screen and dialog.
 fn look_around(snapshot: Snapshot, size: (u16, u16), what: &str) {
     let mut stage = Stage::new(snapshot, size);
     is_harmless(&stage, what);
@@ -435,7 +441,7 @@ fn hostile_files_tests_and_explanations_break_nothing() {
     }
 }
 
-/// Has the chosen request explained, in hostile words.
+/// Explains the selected request with hostile text.
 fn explain(stage: &mut Stage) {
     stage.app.layers.clear();
     press(stage, KeyCode::Char('1'), "queue");

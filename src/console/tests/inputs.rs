@@ -1,4 +1,4 @@
-//! Every kind of answer: how it is typed, what the rules say meanwhile, and what is sent.
+//! All kinds of answers: typing, rule feedback, and the value sent.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::{Event, KeyCode};
@@ -77,7 +77,7 @@ fn open(questions: impl IntoIterator<Item = Value>, size: (u16, u16)) -> Stage {
     stage
 }
 
-/// The only answer that Pass sends, with the focus on the field before.
+/// Presses Pass from the field before it, and returns the only answer sent.
 #[track_caller]
 fn sent(stage: &mut Stage) -> Value {
     stage.presses(KeyCode::PageDown, 3);
@@ -102,7 +102,7 @@ fn at_every_size(set: impl Fn(&mut Stage), questions: &[Value]) -> String {
 }
 
 #[test]
-fn every_kind_at_every_size() {
+fn every_kind_of_answer_is_painted_at_every_size() {
     let typed = |text: &'static str| {
         move |stage: &mut Stage| {
             stage.type_text(text);
@@ -210,7 +210,7 @@ fn options_that_differ_in_case_alone_are_sent_exactly() {
 }
 
 #[test]
-fn only_a_number_goes_into_a_number_and_its_rules_are_shown() {
+fn a_number_field_accepts_only_numbers_and_shows_its_rules() {
     let mut stage = open([number()], SIZES[0]);
     stage.shows("· a number, such as 12 or -0.5  · at least 1  · at most 500");
     stage.shows("if invalid: DENIED");
@@ -231,7 +231,7 @@ fn only_a_number_goes_into_a_number_and_its_rules_are_shown() {
 }
 
 #[test]
-fn json_tells_the_place_of_its_errors_and_begins_with_its_schema() {
+fn a_json_answer_reports_error_locations_and_starts_from_its_schema() {
     let mut stage = open([json_answer()], SIZES[0]);
     stage.shows("F4 skeleton");
     stage.shows("· valid JSON  · keeps the schema");
@@ -263,7 +263,7 @@ fn json_tells_the_place_of_its_errors_and_begins_with_its_schema() {
 }
 
 #[test]
-fn every_rule_of_a_text_has_a_state_while_it_is_typed() {
+fn every_rule_of_a_text_shows_its_state_during_typing() {
     let mut stage = open([text()], SIZES[0]);
     stage.shows("· at least 20 characters (0 now)");
     stage.shows("validator `ticket-desk` is asked when it is sent");
@@ -287,7 +287,7 @@ fn every_rule_of_a_text_has_a_state_while_it_is_typed() {
 }
 
 #[test]
-fn a_draft_of_each_kind_comes_back() {
+fn a_draft_of_each_kind_of_answer_is_restored() {
     let item = asking([text(), choice(), number(), json_answer()]);
     let draft = json!({
         "request_hash": item.request_hash.to_string(),
@@ -312,7 +312,7 @@ fn a_draft_of_each_kind_comes_back() {
 }
 
 #[test]
-fn an_option_that_was_half_typed_in_an_older_draft_filters() {
+fn a_partly_typed_option_in_an_older_draft_becomes_the_filter() {
     let item = asking([choice()]);
     for (raw, shown) in [("ion-1", "3 of 12"), (" REGION-04 ", "chosen: region-04")] {
         let draft = json!({
@@ -332,7 +332,7 @@ fn an_option_that_was_half_typed_in_an_older_draft_filters() {
 }
 
 #[test]
-fn hostile_words_of_a_steward_are_written_out() {
+fn hostile_text_of_a_steward_is_escaped() {
     let evil = "a\u{1b}[2Jb\u{202e}c\u{200b}";
     let mut item = asking([json!({
         "question_id": evil, "question": evil, "hint": evil, "response_type": "choice",

@@ -1,4 +1,4 @@
-//! Answers that break rules, in the dialog and line by line: each question says what becomes of them.
+//! Answers that break rules, in the dialog and in line mode: each question defines the consequence.
 
 use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn question(on_invalid: &str, more: &Value) -> Value {
     question
 }
 
-/// A request after one more invalid answer.
+/// The reply to one more invalid answer of a request.
 fn again(held: &Held) -> Reply {
     let mut held = held.clone();
     held.invalid_attempts += 1;
@@ -56,7 +56,7 @@ fn assert_broken(decide: &Decide, answer: &str) {
 
 // covers B11
 #[test]
-fn an_answer_of_the_dialog_that_breaks_its_rule_is_sent_to_be_counted_or_to_refuse_the_request() {
+fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
     for (on_invalid, told) in [
         ("retry", "Pass is disabled: 1 answer invalid"),
         ("block", "Enter refuses the request"),
@@ -88,7 +88,7 @@ fn an_answer_of_the_dialog_that_breaks_its_rule_is_sent_to_be_counted_or_to_refu
 
 // covers B11
 #[test]
-fn a_question_that_is_not_answered_is_never_sent() {
+fn a_blank_answer_is_never_sent() {
     let held = asking([question("block", &json!({}))]);
     let mut stage = Stage::new(snapshot([held]), WIDE);
     stage.open();
@@ -100,7 +100,7 @@ fn a_question_that_is_not_answered_is_never_sent() {
 
 // covers B11
 #[test]
-fn a_tolerated_answer_of_the_dialog_is_warned_of_and_shown_as_invalid_before_it_is_sent() {
+fn a_tolerated_invalid_answer_shows_a_warning_and_is_marked_in_the_review() {
     let held = asking([question("warn_and_continue", &json!({}))]);
     let mut stage = Stage::new(snapshot([held]), WIDE);
     stage.open();
@@ -114,8 +114,8 @@ fn a_tolerated_answer_of_the_dialog_is_warned_of_and_shown_as_invalid_before_it_
 
 // covers B11
 #[test]
-fn line_by_line_each_question_says_what_becomes_of_an_answer_that_breaks_its_rule() {
-    // Counted, and asked again.
+fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
+    // Retry: the answer is counted, and the question is asked again.
     let held = asking([question("retry", &json!({}))]);
     let mut listener = Listener::new(snapshot([held.clone()]));
     let pass = format!("pass {}", held.id);
@@ -128,7 +128,7 @@ fn line_by_line_each_question_says_what_becomes_of_an_answer_that_breaks_its_rul
     let told = listener.talk.take();
     assert!(told.contains("Recorded as invalid answer 1."), "{told}");
     assert!(told.contains("Question 1 of 1"), "{told}");
-    // Refused at once.
+    // Block: the request is refused at once.
     let held = asking([question("block", &json!({}))]);
     let mut listener = Listener::new(snapshot([held.clone()]));
     let (_, deeds) = listener.types(&[&pass, "not understood"]);
@@ -138,7 +138,7 @@ fn line_by_line_each_question_says_what_becomes_of_an_answer_that_breaks_its_rul
         .talk
         .on_reply(&held.id, &Reply::Decided(denied), listener.now);
     assert!(listener.talk.take().contains("Recorded."));
-    // Taken, with a warning and without one; the review says that the answer is invalid.
+    // Continue: the answer is accepted, with or without a warning, and the review marks it as invalid.
     for (on_invalid, warned) in [("warn_and_continue", true), ("log_and_continue", false)] {
         let held = asking([question(on_invalid, &json!({}))]);
         let mut listener = Listener::new(snapshot([held]));
@@ -152,7 +152,7 @@ fn line_by_line_each_question_says_what_becomes_of_an_answer_that_breaks_its_rul
 
 // covers B10, B11
 #[test]
-fn the_review_says_nothing_about_an_answer_that_an_extension_has_yet_to_judge() {
+fn the_review_gives_no_verdict_on_an_answer_that_an_extension_validates() {
     let held = asking([json!({
         "question_id": "ticket", "question": "Which ticket?", "response_type": "text",
         "validation": {"custom_validator": "ticket-desk"},
@@ -192,7 +192,7 @@ fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing(
 
 // covers B2
 #[test]
-fn line_by_line_a_request_whose_atlas_changed_says_so_before_it_asks_anything() {
+fn the_line_console_reports_a_changed_atlas_before_it_asks_a_question() {
     let held = ticket_delete();
     let mut picture = snapshot([held.clone()]);
     picture.in_force.hash = Some(crate::base::digest::Digest::of("another Atlas"));

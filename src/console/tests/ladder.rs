@@ -1,4 +1,4 @@
-//! What has to be shown before a request passes, by how risky it is.
+//! Proofs that an operator must give before a request passes, by risk.
 
 use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
@@ -14,13 +14,13 @@ use crate::engine::held::{Origin, Subject};
 const WIDE: (u16, u16) = (120, 36);
 
 #[test]
-fn a_critical_request_wants_the_hash_and_the_name_of_the_action() {
+fn a_critical_request_needs_the_hash_and_the_action_name() {
     let mut stage = Stage::new(snapshot([user_ban()]), WIDE);
     stage.open();
     stage.type_text("a good reason, with words");
     stage.presses(KeyCode::Tab, 3);
     assert_eq!(stage.press(KeyCode::Enter), []);
-    // The hash, the name, Back, Pass now: in this order, and the last one alone decides.
+    // The hash, the name, Back, Pass now: in this order, and only the last one decides.
     stage.press(KeyCode::BackTab);
     assert_eq!(stage.press(KeyCode::Enter), []);
     stage.shows("cannot pass: type the hash first");
@@ -44,7 +44,7 @@ fn a_critical_request_wants_the_hash_and_the_name_of_the_action() {
 }
 
 #[test]
-fn a_high_request_without_a_word_of_reason_asks_for_one() {
+fn a_high_risk_request_without_a_reason_asks_for_one() {
     let mut item = held("c-1", "x.delete", RiskTier::High, 1, 60);
     item.gates = vec![gate("g", "action_pre", "deletes", vec![confirmation()])];
     let hash = item.request_hash.short(4);
@@ -70,7 +70,7 @@ fn a_high_request_without_a_word_of_reason_asks_for_one() {
 }
 
 #[test]
-fn overruling_a_denial_needs_more_words_and_the_steps_of_a_critical_one() {
+fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_request() {
     let mut item = user_ban();
     if let Subject::Action(call) = &mut item.subject {
         call.tier = RiskTier::Low;

@@ -1,4 +1,4 @@
-//! The console line by line.
+//! Tests of the line console.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
 use crate::trace::verify::{Progress, Report};
 
-/// A conversation in which a second passes before every line.
+/// A line console in which a second passes before every line.
 pub(super) struct Listener {
     pub(super) talk: Talk,
     pub(super) now: Timestamp,
@@ -27,7 +27,7 @@ impl Listener {
         }
     }
 
-    /// Types lines, and says what was told after the last of them.
+    /// Types lines, and returns the output after the last one.
     pub(super) fn types(&mut self, lines: &[&str]) -> (String, Vec<Deed>) {
         let mut last = (self.talk.take(), Vec::new());
         for line in lines {
@@ -37,7 +37,7 @@ impl Listener {
             let deeds = self.talk.on_line(&format!("{line}\n"), self.now);
             last = (self.talk.take(), deeds);
         }
-        // And then listens for a while.
+        // One more second passes after the last line.
         self.now = self.now.plus(Duration::from_secs(1));
         self.talk.on_tick(self.now);
         last.0 += &self.talk.take();
@@ -54,7 +54,7 @@ impl Listener {
     }
 }
 
-/// What has to be typed until the word that passes `ticket_delete` is asked for.
+/// Lines to type until the console asks for the word that passes `ticket_delete`.
 pub(super) fn answers(held: &Held) -> Vec<String> {
     let hash = held.request_hash.short(4);
     let lines = [
@@ -68,7 +68,7 @@ pub(super) fn answers(held: &Held) -> Vec<String> {
 }
 
 #[test]
-fn what_is_held_is_told_at_once_the_riskiest_first() {
+fn the_line_console_lists_held_requests_at_start_riskiest_first() {
     let mut listener = Listener::new(busy());
     let told = listener.talk.take();
     assert!(told.contains("5 requests are held."), "{told}");
@@ -87,7 +87,7 @@ fn what_is_held_is_told_at_once_the_riskiest_first() {
     assert_eq!(listener.types(&["quit"]).1, [Deed::Leave]);
 }
 
-/// Has the record checked; tells how far that has come.
+/// Starts a check of the record and returns its progress.
 fn begin_check(listener: &mut Listener) -> Progress {
     match listener.types(&["verify"]).1.pop() {
         Some(Deed::Verify(progress)) => progress,
@@ -96,7 +96,7 @@ fn begin_check(listener: &mut Listener) -> Progress {
 }
 
 #[test]
-fn a_check_tells_how_far_it_has_come_and_is_stopped_by_a_word() {
+fn a_check_reports_its_progress_and_the_stop_command_stops_it() {
     let mut listener = Listener::new(busy());
     listener.hears(&["stop"], &["Nothing is being checked."]);
     let progress = begin_check(&mut listener);
@@ -113,7 +113,7 @@ fn a_check_tells_how_far_it_has_come_and_is_stopped_by_a_word() {
     assert!(!begin_check(&mut listener).is_stopped());
 }
 
-/// Types a line that is not taken: the ruling that is sent to be recorded.
+/// Types a line that is rejected, and returns the ruling that is sent to be recorded.
 fn refused(listener: &mut Listener, line: &str, expected: &[&str]) -> Ruling {
     let (told, deeds) = listener.types(&[line]);
     for part in expected {
@@ -126,14 +126,14 @@ fn refused(listener: &mut Listener, line: &str, expected: &[&str]) -> Ruling {
 }
 
 #[test]
-fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() {
+fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     let held = ticket_delete();
     let mut listener = Listener::new(busy());
     listener.hears(
         &["pass c-121"],
         &["End of the request.", "Question 1 of", "ticket_ids"],
     );
-    // An answer that breaks a rule is recorded and counted; then the question stands again.
+    // An answer that breaks a rule is recorded and counted. Then the question is asked again.
     let wrong = refused(&mut listener, "too short", &["Not taken.", "Not kept: "]);
     assert!(matches!(wrong, Ruling::Invalid { .. }));
     let mut again = held.clone();
@@ -182,7 +182,7 @@ fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() 
     );
     assert_eq!(decide.method, "console+challenge");
     assert!(matches!(decide.ruling, Ruling::Pass { .. }));
-    // While it is written nothing else is taken.
+    // No input is accepted while the decision is written.
     listener.hears(&["pass"], &["is being written. Wait"]);
     let done = decided("c-121", "14:02:40", Outcome::Passed, Some("op-1@ops"));
     listener
@@ -192,21 +192,21 @@ fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() 
 }
 
 #[test]
-fn any_other_word_and_a_word_typed_too_early_decide_nothing() {
+fn a_wrong_or_early_word_decides_nothing() {
     for word in ["", "yes", "y", "PASS", "pass c-121", "deny", "/back"] {
         let mut listener = Listener::new(busy());
         let lines = answers(&ticket_delete());
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         listener.hears(&lines, &["Type pass to let"]);
         listener.hears(&[word], &["It stays held."]);
-        // It has to begin anew.
+        // The operator has to start again.
         listener.hears(&["pass"], &["Name a request"]);
     }
     let mut listener = Listener::new(busy());
     let lines = answers(&ticket_delete());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(&lines, &["Type pass to let"]);
-    // Right after it was told, before the word was asked for.
+    // Typed right after the review, before the console asks for the word.
     let mut listener = Listener::new(busy());
     let (last, first) = lines.split_last().unwrap();
     listener.types(first);
@@ -220,7 +220,7 @@ fn any_other_word_and_a_word_typed_too_early_decide_nothing() {
 }
 
 #[test]
-fn critical_requests_want_the_action_named_and_a_reason_where_none_was_asked() {
+fn a_critical_request_needs_the_action_name_and_a_reason_if_no_question_asks_for_one() {
     let held = user_ban();
     let mut listener = Listener::new(busy());
     let mut heard = listener.types(&["pass c-118"]).0;
@@ -253,7 +253,7 @@ fn critical_requests_want_the_action_named_and_a_reason_where_none_was_asked() {
 }
 
 #[test]
-fn a_denial_wants_a_reason_and_the_word() {
+fn a_denial_needs_a_reason_and_the_deciding_word() {
     let mut listener = Listener::new(busy());
     listener.hears(&["deny c-121"], &["Why is c-121 denied?"]);
     listener.hears(&[""], &["A reason is needed."]);
@@ -275,10 +275,10 @@ fn a_denial_wants_a_reason_and_the_word() {
 }
 
 #[test]
-fn what_changes_or_ends_voids_what_was_typed_and_arrivals_do_not_interrupt() {
+fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
     let mut listener = Listener::new(snapshot([ticket_delete()]));
     listener.types(&["pass c-121"]);
-    // Another one arrives: it is not told while a question is open.
+    // Another request arrives: the console does not announce it while a question is open.
     listener.talk.on_snapshot(
         Arc::new(snapshot([ticket_delete(), user_ban()])),
         listener.now,
@@ -315,7 +315,7 @@ fn what_changes_or_ends_voids_what_was_typed_and_arrivals_do_not_interrupt() {
         "{told}"
     );
     listener.hears(&["deny"], &["Name a request"]);
-    // At rest an arrival is told, with the bell.
+    // Without an open question an arrival is announced with a bell.
     listener
         .talk
         .on_snapshot(Arc::new(snapshot([user_ban()])), listener.now);
@@ -327,7 +327,7 @@ fn what_changes_or_ends_voids_what_was_typed_and_arrivals_do_not_interrupt() {
 }
 
 #[test]
-fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
+fn a_line_console_that_is_read_only_or_cannot_record_decides_nothing() {
     let mut picture = busy();
     picture.access = Access::ReadOnly;
     let mut listener = Listener::new(picture);
@@ -348,7 +348,7 @@ fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
         what: "disk full".to_owned(),
     };
     Listener::new(picture.clone()).hears(&["pass c-121"], &["NOTHING IS RECORDED"]);
-    // Also when it breaks while somebody answers.
+    // Recording may also stop while the operator answers.
     let mut listener = Listener::new(busy());
     let lines = answers(&ticket_delete());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -358,7 +358,7 @@ fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
 }
 
 #[test]
-fn hostile_and_long_requests_are_told_whole_and_escaped() {
+fn hostile_and_long_requests_are_printed_whole_and_escaped() {
     let lines: Vec<_> = (0..100).map(|n| format!("line {n}\u{202e}")).collect();
     let params = json!({"text": "a\u{1b}[2Jb", "lines": lines});
     let mut listener = Listener::new(snapshot([with_params(ticket_delete(), params)]));
@@ -368,7 +368,7 @@ fn hostile_and_long_requests_are_told_whole_and_escaped() {
         "{told}"
     );
     let mut all = told;
-    // An answer that is typed too soon is none.
+    // Input typed too early is not an answer.
     while !all.contains("Question 1 of") {
         all += &listener.types(&["understood"]).0;
     }
@@ -378,7 +378,7 @@ fn hostile_and_long_requests_are_told_whole_and_escaped() {
 }
 
 #[test]
-fn a_store_that_fails_or_hangs_is_announced_at_once_and_said_again_everywhere() {
+fn a_failed_or_stalled_store_is_announced_at_once_and_repeated_everywhere() {
     let poisoned = StoreState::Poisoned {
         what: "the disk is full".to_owned(),
     };
@@ -402,7 +402,7 @@ fn a_store_that_fails_or_hangs_is_announced_at_once_and_said_again_everywhere() 
                 told.contains(&format!("\u{7}\nNOT RECORDING: {what}")),
                 "{told}"
             );
-            // Only once.
+            // Announced only once.
             listener
                 .talk
                 .on_snapshot(Arc::new(failed.clone()), listener.now);

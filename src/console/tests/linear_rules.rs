@@ -1,4 +1,4 @@
-//! The safety rules where the console is read line by line.
+//! The safety rules in the line console.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::engine::command::{
 use crate::engine::held::{Claim, FirstApproval, Held};
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
 
-/// The one decision among deeds.
+/// Returns the only decision.
 #[track_caller]
 fn decision(deeds: &[Deed]) -> Decide {
     match deeds {
@@ -34,7 +34,7 @@ fn operated(deeds: &[Deed]) -> Operate {
     }
 }
 
-/// A conversation that has come to the word that passes `ticket_delete`.
+/// A line console that waits for the word that passes `ticket_delete`.
 fn at_the_word(picture: Snapshot) -> Listener {
     let mut listener = Listener::new(picture);
     let lines = answers(&ticket_delete());
@@ -44,7 +44,7 @@ fn at_the_word(picture: Snapshot) -> Listener {
 }
 
 #[test]
-fn a_denial_is_overruled_by_its_own_word_with_twenty_characters_and_every_proof() {
+fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof() {
     let held = denied();
     let mut listener = Listener::new(snapshot([held.clone()]));
     listener.hears(
@@ -68,7 +68,7 @@ fn a_denial_is_overruled_by_its_own_word_with_twenty_characters_and_every_proof(
         &["Type the name of the action"],
     );
     listener.hears(&["ticket.delete"], &["policy_override", "Type pass "]);
-    // The word that began it does not end it.
+    // The word that starts an override does not confirm it.
     let mut other = Listener::new(snapshot([held.clone()]));
     other.types(&["override c-9", "twenty characters, ok"]);
     other.types(&[&held.request_hash.short(4), "ticket.delete"]);
@@ -76,7 +76,7 @@ fn a_denial_is_overruled_by_its_own_word_with_twenty_characters_and_every_proof(
     let decide = decision(&listener.types(&["pass"]).1);
     assert_eq!(decide.method, "console+challenge+action");
     assert_eq!(decide.request_hash, held.request_hash);
-    // What no policy denies is not overruled.
+    // A request that no policy denies cannot be overridden.
     let mut listener = Listener::new(busy());
     listener.hears(
         &["override c-121"],
@@ -86,9 +86,9 @@ fn a_denial_is_overruled_by_its_own_word_with_twenty_characters_and_every_proof(
 }
 
 #[test]
-fn a_word_that_was_typed_before_it_was_asked_for_never_decides() {
+fn a_deciding_word_typed_too_early_never_decides() {
     let early = Duration::from_millis(699);
-    // To pass.
+    // Pass.
     let lines = answers(&ticket_delete());
     let (last, first) = lines.split_last().unwrap();
     let mut listener = Listener::new(busy());
@@ -104,14 +104,14 @@ fn a_word_that_was_typed_before_it_was_asked_for_never_decides() {
     listener.talk.on_tick(after);
     assert!(listener.talk.take().contains("Type pass "));
     assert_eq!(listener.talk.on_line("pass", after).len(), 1);
-    // To deny.
+    // Deny.
     let mut listener = Listener::new(busy());
     listener.types(&["deny c-121"]);
     listener.talk.on_line("wrong tenant", listener.now);
     let asked_at = listener.now;
     assert_eq!(listener.talk.on_line("deny", asked_at.plus(early)), []);
     assert!(listener.talk.take().contains("does not count"));
-    // Lines that were sent all at once decide nothing: no time passes between them.
+    // Lines sent all at once decide nothing: no time passes between them.
     let mut listener = Listener::new(busy());
     let lines = answers(&ticket_delete());
     let all = lines.iter().map(String::as_str).chain(["pass", "pass"]);
@@ -120,7 +120,7 @@ fn a_word_that_was_typed_before_it_was_asked_for_never_decides() {
     }
 }
 
-/// Types a wrong confirmation: it is asked for again, and recorded where something was typed.
+/// Types a wrong confirmation. The console asks again, and records the input unless it is empty.
 #[track_caller]
 fn unconfirmed(listener: &mut Listener, wrong: &str, asked: &str) {
     let (told, deeds) = listener.types(&[wrong]);
@@ -138,7 +138,7 @@ fn unconfirmed(listener: &mut Listener, wrong: &str, asked: &str) {
 }
 
 #[test]
-fn the_hash_is_the_requests_own_and_the_action_is_named_in_full() {
+fn the_proofs_need_the_requests_own_hash_and_the_full_action_name() {
     let (held, other) = (user_ban(), ticket_delete());
     assert_ne!(held.request_hash.short(4), other.request_hash.short(4));
     let hash = held.request_hash.short(4);
@@ -153,7 +153,7 @@ fn the_hash_is_the_requests_own_and_the_action_is_named_in_full() {
     for wrong in ["", "pass", &others, &long, &short] {
         unconfirmed(&mut listener, wrong, "Type the first 4 characters");
     }
-    // It is read aloud with gaps, and may be typed so, in either case.
+    // The hash is read aloud with spaces. It may be typed with spaces and in upper or lower case.
     let spelt: Vec<_> = hash.chars().map(|c| c.to_uppercase().to_string()).collect();
     listener.hears(
         &[&spelt.join(" ")],
@@ -176,7 +176,7 @@ fn the_hash_is_the_requests_own_and_the_action_is_named_in_full() {
 }
 
 #[test]
-fn a_request_that_was_not_told_whole_cannot_pass() {
+fn a_request_that_was_not_printed_whole_cannot_pass() {
     let lines: Vec<_> = (0..200).map(|n| format!("line {n}")).collect();
     let held = with_params(ticket_delete(), json!({ "lines": lines }));
     let mut listener = Listener::new(snapshot([held.clone()]));
@@ -186,7 +186,7 @@ fn a_request_that_was_not_told_whole_cannot_pass() {
         "{told}"
     );
     assert!(!told.contains("End of the request."));
-    // Whatever is typed now is no answer, no proof and no word: it only asks for more.
+    // Input is not yet an answer, a proof or the deciding word: it only prints the next page.
     let hash = held.request_hash.short(4);
     let mut typed = vec!["understood", "yes", "pass", hash.as_str()]
         .into_iter()
@@ -208,16 +208,16 @@ fn a_request_that_was_not_told_whole_cannot_pass() {
             "line {n} was not told"
         );
     }
-    // None of it was taken as an answer: the first question is still open.
+    // No input was accepted as an answer: the first question is still open.
     assert!(heard.contains("Question 1 of 3"), "{heard}");
     assert!(!heard.contains("Question 2 of 3"));
-    // Leaving it and coming back begins anew.
+    // Leaving the request and coming back starts again.
     listener.hears(&["/back"], &["It stays held."]);
     listener.hears(&["pass c-121"], &["more lines. Press Enter to hear them"]);
 }
 
 #[test]
-fn what_changes_at_the_last_moment_voids_the_word() {
+fn a_change_before_the_deciding_word_cancels_the_decision() {
     let changes: [fn(Held) -> Held; 3] = [
         |held| with_params(held, json!({"ticket_ids": [1]})),
         |mut held| {
@@ -238,13 +238,13 @@ fn what_changes_at_the_last_moment_voids_the_word() {
         let told = listener.talk.take();
         assert!(told.contains("c-121 has changed. What was typed does not count."));
         listener.hears(&["pass"], &["Name a request"]);
-        // From the beginning, it is about the request as it is now.
+        // Started again, the decision is about the current request.
         listener.hears(&["deny c-121", "not like this"], &["Type deny "]);
         let decide = decision(&listener.types(&["deny"]).1);
         assert_eq!(decide.request_hash, other.request_hash);
         assert_eq!(decide.atlas_hash, other.atlas_hash);
     }
-    // What only arrives beside it voids nothing.
+    // The arrival of another request cancels nothing.
     let mut listener = at_the_word(snapshot([ticket_delete()]));
     let more = snapshot([ticket_delete(), user_ban()]);
     listener.talk.on_snapshot(Arc::new(more), listener.now);
@@ -264,7 +264,7 @@ fn claimed(by: &str) -> Held {
 }
 
 #[test]
-fn what_another_claims_is_decided_by_a_word_that_names_them() {
+fn deciding_a_request_claimed_by_another_operator_needs_their_name() {
     let picture = || snapshot([claimed("o2@ops")]);
     let mut listener = at_the_word(picture());
     listener.hears(&["pass"], &["It stays held."]);
@@ -283,7 +283,7 @@ fn what_another_claims_is_decided_by_a_word_that_names_them() {
     listener.hears(&["deny"], &["It stays held."]);
     listener.types(&["deny c-121", "wrong tenant"]);
     decision(&listener.types(&["deny over o2@ops"]).1);
-    // A claim of one's own changes nothing, and one that came meanwhile counts.
+    // The operator's own claim changes nothing. A claim that another operator made meanwhile counts.
     let mut listener = at_the_word(snapshot([claimed("op-1@ops")]));
     decision(&listener.types(&["pass"]).1);
     let mut listener = at_the_word(snapshot([ticket_delete()]));
@@ -292,7 +292,7 @@ fn what_another_claims_is_decided_by_a_word_that_names_them() {
 }
 
 #[test]
-fn claims_are_made_let_go_and_taken_over_by_name() {
+fn claims_are_made_released_and_taken_over_by_name() {
     let mut listener = Listener::new(snapshot([ticket_delete()]));
     let claiming = |seen: Option<&str>, wish| {
         Operate::Claim(Claiming {
@@ -328,7 +328,7 @@ fn claims_are_made_let_go_and_taken_over_by_name() {
 }
 
 #[test]
-fn the_first_of_two_approvals_is_told_and_the_same_operator_gives_no_second() {
+fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_second() {
     let mut held = ticket_delete();
     held.gates[0].approvers = Approvers::Two;
     let mut listener = Listener::new(snapshot([held.clone()]));
@@ -385,7 +385,7 @@ fn the_first_of_two_approvals_is_told_and_the_same_operator_gives_no_second() {
 }
 
 #[test]
-fn who_sits_down_is_recorded_and_voids_what_another_began() {
+fn a_change_of_operator_is_recorded_and_cancels_the_open_question() {
     let mut listener = Listener::new(snapshot([ticket_delete()]));
     let deeds = listener.types(&["operator op-2@ops"]).1;
     let seat = TakeSeat {
@@ -410,7 +410,7 @@ fn who_sits_down_is_recorded_and_voids_what_another_began() {
 }
 
 #[test]
-fn what_is_acknowledged_is_recorded_and_deciding_waits_for_it() {
+fn acknowledgements_are_recorded_and_required_before_deciding() {
     let mut picture = snapshot([ticket_delete()]);
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-9".parse().unwrap(),
@@ -438,7 +438,7 @@ fn what_is_acknowledged_is_recorded_and_deciding_waits_for_it() {
         .talk
         .on_snapshot(Arc::new(picture.clone()), listener.now);
     listener.hears(&["pass c-121"], &["Question 1 of 3"]);
-    // An override is told until it is acknowledged.
+    // An override is announced until an operator acknowledges it.
     let mut picture = snapshot([]);
     listener = Listener::new(picture.clone());
     listener.hears(&["ack-override"], &["No denial was overruled."]);

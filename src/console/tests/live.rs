@@ -1,5 +1,5 @@
-//! The console over a real runtime and a real store: keys in; the screen, the agents and what is on disk
-//! out. Requests are carried out as the driver does.
+//! Console tests with a real runtime and a real store: keys go in; the screen, agent replies and disk state
+//! come out. The tests carry out requests like the driver.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::runtime::Requested;
 use crate::runtime::rehearsal::{Asked, Rehearsal, Restart, settle};
 use crate::runtime::snapshot::Snapshot;
 
-/// An Atlas with a gate of every tier, one that wants two operators, and a denial that may be overruled.
+/// An Atlas with a gate of every tier, one that needs two operators, and a denial that can be overridden.
 pub(super) const RULES: &str = "\
 atlas_version: '1.0'
 atlas_id: com.example.rules
@@ -59,7 +59,7 @@ checkpoints:
 
 pub(super) const WIDE: (u16, u16) = (120, 36);
 
-/// The console over a real runtime.
+/// The console with a real runtime.
 pub(super) struct Live {
     threads: Threads,
     pub(super) rehearsal: Rehearsal,
@@ -73,7 +73,7 @@ impl Live {
         Self::sized(WIDE)
     }
 
-    /// The screen, but for how far the record is sealed: that is done beside everything else.
+    /// The screen without the sealing progress, which another task updates at any time.
     pub(super) fn picture(&self) -> String {
         let text = self.stage.text();
         let (head, rest) = text.split_once('\n').unwrap();
@@ -111,7 +111,7 @@ impl Live {
         self.stage.paint();
     }
 
-    /// An agent asks for an action that is held: so many are, then.
+    /// Sends an agent's request for an action that is held, and waits until `held` requests are held.
     pub(super) fn ask(&mut self, action: &str, params: Value, held: usize) -> Asked {
         let threads = self.threads.enter();
         let asked = self.rehearsal.ask("s-1", action, params);
@@ -120,7 +120,7 @@ impl Live {
         asked
     }
 
-    /// An agent asks for an action and is told at once.
+    /// Sends an agent's request for an action that is answered at once.
     pub(super) fn ask_told(&mut self, action: &str, params: Value) -> Result<Requested, Denied> {
         let asking = async { self.rehearsal.ask("s-1", action, params).await };
         let told = self.threads.block_on(asking).unwrap();
@@ -128,27 +128,27 @@ impl Live {
         told
     }
 
-    /// Every event of a session.
+    /// Returns all events of a session.
     pub(super) fn events_of(&self, session: &str) -> Vec<crate::trace::event::Event> {
         let desk = self.rehearsal.desk();
         let events = desk.events(session.parse().unwrap(), 0, 1000);
         self.threads.block_on(events).unwrap()
     }
 
-    /// An agent reports a turn of its conversation.
+    /// Reports a turn of the agent's conversation.
     pub(super) fn turn(&mut self, turn: &Value) {
         self.threads.block_on(self.rehearsal.turn("s-1", turn));
         self.carry_out(Vec::new());
     }
 
-    /// Waits for a picture, and shows it.
+    /// Waits for a snapshot that satisfies `wanted`, and shows it.
     pub(super) fn catch_up(&mut self, wanted: impl Fn(&Snapshot) -> bool) {
         let snapshot = self.threads.block_on(self.rehearsal.until(wanted));
         let requests = self.stage.snapshot((*snapshot).clone());
         self.carry_out(requests);
     }
 
-    /// What the agent was told; nothing while it waits.
+    /// Returns the reply to the agent, or `None` while it waits.
     pub(super) fn told(&self, asked: &mut Asked) -> Option<Result<Requested, Denied>> {
         self.threads.block_on(async {
             settle().await;
@@ -159,13 +159,13 @@ impl Live {
         })
     }
 
-    /// Whether the agent still waits.
+    /// Returns true if the agent still waits.
     pub(super) fn waits(&self, asked: &Asked) -> bool {
         self.threads.block_on(settle());
         !asked.is_finished()
     }
 
-    /// Does what the screen asks for, as the driver does.
+    /// Carries out the requests of the screen like the driver.
     pub(super) fn carry_out(&mut self, requests: Vec<Request>) {
         for request in requests {
             let desk = self.rehearsal.desk();
@@ -245,7 +245,7 @@ impl Live {
         self.carry_out(requests);
     }
 
-    /// Types a command of the palette.
+    /// Types a command into the palette.
     pub(super) fn command(&mut self, text: &str) {
         self.press(KeyCode::Char(':'));
         self.types(text);
@@ -280,7 +280,7 @@ impl Live {
         panic!("{id} is not in the list:\n{}", self.stage.text());
     }
 
-    /// From an open dialog with nothing typed to the button that passes, with every proof shown.
+    /// Goes from an open empty dialog to the button that passes, with every proof typed.
     pub(super) fn fill(&mut self, id: &str, answer: &str) {
         let held = self.held(id);
         self.types(answer);
@@ -289,7 +289,7 @@ impl Live {
             return;
         }
         self.press(KeyCode::Enter);
-        // All that will be written, however small the screen is.
+        // Scrolls through everything that will be written, even on a small screen.
         self.presses(KeyCode::PageDown, 4);
         if held.tier() == RiskTier::Medium {
             self.press(KeyCode::Tab);
@@ -304,14 +304,14 @@ impl Live {
         self.press(KeyCode::Tab);
     }
 
-    /// Passes a request, by every key that it takes.
+    /// Passes a request with all the keys that it needs.
     pub(super) fn pass(&mut self, id: &str, answer: &str) {
         self.open(id);
         self.fill(id, answer);
         self.press(KeyCode::Enter);
     }
 
-    /// Asks for something nobody asked for before, and passes it.
+    /// Requests an action for the first time, and passes it.
     pub(super) fn pass_one(&mut self, action: &str, answer: &str) {
         let held = self.held_on_disk().len();
         let params = serde_json::json!({ "at": self.stage.now.to_string() });
@@ -332,7 +332,7 @@ impl Live {
         (**held.unwrap_or_else(|| panic!("{id} is not held"))).clone()
     }
 
-    /// What is held on disk, by name.
+    /// Returns the ids of the held requests on disk.
     pub(super) fn held_on_disk(&self) -> Vec<String> {
         let held = self.rehearsal.held_on_disk();
         held.iter().map(|held| held.id.to_string()).collect()
@@ -342,7 +342,7 @@ impl Live {
         self.rehearsal.on_disk(event_type)
     }
 
-    /// Asserts that nothing was decided: not on disk, not by the engine.
+    /// Asserts that nothing was decided: not on disk, and not in the engine.
     #[track_caller]
     pub(super) fn undecided(&self, held: &[&str]) {
         for event_type in ["checkpoint_passed", "checkpoint_blocked", "risk_verified"] {
@@ -351,7 +351,7 @@ impl Live {
         assert_eq!(self.held_on_disk(), held, "{}", self.stage.text());
     }
 
-    /// Decides around the screen: by whoever else could reach the runtime.
+    /// Sends a decision directly to the runtime, without the screen.
     pub(super) fn decide(&mut self, decide: Decide) -> Reply {
         let desk = self.rehearsal.desk();
         let reply = self.threads.block_on(desk.decide(decide));
@@ -371,7 +371,7 @@ impl Live {
         self.carry_out(Vec::new());
     }
 
-    /// Ends the session of the agent.
+    /// Ends the agent's session.
     pub(super) fn end_session(&mut self) {
         self.threads.block_on(async {
             self.rehearsal.end_session("s-1").await;

@@ -1,5 +1,5 @@
-//! A request of many megabytes: every key is answered at once, and nothing counts as read before it
-//! could be.
+//! A request of many megabytes: the console answers every key at once, and no row counts as read before it
+//! was shown.
 
 use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
@@ -24,7 +24,7 @@ fn long() -> Held {
     )
 }
 
-/// What is to be laid out, among requests.
+/// Returns the layout jobs among requests.
 fn wanted(requests: Vec<Request>) -> Vec<LayOut> {
     let lay_out = |request| match request {
         Request::LayOut(wanted) => Some(wanted),
@@ -33,7 +33,7 @@ fn wanted(requests: Vec<Request>) -> Vec<LayOut> {
     requests.into_iter().filter_map(lay_out).collect()
 }
 
-/// The request, opened, with all that is asked beside the screen.
+/// Opens the request and returns its layout job.
 fn opened(stage: &mut Stage) -> LayOut {
     let mut asked = wanted(stage.press(KeyCode::Enter));
     stage.wait(ARMING);
@@ -41,14 +41,14 @@ fn opened(stage: &mut Stage) -> LayOut {
     asked.remove(0)
 }
 
-/// Answers the one question, and comes to Pass.
+/// Answers the only question and moves the focus to Pass.
 fn answer(stage: &mut Stage) {
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::Tab, 3);
 }
 
 #[test]
-fn keys_are_answered_before_a_long_request_is_laid_out_and_nothing_passes_meanwhile() {
+fn keys_work_during_the_layout_of_a_long_request_and_nothing_passes() {
     let mut stage = Stage::new(snapshot([long()]), WIDE);
     let asked = opened(&mut stage);
     stage.shows("it is being laid out");
@@ -87,7 +87,7 @@ fn keys_are_answered_before_a_long_request_is_laid_out_and_nothing_passes_meanwh
 }
 
 #[test]
-fn another_width_is_laid_out_anew_and_what_was_read_stays_read() {
+fn a_new_width_repeats_the_layout_and_read_rows_stay_read() {
     let mut stage = Stage::new(snapshot([long()]), WIDE);
     let first = opened(&mut stage);
     stage.message(Message::LaidOut(first.clone().run()));
@@ -100,7 +100,7 @@ fn another_width_is_laid_out_anew_and_what_was_read_stays_read() {
     stage.shows("seen 0 %");
     stage.shows(&format!("Pass is disabled: {UNREADY}"));
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    // What comes back for the width before would be cut at the edge.
+    // The result for the previous width would be cut at the edge.
     stage.message(Message::LaidOut(first.run()));
     stage.shows("it is being laid out");
     stage.shows(UNREADY);
@@ -112,7 +112,7 @@ fn another_width_is_laid_out_anew_and_what_was_read_stays_read() {
 }
 
 #[test]
-fn rows_of_the_request_before_are_no_rows_of_the_one_now() {
+fn a_layout_of_the_previous_request_is_dropped() {
     let mut stage = Stage::new(snapshot([long()]), WIDE);
     let before = opened(&mut stage);
     let now = with_params(long(), json!({ "lines": ["x".repeat(300_000)] }));

@@ -1,5 +1,5 @@
-//! How the screens look at three sizes in states that are rare: on light ground, with a batch, the palette,
-//! read-only, and with a broken chain.
+//! Snapshots of the screens at three sizes in rare states: light background, batch, palette, read-only,
+//! broken chain.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
@@ -22,9 +22,9 @@ fn at_every_size(name: &str, snapshot: &Snapshot, act: impl Fn(&mut Stage)) {
     }
 }
 
-/// Colours matter here: with their names.
+/// Colours matter here: the snapshot includes their names.
 #[test]
-fn light_ground() {
+fn the_screens_on_a_light_background() {
     for size in SIZES {
         let look = Look {
             ground: Ground::Light,
@@ -39,11 +39,11 @@ fn light_ground() {
 }
 
 #[test]
-fn a_batch() {
+fn the_batch_dialog() {
     at_every_size("batch", &three(), |stage| open_batch(stage, 3));
     at_every_size("batch_review", &three(), |stage| {
         open_batch(stage, 3);
-        // Where there is one pane, the request is the other one.
+        // In the one-pane layout the request is the other pane.
         stage.press(KeyCode::F(6));
         stage.presses(KeyCode::PageDown, 20);
         stage.press(KeyCode::F(6));
@@ -64,7 +64,7 @@ fn the_palette() {
 }
 
 #[test]
-fn read_only() {
+fn the_screens_in_read_only_mode() {
     let mut picture = in_force(busy());
     picture.access = Access::ReadOnly;
     at_every_size("read_only_queue", &picture, |_| {});
@@ -77,7 +77,7 @@ fn read_only() {
 }
 
 #[test]
-fn a_broken_chain() {
+fn the_screens_with_a_broken_chain() {
     let mut picture = in_force(busy());
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-09".parse().unwrap(),

@@ -1,4 +1,4 @@
-//! How the screens look in states that few people ever see, at three sizes, one below the other.
+//! Snapshots of the screens in very rare states, at three sizes, one below the other.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn at_every_size(picture: &Snapshot, act: impl Fn(&mut Stage)) -> String {
     screens.join("\n\n")
 }
 
-/// The same with the record of the archive behind it.
+/// A state of the record screen at each size, with the sample archive.
 fn in_trace(session: &str, act: impl Fn(&Archive, &mut Stage)) -> String {
     let archive = Archive::sample();
     at_every_size(&busy(), |stage| {
@@ -45,7 +45,7 @@ fn in_trace(session: &str, act: impl Fn(&Archive, &mut Stage)) -> String {
     })
 }
 
-/// The first rows: what every screen has.
+/// Returns the first rows, which all screens share.
 fn head(text: &str) -> String {
     let rows = text.split("\n\n").map(|screen| {
         let rows: Vec<&str> = screen.lines().take(3).collect();
@@ -62,7 +62,7 @@ fn without(mut picture: Snapshot, how: Outcome, by: Option<&str>) -> Snapshot {
 }
 
 #[test]
-fn a_denial_is_overruled() {
+fn the_override_of_a_denial() {
     let overrule = |stage: &mut Stage| {
         stage.press(KeyCode::Char(':'));
         stage.type_text("override c-9");
@@ -84,7 +84,7 @@ fn a_denial_is_overruled() {
 }
 
 #[test]
-fn a_dialog_that_opens_and_one_that_was_left() {
+fn a_dialog_that_is_arming_and_one_with_a_kept_draft() {
     let arming = |stage: &mut Stage| {
         stage.press(KeyCode::Enter);
         stage.shows("ARMING");
@@ -107,7 +107,7 @@ fn a_dialog_that_opens_and_one_that_was_left() {
 }
 
 #[test]
-fn it_ended_meanwhile() {
+fn a_request_that_ended_while_its_dialog_was_open() {
     let end = |next: Snapshot| {
         at_every_size(&busy(), |stage| {
             stage.open_gate("c-121");
@@ -125,7 +125,7 @@ fn it_ended_meanwhile() {
     assert!(end(expired()).contains("→ DENIED: nobody decided"));
 }
 
-/// Types what has to be typed; the focus ends on what passes it.
+/// Types all proofs. The focus ends on the button that passes.
 fn sign(stage: &mut Stage, held: &Held) {
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 9);
@@ -142,7 +142,7 @@ fn sign(stage: &mut Stage, held: &Held) {
 }
 
 #[test]
-fn a_critical_one_is_signed() {
+fn the_proofs_of_a_critical_request() {
     let picture = snapshot([user_ban()]);
     let signed = |stage: &mut Stage| {
         stage.open();
@@ -152,7 +152,7 @@ fn a_critical_one_is_signed() {
 }
 
 #[test]
-fn what_the_header_says_of_the_record() {
+fn the_header_for_each_state_of_the_record() {
     let verdict = |verdict: ChainVerdict| {
         let mut picture = busy();
         picture.chain.verdict = verdict;
@@ -173,7 +173,7 @@ fn what_the_header_says_of_the_record() {
         events: 225,
         unsealed: 12,
     });
-    let heads = [unreadable, known, unsealed].map(|it| head(&at_every_size(&it, |_| {})));
+    let heads = [unreadable, known, unsealed].map(|picture| head(&at_every_size(&picture, |_| {})));
     assert_snapshot!("verdicts", heads.join("\n\n"));
     let mut picture = two();
     picture.chain.verdict = broken.chain.verdict;
@@ -185,7 +185,7 @@ fn what_the_header_says_of_the_record() {
 }
 
 #[test]
-fn a_record_that_goes_on() {
+fn the_record_screen_in_rare_states() {
     let following = |archive: &Archive, stage: &mut Stage| {
         archive.keys(stage, "F");
         stage.shows("FOLLOW on");
@@ -215,7 +215,7 @@ fn a_record_that_goes_on() {
 }
 
 #[test]
-fn a_queue_that_is_worked_on() {
+fn the_queue_in_rare_states() {
     let marked = |stage: &mut Stage| {
         open_batch(stage, 2);
         stage.press(KeyCode::Esc);
@@ -239,7 +239,7 @@ fn a_queue_that_is_worked_on() {
 }
 
 #[test]
-fn files_that_say_what_is_loaded() {
+fn the_atlas_screen_with_unchanged_files() {
     let same = |stage: &mut Stage| {
         stage.press(KeyCode::Char('4'));
         stage.presses(KeyCode::End, 1);
@@ -251,7 +251,7 @@ fn files_that_say_what_is_loaded() {
 }
 
 #[test]
-fn a_console_that_only_looks() {
+fn the_read_only_console() {
     let archive = Archive::sample();
     let mut picture = two();
     picture.access = Access::ReadOnly;
@@ -267,9 +267,9 @@ fn a_console_that_only_looks() {
     assert_snapshot!("read_only_threads", at_every_size(&picture, threads));
 }
 
-/// Colours matter here: with their names.
+/// Colours matter here: the snapshot includes their names.
 #[test]
-fn light_ground() {
+fn rare_screens_on_a_light_background() {
     let look = Look {
         ground: Ground::Light,
         ..Look::default()

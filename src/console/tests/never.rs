@@ -1,4 +1,4 @@
-//! What can never happen, whatever is pressed.
+//! Properties that hold for any key sequence.
 
 use proptest::prelude::*;
 use ratatui::crossterm::event::KeyCode;
@@ -38,7 +38,7 @@ fn printable() -> impl Strategy<Value = KeyCode> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Time stands still, so that every dialog that opens is arming for ever.
+    /// Time stands still, so that every dialog that opens keeps arming.
     #[test]
     fn nothing_is_decided_within_the_arming_time(keys in prop::collection::vec(key(), 0..80)) {
         let mut stage = Stage::new(snapshot([onboarding()]), (80, 24));
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn read_only_never_decides(keys in prop::collection::vec(key(), 0..80)) {
+    fn a_read_only_console_never_decides_for_any_keys(keys in prop::collection::vec(key(), 0..80)) {
         let mut picture = snapshot([onboarding()]);
         picture.access = Access::ReadOnly;
         let mut stage = Stage::new(picture, (80, 24));
@@ -77,9 +77,9 @@ proptest! {
         }
     }
 
-    /// Whatever is pressed, at whatever size, painting holds and only what was focused acts.
+    /// For any keys and any size, painting works and only the focused element acts.
     #[test]
-    fn any_keys_at_any_size_leave_a_screen(
+    fn painting_works_for_any_keys_at_any_size(
         keys in prop::collection::vec(key(), 0..40),
         width in 20_u16..140,
         height in 6_u16..50,

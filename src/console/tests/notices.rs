@@ -1,4 +1,4 @@
-//! What stewards are told, as far as the operator sees it.
+//! Notices to stewards, as the operator sees them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn told(notices: NoticesState, picture: Snapshot) -> Snapshot {
     }
 }
 
-/// The notices of the example Atlas, with an error that wants to be more than it is.
+/// The notices of the example Atlas, with a hostile error text.
 fn notices(waiting: usize, failed: usize) -> NoticesState {
     let error = Some("it answered with status 500\u{1b}[2J".to_owned());
     let own = AtlasNotices {
@@ -38,7 +38,7 @@ fn notices(waiting: usize, failed: usize) -> NoticesState {
 
 // covers B16
 #[test]
-fn the_header_admits_notices_that_nobody_took() {
+fn the_header_shows_undelivered_notices() {
     let dropped = Dropped {
         advice: 3,
         hooks: 0,
@@ -59,7 +59,7 @@ fn the_header_admits_notices_that_nobody_took() {
             stage.shows(words);
             stage.shows("14:02:31Z");
         }
-        // Beside what else is admitted it stays, and so does the time.
+        // The warning stays visible next to other warnings, and so does the time.
         stage.snapshot(told(full, Snapshot { dropped, ..busy() }));
         stage.shows(words);
         stage.shows("14:02:31Z");
@@ -68,7 +68,7 @@ fn the_header_admits_notices_that_nobody_took() {
 
 // covers B16
 #[test]
-fn the_atlas_says_where_it_notifies_and_how_that_goes() {
+fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
     for (size, name) in [((120, 36), "wide"), ((80, 24), "small")] {
         let mut stage = Stage::new(told(notices(2, 1), studied(idle())), size);
         stage.press(KeyCode::Char('4'));
@@ -96,7 +96,7 @@ fn the_atlas_says_where_it_notifies_and_how_that_goes() {
 
 // covers B16
 #[test]
-fn whoever_listens_is_told_once_of_notices_that_nobody_took() {
+fn the_line_console_announces_undelivered_notices_once() {
     let mut talk = Talk::new(Arc::new(told(notices(1, 0), idle())), now());
     assert!(!talk.take().contains("notice"));
     let two = Arc::new(told(notices(0, 2), idle()));

@@ -1,4 +1,4 @@
-//! A screen as text: what it shows, then how it is styled.
+//! The screen as text: first its content, then its styles.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
-/// The rows of a buffer, without the blanks at their ends.
+/// Returns the rows of a buffer without trailing spaces.
 pub(super) fn rows(buffer: &Buffer) -> Vec<String> {
     let area = buffer.area;
     let row = |y| {
@@ -22,7 +22,7 @@ pub(super) fn rows(buffer: &Buffer) -> Vec<String> {
     (area.top()..area.bottom()).map(row).collect()
 }
 
-/// The rows, then one line per row with its runs of style: `3: 1-12 cyan bold`.
+/// Returns the rows, then one line per row with its runs of style: `3: 1-12 cyan bold`.
 pub(super) fn styled(buffer: &Buffer) -> String {
     let mut text = rows(buffer).join("\n");
     text.push_str("\n--- styles\n");

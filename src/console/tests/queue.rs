@@ -1,4 +1,4 @@
-//! The queue: order, selection, arrivals.
+//! Tests of the queue: order, selection, arrivals.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
@@ -59,7 +59,7 @@ fn plain_characters_without_colour() {
 }
 
 #[test]
-fn the_riskiest_and_then_the_nearest_comes_first() {
+fn requests_are_sorted_by_risk_and_then_by_deadline() {
     let stage = Stage::new(busy(), WIDE);
     let text = stage.text();
     let places: Vec<usize> = ["c-118", "c-121", "c-122", "c-124", "c-119"]
@@ -109,7 +109,7 @@ fn an_arrival_that_moves_nothing_appears_at_once() {
 }
 
 #[test]
-fn a_settled_row_hands_the_selection_to_its_neighbour() {
+fn when_a_selected_request_is_settled_its_neighbour_is_selected() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.press(KeyCode::Down);
     let mut next = busy();
@@ -127,7 +127,7 @@ fn a_settled_row_hands_the_selection_to_its_neighbour() {
 }
 
 #[test]
-fn text_from_agents_cannot_break_the_table() {
+fn agent_text_cannot_break_the_table() {
     let mut hostile = held("c-9", "rm\u{1b}[2J\u{202e}x", RiskTier::High, 1, 60);
     hostile.agent = "日本語エージェント\u{301}の名前はとても長い\n\u{7}".to_owned();
     hostile.session = "s-1".parse().unwrap();

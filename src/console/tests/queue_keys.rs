@@ -1,4 +1,4 @@
-//! The queue: sorting, narrowing, looking for rows, and what it tells about the chosen one.
+//! Tests of the queue: sorting, filtering, searching, and the summary of the selected request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn selected(stage: &Stage) -> String {
     held.map(|held| held.id.to_string()).unwrap_or_default()
 }
 
-/// The identifiers in the list, from the top on.
+/// Returns the identifiers in the list, from the top on.
 fn listed(stage: &Stage) -> Vec<String> {
     let text = stage.text();
     let list = text.split("WHY").next().unwrap();
@@ -37,7 +37,7 @@ fn listed(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn sorting_goes_round_and_says_by_what() {
+fn the_sort_key_cycles_through_the_orders_and_shows_them() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.press(KeyCode::Down);
     stage.shows("sort: risk, deadline");
@@ -87,7 +87,7 @@ fn a_filter_narrows_while_it_is_typed_and_esc_clears_it() {
 }
 
 #[test]
-fn a_filter_that_hides_all_says_so() {
+fn a_filter_that_hides_all_requests_shows_a_message() {
     let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
     stage.press(KeyCode::Char('f'));
     stage.type_text("risk>=high");
@@ -101,7 +101,7 @@ fn a_filter_that_hides_all_says_so() {
 }
 
 #[test]
-fn a_filter_that_cannot_be_read_says_where_and_changes_nothing() {
+fn an_invalid_filter_shows_the_column_and_changes_nothing() {
     let mut stage = Stage::new(busy(), SMALL);
     stage.press(KeyCode::Char('f'));
     stage.type_text("a risk>=hgih");
@@ -114,7 +114,7 @@ fn a_filter_that_cannot_be_read_says_where_and_changes_nothing() {
 }
 
 #[test]
-fn letters_that_are_typed_into_a_filter_do_nothing_else() {
+fn letters_typed_into_a_filter_trigger_no_action() {
     let mut stage = Stage::new(busy(), SMALL);
     stage.press(KeyCode::Char('f'));
     assert_eq!(stage.type_text("q12du?: "), []);
@@ -125,7 +125,7 @@ fn letters_that_are_typed_into_a_filter_do_nothing_else() {
 }
 
 #[test]
-fn arrivals_respect_the_filter_and_a_hidden_critical_is_loud() {
+fn arrivals_respect_the_filter_and_a_hidden_critical_request_shows_a_warning() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.press(KeyCode::Char('f'));
     stage.type_text("agent:docs");
@@ -137,7 +137,7 @@ fn arrivals_respect_the_filter_and_a_hidden_critical_is_loud() {
 }
 
 #[test]
-fn search_jumps_and_n_goes_on() {
+fn a_search_selects_a_match_and_n_selects_the_next() {
     let mut stage = Stage::new(busy(), SMALL);
     stage.press(KeyCode::Char('/'));
     stage.type_text("ticket");
@@ -156,7 +156,7 @@ fn search_jumps_and_n_goes_on() {
 }
 
 #[test]
-fn the_next_due_row_is_one_key_away() {
+fn a_key_selects_the_request_with_the_next_deadline() {
     let mut stage = Stage::new(busy(), SMALL);
     let mut visited = Vec::new();
     for _ in 0..5 {
@@ -167,7 +167,7 @@ fn the_next_due_row_is_one_key_away() {
 }
 
 #[test]
-fn the_session_of_a_request_is_one_key_away_in_the_record() {
+fn a_key_shows_the_session_of_a_request_in_the_record() {
     let mut stage = Stage::new(busy(), WIDE);
     let requests = stage.press(KeyCode::Char('t'));
     assert_eq!(requests, [Request::LoadSessions]);
@@ -183,10 +183,10 @@ fn the_session_of_a_request_is_one_key_away_in_the_record() {
 }
 
 #[test]
-fn what_happened_last_is_read_once_for_a_row() {
+fn the_latest_events_are_read_once_per_request() {
     let mut stage = Stage::new(busy(), WIDE);
     let gate = |id: &str| id.parse().unwrap();
-    // The first reading is under way since the console began.
+    // The first read is pending since the console started.
     assert_eq!(stage.press(KeyCode::Down), []);
     let requests = stage.message(Message::Trail(gate("c-118"), Purpose::Glance, Ok(vec![])));
     assert_eq!(
@@ -206,7 +206,7 @@ fn what_happened_last_is_read_once_for_a_row() {
 }
 
 #[test]
-fn similar_decisions_of_today_are_counted_by_how_they_ended() {
+fn similar_decisions_of_today_are_counted_by_outcome() {
     let mut picture = snapshot([held("c-1", "payment.refund", RiskTier::High, 1, 60)]);
     picture.decided.push(Arc::new(decided(
         "c-2",
@@ -222,7 +222,7 @@ fn similar_decisions_of_today_are_counted_by_how_they_ended() {
 }
 
 #[test]
-fn what_nobody_decided_does_not_read_as_a_denial_by_a_person() {
+fn expired_and_withdrawn_requests_are_not_shown_as_human_denials() {
     let mut picture = busy();
     let ended = |id, outcome| Arc::new(decided(id, "14:02:00", outcome, None));
     picture.decided.insert(0, ended("c-90", Outcome::Withdrawn));
@@ -247,7 +247,7 @@ fn joined_requests_are_one_row_with_a_count() {
 }
 
 #[test]
-fn a_request_that_became_another_says_so_until_it_is_opened() {
+fn a_changed_request_is_marked_until_it_is_opened() {
     let before = held("c-1", "a.b", RiskTier::Low, 1, 60);
     let after = with_params(before.clone(), serde_json::json!({ "other": 1 }));
     let mut stage = Stage::new(snapshot([before]), SMALL);
@@ -283,7 +283,7 @@ fn many(count: u64) -> Vec<Held> {
 }
 
 #[test]
-fn a_long_list_scrolls_and_keeps_the_chosen_row_on_its_line() {
+fn a_long_list_scrolls_and_keeps_the_selected_row_on_its_line() {
     let mut stage = Stage::new(snapshot(many(100)), SMALL);
     stage.presses(KeyCode::Down, 30);
     stage.presses(KeyCode::Up, 2);
@@ -301,9 +301,9 @@ fn a_long_list_scrolls_and_keeps_the_chosen_row_on_its_line() {
     assert_eq!(selected(&stage), "c-0");
 }
 
-// An arrival while the operator is about to press Enter: what opens is what was highlighted.
+// A request arrives while the operator is about to press Enter. Enter opens the highlighted request.
 #[test]
-fn enter_opens_what_was_highlighted_whatever_arrives() {
+fn enter_opens_the_highlighted_request_despite_arrivals() {
     let mut stage = Stage::new(snapshot([ticket_delete(), onboarding()]), SMALL);
     stage.press(KeyCode::Down);
     stage.app.on_snapshot(Arc::new(snapshot([

@@ -30,7 +30,7 @@ fn palette(stage: &mut Stage, text: &str) -> Vec<Request> {
     stage.press(KeyCode::Enter)
 }
 
-/// `c-9`: a denial that may be overruled.
+/// `c-9`: a denial that can be overridden.
 pub(super) fn denied() -> Held {
     let mut item = held("c-9", "ticket.delete", RiskTier::High, 1, 600);
     let why = question(json!({
@@ -65,7 +65,7 @@ pub(super) fn answer(stage: &mut Stage, sent: &[Decide]) {
 
 // Rule 1.
 #[test]
-fn an_arrival_opens_nothing_whatever_is_pressed_with_it() {
+fn an_arrival_opens_nothing_for_any_key_pressed_with_it() {
     let mut stage = Stage::new(idle(), SMALL);
     let requests = stage.app.on_snapshot(Arc::new(snapshot([onboarding()])));
     assert!(
@@ -75,14 +75,14 @@ fn an_arrival_opens_nothing_whatever_is_pressed_with_it() {
     );
     assert_eq!(stage.app.layers.len(), 0);
     stage.paint();
-    // The one key that opens, and everything after it within the arming time.
+    // Enter opens the dialog. All keys after it fall within the arming time.
     stage.press(KeyCode::Enter);
     assert_eq!(decisions(stage.presses(KeyCode::Enter, 5)), []);
     assert_eq!(decisions(stage.type_text("understood")), []);
 }
 
 #[test]
-fn what_an_agent_says_about_itself_is_escaped_and_bounded_in_a_notification() {
+fn agent_text_in_a_notification_is_escaped_and_bounded() {
     let mut hostile = held("c-1", &"x".repeat(500), RiskTier::Low, 1, 60);
     hostile.agent = "a\u{7}\u{1b}]0;b".to_owned();
     let mut stage = Stage::new(idle(), SMALL);
@@ -99,7 +99,7 @@ fn what_an_agent_says_about_itself_is_escaped_and_bounded_in_a_notification() {
 
 // Rule 5.
 #[test]
-fn what_confirms_is_not_what_opened() {
+fn the_key_that_opens_a_request_never_confirms_it() {
     let mut stage = Stage::new(snapshot([ticket_delete()]), WIDE);
     stage.open();
     for _ in 0..20 {
@@ -110,14 +110,14 @@ fn what_confirms_is_not_what_opened() {
         );
         stage.now = stage.now.plus(ARMING);
     }
-    // From request to request another text is asked for.
+    // Each request asks for its own hash.
     let hashes = [ticket_delete(), user_ban()].map(|held| held.request_hash.short(4));
     assert_ne!(hashes[0], hashes[1]);
 }
 
-// Rule 8 is held by the tests of the queue; here what is loud about it.
+// Rule 8 is covered by the tests of the queue. This test covers the warning.
 #[test]
-fn held_back_criticals_are_loud_however_many_others_there_are() {
+fn waiting_critical_requests_are_named_despite_many_other_arrivals() {
     let mut all: Vec<Held> = (20..60)
         .map(|at| held(&format!("c-{at}"), "a.b", RiskTier::High, 1, 60))
         .collect();
@@ -134,7 +134,7 @@ fn held_back_criticals_are_loud_however_many_others_there_are() {
 
 // Rule 16.
 #[test]
-fn nothing_allows_always_and_the_help_says_so() {
+fn there_is_no_always_allow_and_the_help_says_so() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.press(KeyCode::Char('?'));
     stage.type_text("always");
@@ -172,7 +172,7 @@ fn identical_requests_are_one_row_and_one_decision() {
 
 // Rule 19.
 #[test]
-fn a_denial_is_overruled_only_through_the_palette() {
+fn a_denial_is_overridden_only_through_the_palette() {
     let mut stage = Stage::new(snapshot([denied()]), WIDE);
     stage.open();
     stage.type_text("the customer asked for it in writing, twice");
@@ -221,7 +221,7 @@ fn a_denial_is_overruled_only_through_the_palette() {
 }
 
 #[test]
-fn only_a_denial_that_is_held_can_be_overruled() {
+fn only_a_held_denial_can_be_overridden() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     palette(&mut stage, "override c-77");
     stage.shows("c-77 is not held");
@@ -243,7 +243,7 @@ fn broken() -> Snapshot {
 
 // Rule 23.
 #[test]
-fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
+fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
     let mut stage = Stage::new(broken(), WIDE);
     stage.open();
     stage.type_text("understood");
@@ -267,7 +267,7 @@ fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
             of: Known::Fault(fault.clone()),
         }))]
     );
-    // It counts when it is recorded, and not before.
+    // The acknowledgement counts only after it is recorded.
     stage.shows("Deciding is disabled");
     let mut known = broken();
     known.acts.known = Some(fault.clone());
@@ -276,7 +276,7 @@ fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
     stage.shows("BROKEN");
     stage.open();
     stage.hides("is disabled");
-    // Another break is another matter.
+    // Another break needs another acknowledgement.
     let mut worse = broken();
     worse.acts.known = Some(fault);
     worse.chain.verdict = ChainVerdict::Unreadable {
@@ -287,7 +287,7 @@ fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
 }
 
 #[test]
-fn a_broken_chain_bars_denying_too() {
+fn a_broken_chain_blocks_denials_too() {
     let mut stage = Stage::new(broken(), WIDE);
     stage.press(KeyCode::Char('d'));
     stage.wait(ARMING);
@@ -298,7 +298,7 @@ fn a_broken_chain_bars_denying_too() {
 }
 
 #[test]
-fn that_nothing_is_recorded_cannot_be_acknowledged_away() {
+fn a_stopped_recording_cannot_be_acknowledged() {
     let mut picture = snapshot([onboarding()]);
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
@@ -326,7 +326,7 @@ fn the_palette_finds_commands_and_decides_nothing() {
     stage.shows("`nope:x`: column 1: `nope` is no field");
     palette(&mut stage, "filter");
     stage.hides("filter:");
-    // What is not typed in full is completed, not run.
+    // An incomplete command is completed, not run.
     stage.press(KeyCode::Char(':'));
     stage.type_text("ackbro");
     stage.press(KeyCode::Enter);
@@ -349,7 +349,7 @@ fn the_palette_at_60_by_18() {
 }
 
 #[test]
-fn seeking_goes_to_the_record() {
+fn the_seek_command_shows_the_event_in_the_record() {
     let mut stage = Stage::new(busy(), WIDE);
     let requests = palette(&mut stage, "seek 120");
     assert!(requests.contains(&Request::LoadSessions), "{requests:?}");
@@ -387,7 +387,7 @@ fn the_mouse_selects_and_scrolls_and_never_decides() {
     click(&mut stage, 16, 1);
     stage.shows("Sessions");
     click(&mut stage, 3, 1);
-    // Every cell of an open dialog, with everything answered.
+    // A click on every cell of an open dialog, with everything answered.
     let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
     stage.open();
     stage.type_text("understood");

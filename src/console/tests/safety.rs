@@ -1,5 +1,5 @@
-//! The safety rules, each with at least one test that presses keys, reads the screen, and looks at what
-//! the runtime holds and what is on disk afterwards.
+//! The safety rules, each with at least one test. The test presses keys, reads the screen, and then checks
+//! the state of the runtime and the disk.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::live::{Live, WIDE};
 use crate::base::limits::ARMING;
 
-/// Every rule, with the tests that hold it: here, and those that were there for a part of it.
+/// All rules, with the tests that cover them: the tests here, and older tests that cover a part.
 const RULES: [(u8, &[&str]); 24] = [
     (
         1,
         &[
-            "rule_01_nothing_opens_by_itself",
-            "an_arrival_opens_nothing_whatever_is_pressed_with_it",
+            "rule_01_nothing_opens_without_a_key",
+            "an_arrival_opens_nothing_for_any_key_pressed_with_it",
         ],
     ),
     (
@@ -24,7 +24,7 @@ const RULES: [(u8, &[&str]); 24] = [
         &[
             "rule_02_only_a_focused_button_and_enter_decide",
             "no_printable_key_ever_decides",
-            "only_presses_count_and_alt_is_inert",
+            "only_key_presses_count_and_alt_keys_do_nothing",
             "letters_decide_nothing_and_the_whole_ladder_passes_the_request",
         ],
     ),
@@ -40,15 +40,15 @@ const RULES: [(u8, &[&str]); 24] = [
         4,
         &[
             "rule_04_the_first_focus_is_harmless",
-            "the_review_starts_on_a_harmless_place",
+            "the_review_starts_on_a_harmless_button",
         ],
     ),
     (
         5,
         &[
             "rule_05_the_keys_that_passed_one_request_do_not_pass_the_next",
-            "rule_05_no_key_confirms_by_being_repeated",
-            "what_confirms_is_not_what_opened",
+            "rule_05_repeating_a_key_never_confirms",
+            "the_key_that_opens_a_request_never_confirms_it",
         ],
     ),
     (
@@ -56,7 +56,7 @@ const RULES: [(u8, &[&str]); 24] = [
         &[
             "rule_06_pass_waits_until_the_whole_request_was_on_screen",
             "nothing_passes_before_the_whole_request_was_on_screen",
-            "a_request_that_was_not_told_whole_cannot_pass",
+            "a_request_that_was_not_printed_whole_cannot_pass",
         ],
     ),
     (
@@ -69,83 +69,83 @@ const RULES: [(u8, &[&str]); 24] = [
     (
         8,
         &[
-            "rule_08_an_arrival_moves_no_row_and_enter_opens_what_was_chosen",
-            "enter_opens_what_was_highlighted_whatever_arrives",
+            "rule_08_an_arrival_moves_no_row_and_enter_opens_the_selected_request",
+            "enter_opens_the_highlighted_request_despite_arrivals",
         ],
     ),
     (
         9,
         &[
-            "rule_09_a_batch_decides_exactly_what_was_reviewed_each_by_itself",
-            "a_mark_that_makes_no_batch_is_refused_with_the_reason",
+            "rule_09_a_batch_decides_each_reviewed_request_separately",
+            "marking_a_request_that_fits_no_batch_reports_the_reason",
         ],
     ),
     (
         10,
-        &["rule_10_silence_refusal_and_withdrawal_are_three_records_and_three_words"],
+        &["rule_10_expiry_denial_and_withdrawal_have_different_records_and_words"],
     ),
     (
         11,
         &[
             "rule_11_the_countdown_runs_while_typing_and_the_draft_survives",
-            "what_was_typed_too_late_comes_back_when_the_same_is_asked_again",
+            "answers_of_an_expired_request_return_when_it_is_asked_again",
             "a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed",
         ],
     ),
     (
         12,
         &[
-            "rule_12_what_is_settled_loses_its_controls_at_once",
+            "rule_12_a_settled_request_loses_its_controls_at_once",
             "a_failed_write_reads_back_what_is_on_disk",
         ],
     ),
     (
         13,
         &[
-            "rule_13_a_decision_counts_for_one_request_under_one_atlas_once",
-            "a_changed_request_voids_what_was_typed_and_shows_the_difference",
+            "rule_13_a_decision_applies_once_to_one_request_under_one_atlas",
+            "a_changed_request_discards_the_input_and_shows_the_difference",
         ],
     ),
     (
         14,
         &[
-            "rule_14_the_record_is_on_disk_before_the_agent_goes_on",
+            "rule_14_the_record_is_on_disk_before_the_agent_continues",
             "killed_at_any_moment_it_loses_nothing_that_anybody_saw",
         ],
     ),
     (
         15,
         &[
-            "rule_15_whoever_asks_never_approves",
-            "whoever_asks_never_approves",
+            "rule_15_the_asking_agent_never_approves",
+            "the_requester_never_approves",
         ],
     ),
     (
         16,
         &[
-            "rule_16_nothing_is_allowed_always",
-            "nothing_allows_always_and_the_help_says_so",
+            "rule_16_no_approval_is_permanent",
+            "there_is_no_always_allow_and_the_help_says_so",
         ],
     ),
     (
         17,
-        &["rule_17_nobody_is_asked_in_vain_and_a_retry_is_the_same_request"],
+        &["rule_17_a_denied_request_asks_no_operator_and_a_retry_joins_the_held_request"],
     ),
     (
         18,
-        &["rule_18_a_denial_takes_its_reason_along_and_is_shorter_than_a_pass"],
+        &["rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass"],
     ),
     (
         19,
         &[
-            "rule_19_a_denial_is_overruled_by_name_alone_and_said_until_acknowledged",
-            "a_denial_is_overruled_only_through_the_palette",
+            "rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged",
+            "a_denial_is_overridden_only_through_the_palette",
         ],
     ),
     (
         20,
         &[
-            "rule_20_every_way_out_leaves_it_held",
+            "rule_20_every_way_of_quitting_leaves_the_request_held",
             "ctrl_c_twice_leaves_and_what_is_held_stays_held",
             "esc_and_a_lost_terminal_leave_the_request_held",
         ],
@@ -153,41 +153,41 @@ const RULES: [(u8, &[&str]); 24] = [
     (
         21,
         &[
-            "rule_21_only_presses_count_and_a_paste_never_submits",
+            "rule_21_only_key_presses_count_and_a_paste_never_submits",
             "a_paste_fills_a_field_and_never_presses_anything",
         ],
     ),
     (
         22,
         &[
-            "rule_22_a_console_that_only_looks_has_no_way_to_write",
-            "read_only_never_decides",
+            "rule_22_a_read_only_console_has_no_way_to_write",
+            "a_read_only_console_never_decides_for_any_keys",
         ],
     ),
     (
         23,
         &[
-            "rule_23_a_broken_chain_is_said_everywhere_and_deciding_waits_until_it_is_known",
-            "a_broken_chain_bars_denying_too",
+            "rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowledged",
+            "a_broken_chain_blocks_denials_too",
         ],
     ),
     (
         24,
         &[
-            "rule_24_how_many_were_passed_lately_is_shown",
-            "how_many_were_passed_lately_and_the_time_spent_on_each_is_shown",
+            "rule_24_the_number_of_recent_passes_is_shown",
+            "the_number_of_recent_passes_and_the_time_per_pass_are_shown",
         ],
     ),
 ];
 
-/// Every test, by name, with the file it is in.
+/// Returns all tests by name, with their files.
 fn tests() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = BTreeMap::new();
     for folder in ["src/console/tests", "src/engine/tests", "tests/e2e"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_none_or(|it| it != "rs") {
+            if path.extension().is_none_or(|extension| extension != "rs") {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
@@ -225,14 +225,14 @@ fn every_rule_has_a_test_and_every_test_of_a_rule_is_listed() {
 }
 
 #[test]
-fn rule_01_nothing_opens_by_itself() {
+fn rule_01_nothing_opens_without_a_key() {
     let mut live = Live::new();
     live.types("x");
     let asked = live.ask("user.ban", json!({"user": "m"}), 1);
     live.stage.shows("Held requests");
     live.stage.shows("1 Queue 1");
     assert!(live.stage.app.layers.is_empty());
-    // What was being typed when it came opens nothing either.
+    // Keys typed while the request arrived open nothing either.
     live.types("yes I agree");
     assert!(live.stage.app.layers.is_empty(), "{}", live.stage.text());
     live.undecided(&["c-1"]);
@@ -247,12 +247,12 @@ fn rule_02_only_a_focused_button_and_enter_decide() {
     let mut live = Live::new();
     let mut asked = live.ask("note.add", json!({"text": "x"}), 1);
     live.open("c-1");
-    // With Alt a key is not even typed.
+    // A key with Alt is not even typed.
     for c in "understood".chars() {
         live.with(KeyCode::Char(c), KeyModifiers::ALT);
     }
     live.stage.shows("Pass is disabled: 1 answer missing");
-    // Enter in a field presses nothing, however complete the answers are.
+    // Enter in a field presses nothing, even if all answers are complete.
     live.types("understood");
     live.stage.hides("is disabled");
     live.presses(KeyCode::Enter, 3);
@@ -283,7 +283,7 @@ fn rule_03_keys_of_the_arming_time_are_dropped() {
     live.presses(KeyCode::Enter, 3);
     live.wait(ARMING);
     live.stage.shows("READY");
-    // They were not queued: the field is as empty as before.
+    // The keys were not queued: the field is still empty.
     live.stage.shows("Pass is disabled");
     live.undecided(&["c-1"]);
     assert_eq!(live.rehearsal.snapshot().drafts.len(), 0);
@@ -301,7 +301,7 @@ fn rule_04_the_first_focus_is_harmless() {
         live.undecided(&["c-1", "c-2"]);
         live.press(KeyCode::Esc);
     }
-    // Also in the review: it begins on the way back.
+    // The review starts on the button that goes back.
     live.open("c-2");
     live.types("understood");
     live.presses(KeyCode::Tab, 3);
@@ -310,7 +310,7 @@ fn rule_04_the_first_focus_is_harmless() {
     live.press(KeyCode::Enter);
     live.stage.hides("Review: what will be written");
     live.press(KeyCode::Esc);
-    // And while denying: it begins in the reason.
+    // The denial starts in the field of the reason.
     live.select("c-2");
     live.press(KeyCode::Char('d'));
     live.wait(ARMING);
@@ -339,7 +339,7 @@ fn rule_05_the_keys_that_passed_one_request_do_not_pass_the_next() {
     live.select("c-1");
     keys(&mut live, &one.request_hash.short(4));
     assert!(live.told(&mut first).unwrap().is_ok());
-    // The very same keys again.
+    // The same keys again.
     live.select("c-2");
     keys(&mut live, &one.request_hash.short(4));
     live.stage.shows("cannot pass: type the hash first");
@@ -349,7 +349,7 @@ fn rule_05_the_keys_that_passed_one_request_do_not_pass_the_next() {
 }
 
 #[test]
-fn rule_05_no_key_confirms_by_being_repeated() {
+fn rule_05_repeating_a_key_never_confirms() {
     let actions = ["note.add", "ticket.update", "ticket.delete", "user.ban"];
     let keys = [
         KeyCode::Enter,
@@ -410,20 +410,20 @@ fn rule_07_the_request_is_shown_exactly_and_hidden_characters_are_counted() {
     let text = "rm -rf \u{202e}cod\u{200b}.txt\u{1b}[2J\u{e000}\u{2028}";
     live.ask("note.add", json!({"cmd": text, "n": 1}), 1);
     live.open("c-1");
-    // Beside an escape of JSON's own, everything that a terminal would obey or hide is written out.
+    // Everything that a terminal would obey or hide is escaped, in addition to JSON's own escapes.
     live.stage.shows("rm -rf \\u{202e}cod\\u{200b}.txt\\u001b[");
     live.stage.shows("2J\\u{e000}\\u{2028}");
     live.stage.shows("hidden characters");
     let screen = live.stage.text();
     assert!(!screen.contains(['\u{202e}', '\u{200b}', '\u{1b}', '\u{e000}']));
-    // What is on disk is what was asked for, to the character.
+    // The record on disk has the request character by character.
     let attempted: Vec<Value> = live.on_disk("action_attempted");
     assert_eq!(attempted[0]["action_params"], json!({"cmd": text, "n": 1}));
     live.undecided(&["c-1"]);
 }
 
 #[test]
-fn rule_08_an_arrival_moves_no_row_and_enter_opens_what_was_chosen() {
+fn rule_08_an_arrival_moves_no_row_and_enter_opens_the_selected_request() {
     let mut live = Live::new();
     let mut asked = live.ask("note.add", json!({}), 1);
     let row = |live: &Live, id: &str| {

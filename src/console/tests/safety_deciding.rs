@@ -1,4 +1,4 @@
-//! The safety rules 9 to 18: what a decision is, whom it is about, and what it leaves behind.
+//! The safety rules 9 to 18: what a decision is, what it applies to, and what it records.
 
 use std::time::Duration;
 
@@ -11,7 +11,10 @@ use crate::engine::command::{Decide, DenyCode, Refused, Reply, Ruling};
 use crate::engine::held::Held;
 
 fn field<'v>(values: &'v [Value], name: &str) -> Vec<&'v str> {
-    values.iter().map(|it| it[name].as_str().unwrap()).collect()
+    values
+        .iter()
+        .map(|value| value[name].as_str().unwrap())
+        .collect()
 }
 
 fn deny(held: &Held, operator: &str) -> Decide {
@@ -29,7 +32,7 @@ fn deny(held: &Held, operator: &str) -> Decide {
 }
 
 #[test]
-fn rule_09_a_batch_decides_exactly_what_was_reviewed_each_by_itself() {
+fn rule_09_a_batch_decides_each_reviewed_request_separately() {
     let mut live = Live::new();
     let mut asked: Vec<_> = (1..=3)
         .map(|n| live.ask("ticket.update", json!({ "id": n }), n))
@@ -68,7 +71,7 @@ fn rule_09_a_batch_decides_exactly_what_was_reviewed_each_by_itself() {
 }
 
 #[test]
-fn rule_10_silence_refusal_and_withdrawal_are_three_records_and_three_words() {
+fn rule_10_expiry_denial_and_withdrawal_have_different_records_and_words() {
     let mut live = Live::new();
     let mut expired = live.ask("note.add", json!({"n": 1}), 1);
     live.wait(Duration::from_mins(5));
@@ -128,7 +131,7 @@ fn rule_11_the_countdown_runs_while_typing_and_the_draft_survives() {
 }
 
 #[test]
-fn rule_12_what_is_settled_loses_its_controls_at_once() {
+fn rule_12_a_settled_request_loses_its_controls_at_once() {
     let mut live = Live::new();
     live.ask("note.add", json!({}), 1);
     live.open("c-1");
@@ -148,7 +151,7 @@ fn rule_12_what_is_settled_loses_its_controls_at_once() {
 }
 
 #[test]
-fn rule_13_a_decision_counts_for_one_request_under_one_atlas_once() {
+fn rule_13_a_decision_applies_once_to_one_request_under_one_atlas() {
     let mut live = Live::new();
     let asked = live.ask("note.add", json!({"n": 1}), 1);
     live.ask("note.add", json!({"n": 2}), 2);
@@ -166,9 +169,9 @@ fn rule_13_a_decision_counts_for_one_request_under_one_atlas_once() {
         panic!("{reply:?}");
     };
     assert_eq!(decided.by.as_deref(), Some("op-2"), "who was first is told");
-    // Under another Atlas it can only be denied.
+    // Under another Atlas the request can only be denied.
     let other = RULES.replace("Looked at it?", "Looked at it closely?");
-    live.again(|it| it.atlas(&other));
+    live.again(|restart| restart.atlas(&other));
     live.open("c-1");
     live.fill("c-1", "understood");
     live.press(KeyCode::Enter);
@@ -178,18 +181,18 @@ fn rule_13_a_decision_counts_for_one_request_under_one_atlas_once() {
 }
 
 #[test]
-fn rule_14_the_record_is_on_disk_before_the_agent_goes_on() {
+fn rule_14_the_record_is_on_disk_before_the_agent_continues() {
     let mut live = Live::new();
     let mut asked = live.ask("ticket.delete", json!({"id": 7}), 1);
     let held = live.rehearsal.held_on_disk();
     assert_eq!(held.len(), 1, "held, and on disk");
     live.pass("c-1", "as agreed with the customer");
-    // Somebody else reads the file at the moment the agent is told.
+    // Another process reads the file at the moment the agent gets its reply.
     let passed = live.on_disk("checkpoint_passed");
     assert!(live.told(&mut asked).unwrap().is_ok());
     assert_eq!(field(&passed, "passed_by"), ["op-1"]);
     assert!(live.rehearsal.is_sound());
-    // What is held comes back under its name, as it was.
+    // After a restart the held request is back unchanged, under its id.
     live.ask("ticket.delete", json!({"id": 8}), 1);
     let before = live.held("c-2");
     live.again(|_| {});
@@ -198,10 +201,10 @@ fn rule_14_the_record_is_on_disk_before_the_agent_goes_on() {
 }
 
 #[test]
-fn rule_15_whoever_asks_never_approves() {
+fn rule_15_the_asking_agent_never_approves() {
     let mut live = Live::new();
     let asked = live.ask("note.add", json!({}), 1);
-    // Whoever sits down under the agent's name finds the button barred.
+    // An operator with the agent's name finds the button disabled.
     live.command("operator Bot");
     live.stage.shows("│ Bot │");
     live.open("c-1");
@@ -210,7 +213,7 @@ fn rule_15_whoever_asks_never_approves() {
     live.press(KeyCode::Enter);
     live.stage.shows("cannot pass: `Bot` is who asks");
     live.undecided(&["c-1"]);
-    // And the engine refuses what goes around the button.
+    // The engine refuses a decision that bypasses the button.
     let held = live.held("c-1");
     for name in ["bot", "BOT ", "agent bot", "s-1"] {
         let reply = live.decide(Decide {
@@ -225,7 +228,7 @@ fn rule_15_whoever_asks_never_approves() {
     live.undecided(&["c-1"]);
     assert_eq!(live.on_disk("checkpoint_response"), [] as [Value; 0]);
     assert!(live.waits(&asked));
-    // Nobody can be called what the record calls agents.
+    // An operator cannot use a name that the record reserves for agents.
     live.press(KeyCode::Esc);
     live.command("operator agent bot");
     live.stage.shows("is how agents are named in the record");
@@ -233,7 +236,7 @@ fn rule_15_whoever_asks_never_approves() {
 }
 
 #[test]
-fn rule_16_nothing_is_allowed_always() {
+fn rule_16_no_approval_is_permanent() {
     let mut live = Live::new();
     for action in ["note.add", "ticket.delete", "note.add", "ticket.delete"] {
         let mut asked = live.ask(action, json!({"same": true}), 1);
@@ -251,16 +254,16 @@ fn rule_16_nothing_is_allowed_always() {
         live.fill(&id, answer);
         live.press(KeyCode::Enter);
         assert!(live.told(&mut asked).unwrap().is_ok());
-        // An agent can be told before the picture shows it.
+        // An agent can get its reply before the snapshot shows it.
         live.catch_up(|snapshot| snapshot.held.is_empty());
     }
-    // Each was asked anew, and each has its own record.
+    // Each request was asked separately, and each has its own record.
     assert_eq!(live.on_disk("checkpoint_triggered").len(), 4);
     assert_eq!(live.on_disk("checkpoint_passed").len(), 4);
 }
 
 #[test]
-fn rule_17_nobody_is_asked_in_vain_and_a_retry_is_the_same_request() {
+fn rule_17_a_denied_request_asks_no_operator_and_a_retry_joins_the_held_request() {
     let mut live = Live::new();
     let denied = live.ask_told("unknown.action", json!({}));
     assert_eq!(denied.unwrap_err().code, DenyCode::UnknownAction);
@@ -273,7 +276,7 @@ fn rule_17_nobody_is_asked_in_vain_and_a_retry_is_the_same_request() {
     live.catch_up(|snapshot| snapshot.held.iter().any(|held| held.joined == 1));
     live.stage.shows("open x2");
     assert_eq!(live.held_on_disk(), ["c-1"]);
-    // Another identical one, while the retry waits, is another request.
+    // An identical request while the retry waits is a separate request.
     let other = live.ask("note.add", json!({"n": 1}), 2);
     live.pass("c-1", "understood");
     assert_eq!(live.on_disk("checkpoint_passed").len(), 1, "one decision");
@@ -282,7 +285,7 @@ fn rule_17_nobody_is_asked_in_vain_and_a_retry_is_the_same_request() {
 }
 
 #[test]
-fn rule_18_a_denial_takes_its_reason_along_and_is_shorter_than_a_pass() {
+fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
     let mut live = Live::new();
     let mut asked = live.ask("ticket.update", json!({}), 1);
     let mut denying = 0;
@@ -302,7 +305,7 @@ fn rule_18_a_denial_takes_its_reason_along_and_is_shorter_than_a_pass() {
         ["refused by op-1: not this ticket"]
     );
     live.stage.shows("c-1 DENIED and recorded");
-    // The same request is passed with more.
+    // Passing the same request takes more keys.
     let mut asked = live.ask("ticket.update", json!({}), 1);
     live.open("c-2");
     live.types("understood");
@@ -323,7 +326,7 @@ fn rule_18_a_denial_takes_its_reason_along_and_is_shorter_than_a_pass() {
         denying < passing,
         "{denying} keys to deny, {passing} to pass"
     );
-    // Without a reason it is not denied.
+    // A request cannot be denied without a reason.
     live.ask("ticket.update", json!({"n": 3}), 1);
     live.select("c-3");
     live.press(KeyCode::Char('d'));

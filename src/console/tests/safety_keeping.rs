@@ -1,4 +1,4 @@
-//! The safety rules 19 to 24: overriding, leaving, looking, and a record that does not hold.
+//! The safety rules 19 to 24: overriding, quitting, read-only access, and a broken record.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::runtime::snapshot::Access;
 const REASON: &str = "the customer asked for it in writing, twice";
 
 #[test]
-fn rule_19_a_denial_is_overruled_by_name_alone_and_said_until_acknowledged() {
+fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
     let mut live = Live::new();
     assert!(live.ask_told("pay", json!({"n": 1})).is_err());
     live.catch_up(|snapshot| snapshot.held.len() == 1);
-    // Not by the key that opens everything else, and not in a batch.
+    // Neither Enter nor a batch opens an override.
     live.select("c-1");
     live.press(KeyCode::Char(' '));
     live.stage.shows("a denial is never overruled in a batch");
@@ -52,8 +52,8 @@ fn rule_19_a_denial_is_overruled_by_name_alone_and_said_until_acknowledged() {
         live.press(KeyCode::Char(tab));
         live.stage.shows(banner);
     }
-    // Whoever comes after a restart is told too.
-    live.again(|it| it.operator("op-2"));
+    // The next operator after a restart sees the warning too.
+    live.again(|restart| restart.operator("op-2"));
     live.stage.shows(banner);
     live.command("ack-override");
     live.stage.hides("OVERRIDE");
@@ -69,7 +69,7 @@ fn rule_19_a_denial_is_overruled_by_name_alone_and_said_until_acknowledged() {
 }
 
 #[test]
-fn rule_20_every_way_out_leaves_it_held() {
+fn rule_20_every_way_of_quitting_leaves_the_request_held() {
     let mut live = Live::new();
     let asked = live.ask("note.add", json!({}), 1);
     live.open("c-1");
@@ -91,14 +91,14 @@ fn rule_20_every_way_out_leaves_it_held() {
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));
-    // The process ends, and another one begins.
+    // The process ends, and another one starts.
     live.again(|_| {});
     live.undecided(&["c-1"]);
     live.stage.shows("c-1");
 }
 
 #[test]
-fn rule_21_only_presses_count_and_a_paste_never_submits() {
+fn rule_21_only_key_presses_count_and_a_paste_never_submits() {
     let mut live = Live::new();
     let mut asked = live.ask("note.add", json!({}), 1);
     live.open("c-1");
@@ -126,10 +126,10 @@ fn rule_21_only_presses_count_and_a_paste_never_submits() {
 }
 
 #[test]
-fn rule_22_a_console_that_only_looks_has_no_way_to_write() {
+fn rule_22_a_read_only_console_has_no_way_to_write() {
     let mut live = Live::new();
     live.ask("note.add", json!({}), 1);
-    live.again(|it| it.access(Access::ReadOnly));
+    live.again(|restart| restart.access(Access::ReadOnly));
     live.stage.shows("READ-ONLY");
     live.open("c-1");
     live.fill("c-1", "understood");
@@ -142,7 +142,7 @@ fn rule_22_a_console_that_only_looks_has_no_way_to_write() {
     live.stage.shows("this console is read-only");
     live.command("operator op-2");
     live.undecided(&["c-1"]);
-    // Nor is there a way around the keys.
+    // A decision sent directly to the runtime is refused too.
     let held = live.held("c-1");
     let only_looks = Refused::Unavailable("this console is read-only".to_owned());
     let refused = Reply::Refused(only_looks.clone());
@@ -189,13 +189,13 @@ fn rule_22_a_console_that_only_looks_has_no_way_to_write() {
 }
 
 #[test]
-fn rule_23_a_broken_chain_is_said_everywhere_and_deciding_waits_until_it_is_known() {
+fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowledged() {
     let mut live = Live::new();
     live.start_session("s-2");
     live.pass_one("note.add", "understood");
     live.ask("note.add", json!({"n": 2}), 1);
-    live.again(|it| {
-        it.tamper("UPDATE events SET records = replace(records, 'passed_by\":\"op-1', 'passed_by\":\"op-9')");
+    live.again(|restart| {
+        restart.tamper("UPDATE events SET records = replace(records, 'passed_by\":\"op-1', 'passed_by\":\"op-9')");
     });
     assert!(!live.rehearsal.is_sound());
     for tab in ['2', '4', '1'] {
@@ -216,16 +216,16 @@ fn rule_23_a_broken_chain_is_said_everywhere_and_deciding_waits_until_it_is_know
     assert_eq!(known.len(), 1, "{}", live.stage.text());
     assert_eq!(known[0]["about"], json!("broken_chain"));
     assert_eq!(known[0]["session"], json!("s-1"));
-    // The same break is known after a restart; it is still said.
+    // After a restart the same break is still acknowledged, and still shown.
     live.again(|_| {});
     live.stage.shows("CHAIN BROKEN in s-1");
     live.stage.shows("(acknowledged: deciding is possible)");
     live.open("c-2");
     live.stage.hides("chain broken");
     live.press(KeyCode::Esc);
-    // Another one is not, even where the first one is still the first that is found.
-    live.again(|it| {
-        it.tamper(
+    // Another break is not, even if the check still finds the first one first.
+    live.again(|restart| {
+        restart.tamper(
             "UPDATE events SET records = replace(records, 'bot', 'rot') WHERE session = \
              (SELECT number FROM sessions WHERE session_id = 's-2')",
         );
@@ -249,7 +249,7 @@ fn rule_23_a_broken_chain_is_said_everywhere_and_deciding_waits_until_it_is_know
 }
 
 #[test]
-fn rule_24_how_many_were_passed_lately_is_shown() {
+fn rule_24_the_number_of_recent_passes_is_shown() {
     let mut live = Live::new();
     live.pass_one("note.add", "understood");
     live.wait(Duration::from_secs(5));

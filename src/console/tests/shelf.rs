@@ -1,4 +1,4 @@
-//! The folder of the Atlases: a file that comes, a file that goes, and what is asked before either counts.
+//! The Atlas folder: a file appears, a file disappears, and the confirmation before either takes effect.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\
     checkpoints:\n  - checkpoint_id: reports\n    mode: blocking\n    \
     trigger: {type: action_pre, patterns: [report.send]}\n";
 
-/// A console whose two Atlases lie in a folder.
+/// A console whose two Atlases are in a folder.
 struct Shelved {
     folder: TempDir,
     stage: Stage,
@@ -52,7 +52,7 @@ impl Shelved {
         Self::opened(folder, snapshot, size)
     }
 
-    /// A console whose folder has nothing in it yet.
+    /// A console whose folder is empty.
     fn empty(size: (u16, u16)) -> Self {
         let mut snapshot = Snapshot::empty();
         snapshot.in_force.hash = Some(hash_of(&[]));
@@ -74,12 +74,12 @@ impl Shelved {
 
     fn files(&self) -> Vec<PathBuf> {
         let files = fs::read_dir(self.folder.path()).unwrap();
-        let mut files: Vec<_> = files.map(|it| it.unwrap().path()).collect();
+        let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
         files.sort();
         files
     }
 
-    /// Lets the console look at its files, as the driver does.
+    /// Checks the files like the driver.
     fn look(&mut self) {
         self.stage.now = self.stage.now.plus(FILE_LOOK);
         let requests = self.stage.app.on_tick(self.stage.now);
@@ -106,14 +106,14 @@ impl Shelved {
         }
     }
 
-    /// Opens the question whether to load, and reads it to its end.
+    /// Opens the load dialog and scrolls to its end.
     fn ask(&mut self) {
         assert_eq!(self.stage.press(KeyCode::Char('L')), []);
         self.stage.wait(ARMING);
         self.stage.presses(KeyCode::PageDown, 5);
     }
 
-    /// Types what is asked for, and presses.
+    /// Types the requested code and presses the button.
     fn load(&mut self, code: &str) -> Vec<Load> {
         self.stage.press(KeyCode::Tab);
         self.stage.type_text(code);
@@ -128,11 +128,11 @@ impl Shelved {
 }
 
 fn ids(load: &Load) -> Vec<&str> {
-    load.atlases.iter().map(|it| it.id.as_str()).collect()
+    load.atlases.iter().map(|atlas| atlas.id.as_str()).collect()
 }
 
 #[test]
-fn a_file_that_comes_is_offered_and_taken_only_by_its_hash() {
+fn a_new_file_is_offered_and_loaded_only_by_its_hash() {
     for (_, size) in SIZES {
         let mut shelved = Shelved::new(busy(), size);
         shelved.stage.hides("FILE NEWER");
@@ -167,7 +167,7 @@ fn a_file_that_comes_is_offered_and_taken_only_by_its_hash() {
 }
 
 #[test]
-fn a_file_that_goes_says_what_goes_with_it_and_what_is_held_stays() {
+fn a_removed_file_lists_its_effects_and_held_requests_stay() {
     let mut shelved = Shelved::new(busy(), (120, 36));
     fs::remove_file(shelved.file("payments.yaml")).unwrap();
     shelved.look();
@@ -188,17 +188,17 @@ fn a_file_that_goes_says_what_goes_with_it_and_what_is_held_stays() {
 }
 
 #[test]
-fn a_file_with_errors_keeps_everything_as_it_is() {
+fn a_file_with_errors_changes_nothing() {
     let mut shelved = Shelved::new(busy(), (120, 36));
     fs::write(shelved.file("broken.yaml"), "atlas_version: 7").unwrap();
     shelved.look();
     shelved.stage.shows("KEPT OLD: errors in broken.yaml");
     assert_eq!(shelved.stage.press(KeyCode::Char('L')), []);
     assert_eq!(shelved.stage.app.layers.len(), 0);
-    // Looked at again without being read again, it is still so.
+    // A second check that does not read the file again gives the same state.
     shelved.look();
     shelved.stage.shows("KEPT OLD: errors in broken.yaml");
-    // They are among the problems, and can be gone to.
+    // The errors are listed among the problems and can be opened.
     shelved.stage.press(KeyCode::Char(']'));
     shelved.stage.shows("NEW broken.yaml:1:");
     shelved
@@ -240,7 +240,7 @@ fn the_first_file_of_an_empty_folder_is_offered_without_a_restart() {
 }
 
 #[test]
-fn no_file_is_left_and_nothing_is_let_go_of() {
+fn an_emptied_folder_unloads_nothing() {
     let mut shelved = Shelved::new(busy(), (120, 36));
     for file in shelved.files() {
         fs::remove_file(file).unwrap();
@@ -252,7 +252,7 @@ fn no_file_is_left_and_nothing_is_let_go_of() {
 }
 
 #[test]
-fn a_change_and_an_addition_are_taken_together() {
+fn a_changed_and_an_added_file_are_loaded_together() {
     let mut shelved = Shelved::new(busy(), (120, 36));
     let stricter = WORDS.replace("gt: 1000", "gt: 10");
     fs::write(shelved.file("payments.yaml"), stricter).unwrap();
@@ -266,12 +266,12 @@ fn a_change_and_an_addition_are_taken_together() {
     let loads = shelved.load(&changed);
     assert_eq!(loads.len(), 1);
     assert_eq!(ids(&loads[0]).len(), 3);
-    let mut texts = loads[0].atlases.iter().map(|it| &it.text);
+    let mut texts = loads[0].atlases.iter().map(|atlas| &atlas.text);
     assert!(texts.any(|text| text.contains("gt: 10") && !text.contains("gt: 1000")));
 }
 
 #[test]
-fn what_was_listed_beside_other_atlases_is_not_taken() {
+fn a_listing_for_other_atlases_is_dropped() {
     let mut shelved = Shelved::new(busy(), (120, 36));
     fs::write(shelved.file("zz.yaml"), MORE).unwrap();
     let listing = Listing {

@@ -1,4 +1,4 @@
-//! Snapshot files on screen: opened, walked, and written.
+//! Snapshot files on screen: opened, browsed, and written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn threads(snapshot: Snapshot, size: (u16, u16)) -> Stage {
     stage
 }
 
-/// The only thing that was asked for.
+/// Returns the only request.
 #[track_caller]
 fn asked(requests: Vec<Request>) -> (Ticket, SnapshotAsk) {
     match <[Request; 1]>::try_from(requests) {
@@ -50,7 +50,7 @@ fn asked(requests: Vec<Request>) -> (Ticket, SnapshotAsk) {
     }
 }
 
-/// What comes of a file with that text.
+/// Returns the result of reading a file with this text.
 fn read(path: &str, text: &[u8]) -> SnapshotTold {
     let file = Path::new(path);
     let read = of_text(file, text).map_err(Unusable::from);
@@ -58,7 +58,7 @@ fn read(path: &str, text: &[u8]) -> SnapshotTold {
     SnapshotTold::Opened(file.to_owned(), whole)
 }
 
-/// The panel with a file of that text in it.
+/// The panel with a file of this text.
 fn opened(text: &[u8], size: (u16, u16)) -> Stage {
     let mut stage = threads(two(), size);
     key(&mut stage, 'o');
@@ -72,7 +72,7 @@ fn opened(text: &[u8], size: (u16, u16)) -> Stage {
 
 // covers R1, R2, R3, R4, R5, R6, R7, R8
 #[test]
-fn a_file_is_walked_step_by_step_at_every_size() {
+fn a_snapshot_file_is_browsed_phase_by_phase_at_every_size() {
     for size in SIZES {
         let mut stage = opened(GOOD, size);
         stage.shows("The file answers all 6 questions.");
@@ -92,7 +92,7 @@ fn a_file_is_walked_step_by_step_at_every_size() {
         stage.press(KeyCode::Tab);
         stage.shows("Context reconstructed from checkpoint v2.0");
         assert_snapshot!(sized("engage", size), stage.text());
-        // Around, and back.
+        // Forward to the first step again, and back.
         stage.presses(KeyCode::Tab, 2);
         stage.shows("checkpoint_metadata.version");
         stage.press(KeyCode::BackTab);
@@ -125,7 +125,7 @@ fn a_file_is_walked_step_by_step_at_every_size() {
 
 // covers R14, R15
 #[test]
-fn a_degraded_file_says_so_loudly_and_what_to_ask_first() {
+fn a_degraded_file_shows_a_warning_and_the_first_question() {
     for size in SIZES {
         let mut stage = opened(DEGRADED, size);
         for page in ['1', '2', '3', '4', '5'] {
@@ -158,7 +158,7 @@ fn a_degraded_file_says_so_loudly_and_what_to_ask_first() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_says_what_the_command_says() {
+fn an_unusable_file_shows_the_error_of_the_command() {
     let broken: [(&[u8], &str); 3] = [
         (b"{\"checkpoint_metadata\": ", "it is no JSON object"),
         (b"{}", "checkpoint_metadata.version is missing"),
@@ -177,7 +177,7 @@ fn a_file_that_cannot_be_used_says_what_the_command_says() {
     for size in SIZES {
         let mut stage = opened(b"{}", size);
         assert_snapshot!(sized("broken", size), stage.text());
-        // Nothing of it can be walked or copied; another can be opened.
+        // The file cannot be browsed or copied. Another one can be opened.
         assert_eq!(key(&mut stage, 'y'), []);
         stage.press(KeyCode::Tab);
         stage.shows("cannot be reconstructed from");
@@ -192,7 +192,7 @@ fn a_file_that_cannot_be_used_says_what_the_command_says() {
 
 // covers R16
 #[test]
-fn the_text_to_go_on_with_is_copied_as_it_is() {
+fn the_engage_text_is_copied_unchanged() {
     let mut stage = opened(GOOD, WIDE);
     let text = Reconstruction::of(GOOD).unwrap().confirmation;
     let words = format!("copied the text to go on with: {} bytes", text.len());
@@ -204,7 +204,7 @@ fn the_text_to_go_on_with_is_copied_as_it_is() {
 
 // covers R22
 #[test]
-fn an_artifact_is_loaded_only_for_whoever_asks_for_it() {
+fn an_artifact_is_loaded_only_for_the_dialog_that_requested_it() {
     let mut file: Value = serde_json::from_slice(GOOD).unwrap();
     let artifact = |id: String| json!({"id": id, "title": "t", "type": "trace", "path": "a.md"});
     let list = (0..40).map(|number| artifact(format!("a-{number}")));
@@ -234,7 +234,7 @@ fn an_artifact_is_loaded_only_for_whoever_asks_for_it() {
         assert_snapshot!(sized("artifact", size), stage.text());
         stage.press(KeyCode::Esc);
         stage.shows("> a-1");
-        // What comes when somebody has gone on is for nobody.
+        // A late response is dropped after the operator went on.
         stage.message(Message::Snapshot(ticket, told));
         stage.hides("safe");
         let (ticket, _) = asked(stage.press(KeyCode::Enter));
@@ -245,7 +245,7 @@ fn an_artifact_is_loaded_only_for_whoever_asks_for_it() {
     }
 }
 
-/// The panel that asks where to write the session of `t-31`, and what it asks for.
+/// Opens the panel that asks for the path of a snapshot of `t-31`, and returns its request.
 fn writing(stage: &mut Stage) -> (Ticket, Writing) {
     key(stage, 's');
     stage.shows("write to> s-12.snapshot.json");
@@ -256,7 +256,7 @@ fn writing(stage: &mut Stage) -> (Ticket, Writing) {
 }
 
 #[test]
-fn a_file_is_written_over_only_after_a_question_that_starts_on_leaving_it() {
+fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
     for size in SIZES {
         let mut stage = threads(two(), size);
         let (ticket, wanted) = writing(&mut stage);
@@ -274,7 +274,7 @@ fn a_file_is_written_over_only_after_a_question_that_starts_on_leaving_it() {
         assert_eq!(stage.press(KeyCode::Enter), []);
         stage.shows("is there already");
         stage.hides("stays as it is");
-        // The same again, and now it is meant.
+        // The same path again, now confirmed.
         let (ticket, ask) = asked(stage.press(KeyCode::Enter));
         assert_eq!(ask, SnapshotAsk::Write(first.clone()));
         stage.message(Message::Snapshot(ticket, there(&wanted)));
@@ -294,7 +294,7 @@ fn a_file_is_written_over_only_after_a_question_that_starts_on_leaving_it() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_leaves_the_path_to_be_mended() {
+fn a_failed_write_keeps_the_path_for_correction() {
     let mut stage = threads(two(), WIDE);
     let (ticket, wanted) = writing(&mut stage);
     let why = Unwritten::Failed("cannot write `x\u{202e}`: no such folder".to_owned());
@@ -316,7 +316,7 @@ fn a_file_that_cannot_be_written_leaves_the_path_to_be_mended() {
 }
 
 #[test]
-fn nothing_opens_over_what_somebody_went_on_to() {
+fn a_late_result_opens_nothing_after_the_operator_went_on() {
     let mut stage = threads(two(), WIDE);
     let (ticket, wanted) = writing(&mut stage);
     let there = || SnapshotTold::Written(wanted.clone(), Err(Unwritten::There));
@@ -333,7 +333,7 @@ fn nothing_opens_over_what_somebody_went_on_to() {
 }
 
 #[test]
-fn an_older_answer_never_takes_the_place_of_what_was_asked_for_since() {
+fn an_outdated_response_never_replaces_a_newer_request() {
     let mut stage = threads(two(), WIDE);
     let mut open = |path: &str| {
         key(&mut stage, 'o');
@@ -350,7 +350,7 @@ fn an_older_answer_never_takes_the_place_of_what_was_asked_for_since() {
 }
 
 #[test]
-fn without_a_conversation_a_file_can_be_opened_and_none_written() {
+fn without_a_conversation_a_snapshot_can_be_opened_but_not_written() {
     let mut stage = threads(fixture::idle(), WIDE);
     assert_eq!(key(&mut stage, 's'), []);
     stage.shows("there is no conversation to write");
@@ -368,7 +368,7 @@ fn without_a_conversation_a_file_can_be_opened_and_none_written() {
 }
 
 #[test]
-fn a_session_is_written_read_back_and_its_file_replaced_only_when_that_is_meant() {
+fn a_session_snapshot_is_written_read_back_and_replaced_only_after_confirmation() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.json");
     let mut live = Live::new();
@@ -405,7 +405,7 @@ fn a_session_is_written_read_back_and_its_file_replaced_only_when_that_is_meant(
     live.press(KeyCode::Enter);
     live.stage.shows("1 RETRIEVE");
     assert_ne!(fs::read_to_string(&path).unwrap(), "mine");
-    // What is no file is never written over.
+    // A path that is not a regular file is never overwritten.
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     live.press(KeyCode::Char('o'));
@@ -422,13 +422,13 @@ fn a_session_is_written_read_back_and_its_file_replaced_only_when_that_is_meant(
 }
 
 #[test]
-fn a_console_that_only_looks_writes_no_record_and_may_write_a_file() {
+fn a_read_only_console_writes_no_record_but_may_write_a_snapshot_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.json");
     let mut live = Live::new();
     live.turn(&json!({"message_id": "m-1", "message": "go", "proposed": {"arc": "clean up"}}));
     live.end_session();
-    live.again(|it| it.access(Access::ReadOnly));
+    live.again(|restart| restart.access(Access::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.press(KeyCode::Char('s'));
     live.stage.ctrl('u');

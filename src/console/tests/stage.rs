@@ -1,4 +1,4 @@
-//! The console on a stage: an app, a painted screen and a clock that is moved by hand.
+//! Test harness of the console: an app, a painted screen, and a clock that the test moves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::console::theme::Look;
 use crate::engine::command::Decide;
 use crate::runtime::snapshot::Snapshot;
 
-/// The console on a stage.
+/// Test harness of the console.
 pub(super) struct Stage {
     pub(super) app: App,
     pub(super) now: Timestamp,
@@ -27,7 +27,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// A console of that size that shows `snapshot`, painted once.
+    /// A console of this size that shows `snapshot`, painted once.
     pub(super) fn new(snapshot: Snapshot, size: (u16, u16)) -> Self {
         Self::with_look(snapshot, size, Look::default())
     }
@@ -44,7 +44,7 @@ impl Stage {
         stage
     }
 
-    /// Paints, as the driver does when nothing else is to be done.
+    /// Paints like the driver when its queue is empty.
     pub(super) fn paint(&mut self) {
         loop {
             let (app, now) = (&self.app, self.now);
@@ -59,13 +59,13 @@ impl Stage {
         }
     }
 
-    /// A key without a painting after it.
+    /// Presses a key without painting after it.
     pub(super) fn key(&mut self, code: KeyCode) -> Vec<Request> {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
         self.app.on_event(&Event::Key(key), self.now)
     }
 
-    /// An event, and a painting after it.
+    /// Handles an event and paints.
     pub(super) fn event(&mut self, event: &Event) -> Vec<Request> {
         let requests = self.app.on_event(event, self.now);
         self.paint();
@@ -114,7 +114,7 @@ impl Stage {
         self.wait(ARMING);
     }
 
-    /// Opens the request of that name.
+    /// Opens the request with this id.
     pub(super) fn open_gate(&mut self, id: &str) {
         self.press(KeyCode::Home);
         for _ in 0..100 {
@@ -149,12 +149,12 @@ impl Stage {
         self.terminal.backend().buffer()
     }
 
-    /// The screen as text.
+    /// Returns the screen as text.
     pub(super) fn text(&self) -> String {
         picture::rows(self.buffer()).join("\n")
     }
 
-    /// The screen with its styles.
+    /// Returns the screen with its styles.
     pub(super) fn picture(&self) -> String {
         picture::styled(self.buffer())
     }
@@ -180,7 +180,7 @@ impl Stage {
     }
 }
 
-/// The decision among requests.
+/// Returns the decisions among requests.
 pub(super) fn decisions(requests: Vec<Request>) -> Vec<Decide> {
     let decide = |request| match request {
         Request::Decide(decide) => Some(decide),

@@ -1,4 +1,4 @@
-//! Every state of the dialog at every size, and what may follow from each.
+//! All states of the decision dialog at all sizes, and the transitions from each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn at_every_size(set: impl Fn(&mut Stage)) -> String {
     screens.join("\n\n")
 }
 
-/// Sees all of the request, at any size, and answers everything.
+/// Scrolls through the whole request, at any size, and answers everything.
 pub(super) fn answered(stage: &mut Stage) {
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 4);
@@ -93,7 +93,7 @@ pub(super) fn expired() -> Snapshot {
 }
 
 #[test]
-fn every_state_at_every_size() {
+fn every_dialog_state_is_painted_at_every_size() {
     assert_snapshot!("state_review", at_every_size(reviewing));
     assert_snapshot!("state_signing", at_every_size(signed));
     assert_snapshot!("state_writing", at_every_size(writing));
@@ -143,9 +143,9 @@ fn plain_characters_without_colour() {
     assert_snapshot!(stage.picture());
 }
 
-// A decision is bound to what was seen.
+// A decision is bound to the request that was shown.
 #[test]
-fn a_changed_request_voids_what_was_typed_and_shows_the_difference() {
+fn a_changed_request_discards_the_input_and_shows_the_difference() {
     let mut stage = Stage::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     signed(&mut stage);
@@ -177,7 +177,7 @@ fn a_changed_request_voids_what_was_typed_and_shows_the_difference() {
 }
 
 #[test]
-fn another_atlas_or_an_answer_of_the_agent_is_another_request() {
+fn a_changed_atlas_or_an_agents_answer_counts_as_a_changed_request() {
     let mut atlas = ticket_delete();
     atlas.atlas_hash = Digest::of("another");
     let mut answered_one = ticket_delete();
@@ -199,7 +199,7 @@ fn another_atlas_or_an_answer_of_the_agent_is_another_request() {
 }
 
 #[test]
-fn a_change_while_writing_waits_for_the_answer() {
+fn a_change_during_writing_waits_for_the_reply() {
     let mut stage = Stage::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     writing(&mut stage);
@@ -211,7 +211,7 @@ fn a_change_while_writing_waits_for_the_answer() {
     stage.shows("The request changed");
 }
 
-// A failed write never says that nothing happened.
+// A failed write is never reported as if nothing had happened.
 #[test]
 fn a_failed_write_reads_back_what_is_on_disk() {
     let mut stage = Stage::new(busy(), SIZES[0]);
@@ -258,14 +258,14 @@ fn a_failed_write_reads_back_what_is_on_disk() {
     }
 }
 
-// The pace of passing is shown.
+// The rate of passing is shown.
 #[test]
-fn how_many_were_passed_lately_and_the_time_spent_on_each_is_shown() {
+fn the_number_of_recent_passes_and_the_time_per_pass_are_shown() {
     let mut picture = busy();
     let mine = |id: &str, time: &str| {
-        let mut it = decided(id, time, Outcome::Passed, Some("op-1@ops"));
-        it.gate = id.parse().unwrap();
-        Arc::new(it)
+        let mut passed = decided(id, time, Outcome::Passed, Some("op-1@ops"));
+        passed.gate = id.parse().unwrap();
+        Arc::new(passed)
     };
     picture.decided = vec![
         mine("c-117", "14:01:00"),
@@ -290,9 +290,9 @@ fn how_many_were_passed_lately_and_the_time_spent_on_each_is_shown() {
     stage.shows("3 passed in the last ten minutes, after 42 s, ?, ?");
 }
 
-// The countdown is visible while typing, and what was typed survives the end of it.
+// The countdown is visible during typing, and the typed text survives the deadline.
 #[test]
-fn what_was_typed_too_late_comes_back_when_the_same_is_asked_again() {
+fn answers_of_an_expired_request_return_when_it_is_asked_again() {
     let mut stage = Stage::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     stage.type_text("dup of 4398");
@@ -316,7 +316,7 @@ fn what_was_typed_too_late_comes_back_when_the_same_is_asked_again() {
 }
 
 #[test]
-fn a_dialog_put_aside_leaves_the_queue_and_comes_back_as_it_was() {
+fn a_minimised_dialog_is_restored_unchanged() {
     let mut stage = Stage::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     answered(&mut stage);
@@ -340,7 +340,7 @@ fn a_dialog_put_aside_leaves_the_queue_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn opening_another_request_keeps_what_was_put_aside_as_a_draft() {
+fn opening_another_request_keeps_the_minimised_dialog_as_a_draft() {
     let mut stage = Stage::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     stage.type_text("half an ans");
@@ -351,7 +351,7 @@ fn opening_another_request_keeps_what_was_put_aside_as_a_draft() {
     stage.open_gate("c-121");
     stage.shows("half an ans");
     stage.press(KeyCode::F(3));
-    // Enter on the same request brings it back.
+    // Enter on the same request restores the dialog.
     stage.press(KeyCode::Enter);
     stage.shows("half an ans");
     stage.wait(ARMING);
@@ -363,7 +363,7 @@ fn opening_another_request_keeps_what_was_put_aside_as_a_draft() {
 }
 
 #[test]
-fn nothing_is_put_aside_while_a_decision_is_on_its_way() {
+fn a_dialog_cannot_be_minimised_while_its_decision_is_written() {
     let mut stage = Stage::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     writing(&mut stage);

@@ -1,4 +1,4 @@
-//! The files of the Atlases: looked at, compared, tested, loaded, and gone back from.
+//! Atlas files: checked, compared, tested, loaded, and undone.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::runtime::{Load, LoadRefused};
 pub(super) const SIZES: [(&str, (u16, u16)); 3] =
     [("120", (120, 36)), ("80", (80, 24)), ("60", (60, 18))];
 
-/// A picture whose Atlases lie in files and are in force.
+/// A snapshot whose Atlases have files and are loaded.
 pub(super) fn in_force(base: Snapshot) -> Snapshot {
     let mut snapshot = on_disk(studied(base));
     let hash = hash_of(&snapshot.loaded);
@@ -53,7 +53,7 @@ fn stamp() -> Stamp {
     }
 }
 
-/// The payments Atlas as its file has it now, whatever it says.
+/// State of the payments Atlas file with this text.
 pub(super) fn newer(text: &str) -> FileState {
     let (atlas, problems) = match load_str("payments.yaml", text) {
         Ok(loaded) => (Some(Arc::new(loaded.atlas)), loaded.warnings),
@@ -77,7 +77,7 @@ pub(super) fn found(stage: &mut Stage, file: FileState) {
     stage.message(Message::Glanced(vec![looked]));
 }
 
-/// A change that only tightens, and one that opens a door.
+/// A change that only adds restrictions. `weaker` removes one.
 pub(super) fn tighter() -> String {
     WORDS.replace(
         "  - checkpoint_id: refunds",
@@ -93,7 +93,7 @@ pub(super) fn faulty() -> String {
     WORDS.replace("type: rate_limit", "type: rate_limits")
 }
 
-/// What is typed of a hash.
+/// Returns the part of a hash that the operator types.
 fn begins(hash: &str) -> String {
     hash.chars().take(4).collect()
 }
@@ -115,7 +115,7 @@ fn loads(requests: Vec<Request>) -> Vec<Load> {
 }
 
 #[test]
-fn a_file_that_changed_is_newer_and_one_with_errors_is_kept_out() {
+fn a_changed_file_is_shown_as_newer_and_a_file_with_errors_is_not_loaded() {
     for (name, size) in SIZES {
         let mut stage = stage(busy(), size);
         found(&mut stage, newer(&faulty()));
@@ -151,7 +151,7 @@ fn a_file_that_changed_is_newer_and_one_with_errors_is_kept_out() {
 }
 
 #[test]
-fn files_are_looked_at_on_every_screen_and_only_one_look_at_a_time() {
+fn files_are_checked_on_every_screen_with_one_check_at_a_time() {
     let mut stage = Stage::new(in_force(idle()), (120, 36));
     assert_eq!(stage.app.next_change(now()), now());
     assert_eq!(glances(&stage.app.on_tick(now())).len(), 2);
@@ -168,7 +168,7 @@ fn files_are_looked_at_on_every_screen_and_only_one_look_at_a_time() {
 }
 
 #[test]
-fn what_was_held_against_another_atlas_says_nothing_about_this_one() {
+fn a_check_result_for_another_atlas_is_dropped() {
     let mut stage = stage(idle(), (120, 36));
     let looked = Looked {
         atlas: 1,
@@ -178,7 +178,7 @@ fn what_was_held_against_another_atlas_says_nothing_about_this_one() {
     };
     stage.message(Message::Glanced(vec![looked]));
     stage.hides("newer than live");
-    // When others are in force, what was found before is forgotten and looked for again.
+    // After other Atlases are loaded, the old results are dropped and the files are checked again.
     found(&mut stage, newer(&tighter()));
     stage.shows("newer than live");
     let mut next = in_force(idle());
@@ -189,7 +189,7 @@ fn what_was_held_against_another_atlas_says_nothing_about_this_one() {
 }
 
 #[test]
-fn a_file_is_read_only_when_it_is_another_or_was_written() {
+fn a_file_is_read_only_if_it_was_replaced_or_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.yaml");
     let glance = |stamp| Glance {
@@ -223,7 +223,7 @@ fn a_file_is_read_only_when_it_is_another_or_was_written() {
 }
 
 #[test]
-fn loading_asks_first_and_the_harmless_choice_has_the_focus() {
+fn loading_asks_for_confirmation_with_the_focus_on_the_harmless_button() {
     for (name, size) in SIZES {
         let mut stage = stage(busy(), size);
         found(&mut stage, newer(&tighter()));
@@ -237,7 +237,7 @@ fn loading_asks_first_and_the_harmless_choice_has_the_focus() {
 }
 
 #[test]
-fn what_is_sent_is_what_was_shown_and_who_wants_it() {
+fn a_load_sends_the_shown_atlases_and_the_operator() {
     let mut stage = stage(idle(), (120, 36));
     found(&mut stage, newer(&tighter()));
     stage.press(KeyCode::Char('L'));
@@ -258,7 +258,7 @@ fn what_is_sent_is_what_was_shown_and_who_wants_it() {
 }
 
 #[test]
-fn a_weaker_gate_is_said_loudly_and_takes_the_hash_typed() {
+fn a_weaker_gate_shows_a_warning_and_needs_the_typed_hash() {
     let mut stage = stage(busy(), (120, 36));
     found(&mut stage, newer(&weaker()));
     stage.press(KeyCode::Char('L'));
@@ -285,7 +285,7 @@ fn a_weaker_gate_is_said_loudly_and_takes_the_hash_typed() {
 }
 
 #[test]
-fn keys_that_come_too_soon_are_dropped_and_all_of_it_has_to_be_seen() {
+fn a_load_drops_early_keys_and_needs_all_changes_to_be_seen() {
     let mut stage = stage(busy(), (60, 18));
     found(&mut stage, newer(&tighter()));
     stage.press(KeyCode::Char('L'));
@@ -308,7 +308,7 @@ fn keys_that_come_too_soon_are_dropped_and_all_of_it_has_to_be_seen() {
 }
 
 #[test]
-fn no_key_and_no_paste_loads_by_itself() {
+fn printable_keys_and_pastes_never_load_the_files() {
     let mut stage = stage(idle(), (120, 36));
     found(&mut stage, newer(&tighter()));
     stage.press(KeyCode::Char('L'));
@@ -323,7 +323,7 @@ fn no_key_and_no_paste_loads_by_itself() {
 }
 
 #[test]
-fn going_back_is_a_load_of_what_was_before() {
+fn undo_loads_the_previous_atlases() {
     let mut snapshot = in_force(idle());
     let before = Arc::clone(&snapshot.loaded);
     let mut newer: Vec<Atlas> = before.to_vec();
@@ -354,7 +354,7 @@ fn going_back_is_a_load_of_what_was_before() {
 }
 
 #[test]
-fn a_console_that_only_looks_or_whose_record_is_broken_offers_no_load() {
+fn a_console_that_is_read_only_or_has_a_broken_record_offers_no_load() {
     let mut read_only = in_force(idle());
     read_only.access = Access::ReadOnly;
     let mut broken = in_force(idle());
@@ -370,7 +370,7 @@ fn a_console_that_only_looks_or_whose_record_is_broken_offers_no_load() {
             assert_eq!(stage.app.layers.len(), 0);
             stage.shows(words);
         }
-        // Whatever a dialog did, it does not leave.
+        // Even if a dialog sent a load, the console would not pass it on.
         let load = Load {
             atlases: Arc::clone(&stage.app.snapshot.loaded),
             instead_of: hash_of(&stage.app.snapshot.loaded),
@@ -381,7 +381,7 @@ fn a_console_that_only_looks_or_whose_record_is_broken_offers_no_load() {
 }
 
 #[test]
-fn a_request_judged_before_the_last_load_can_be_denied_and_not_passed() {
+fn a_request_evaluated_before_the_last_load_can_only_be_denied() {
     let mut snapshot = in_force(idle());
     snapshot.held = busy().held;
     let mut stage = Stage::new(snapshot, (120, 36));
@@ -397,7 +397,7 @@ fn a_request_judged_before_the_last_load_can_be_denied_and_not_passed() {
 }
 
 #[test]
-fn the_editor_opens_the_file_where_the_problem_or_the_part_is() {
+fn the_editor_opens_the_file_at_the_line_of_the_problem_or_part() {
     let mut stage = stage(idle(), (120, 36));
     let file = PathBuf::from("/etc/cra/payments.yaml");
     found(&mut stage, newer(&faulty()));
@@ -415,7 +415,7 @@ fn the_editor_opens_the_file_where_the_problem_or_the_part_is() {
     stage.press(KeyCode::Char('G'));
     let asked = stage.press(KeyCode::Char('e'));
     assert_eq!(asked, [Request::EditFile(file, 23)]);
-    // What comes with the program has no file.
+    // An Atlas that is built into the program has no file.
     let mut stage = Stage::new(studied(idle()), (120, 36));
     stage.press(KeyCode::Char('4'));
     assert_eq!(stage.press(KeyCode::Char('e')), []);
@@ -423,7 +423,7 @@ fn the_editor_opens_the_file_where_the_problem_or_the_part_is() {
 }
 
 #[test]
-fn files_look_on_in_the_shadow_and_what_they_would_do_is_listed() {
+fn shadow_evaluation_lists_the_differing_results() {
     for (name, size) in SIZES {
         let mut stage = stage(busy(), size);
         assert!(stage.press(KeyCode::Char('Z')).is_empty());

@@ -1,4 +1,4 @@
-//! Sample Atlases, and what they made of what happened.
+//! Sample Atlases and their evaluations.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::runtime::snapshot::{Came, Evaluated, LimitUse, Snapshot, Watched};
 
 pub(super) const ACME: &str = include_str!("../../../assets/atlas/acme-support.yaml");
 
-/// An Atlas with everything that has a word of its own.
+/// An Atlas with one part of every kind that the screen describes in its own words.
 pub(super) const WORDS: &str = r#"atlas_version: "1.0"
 atlas_id: com.example.payments
 version: "1"
@@ -56,7 +56,7 @@ pub(super) fn ask() -> AskId {
     AskId(1)
 }
 
-/// An engine in which session `s-12` of `triage-bot` has begun.
+/// An engine in which session `s-12` of `triage-bot` has started.
 pub(super) fn engine() -> Engine {
     let mut engine = Engine::new(atlases(), Box::new(CountedIds::default()));
     engine.handle(Command::StartSession(ask(), start()), now());
@@ -102,7 +102,7 @@ pub(super) fn evaluated(number: u64, command: &Command, came: Came) -> Arc<Evalu
     })
 }
 
-/// A picture with two Atlases and four evaluations.
+/// A snapshot with two Atlases and four evaluations.
 pub(super) fn studied(base: Snapshot) -> Snapshot {
     let input = Input {
         session: "s-12".parse().unwrap(),
@@ -148,7 +148,7 @@ pub(super) fn studied(base: Snapshot) -> Snapshot {
     }
 }
 
-/// The same, with files that can be looked at.
+/// A snapshot whose Atlases have files.
 pub(super) fn on_disk(snapshot: Snapshot) -> Snapshot {
     let file = |mut atlas: Atlas| {
         let mut origin: Origin = (*atlas.origin).clone();

@@ -1,4 +1,4 @@
-//! What is worked out about the files: differences, tests, the past.
+//! Computations on the files: differences, tests, rehearsal of past requests.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn the_difference_is_shown_line_by_line() {
 }
 
 #[test]
-fn tests_say_which_hold_and_where_one_does_not() {
+fn the_test_page_shows_passed_tests_and_the_location_of_failures() {
     let mut stage = stage(idle(), (120, 36));
     let asked = stage.press(KeyCode::Char('T'));
     let [Request::Study(ticket, Study::Test(files))] = asked.as_slice() else {
@@ -71,7 +71,7 @@ fn tests_say_which_hold_and_where_one_does_not() {
 }
 
 #[test]
-fn the_past_is_judged_by_the_file_and_only_what_changes_is_listed() {
+fn the_rehearsal_evaluates_past_requests_and_lists_only_changes() {
     let mut archive = Archive::default();
     let attempted = |action: &str, amount: u64| json!({ "action_type": action, "action_params": { "amount": amount } });
     archive.add(
@@ -108,13 +108,13 @@ fn the_past_is_judged_by_the_file_and_only_what_changes_is_listed() {
     smaller("past", &mut stage);
     stage.press(KeyCode::Esc);
     stage.shows("1 of the last 3 actions would be judged otherwise");
-    // Who left is not kept waiting.
+    // A cancelled rehearsal ends early.
     let left = Left::default();
     left.leave();
     assert!(rehearse(&archive, &sessions, sets, now(), &left).is_err());
 }
 
-/// The same where there is less room.
+/// Checks one page at smaller sizes.
 fn smaller(name: &str, stage: &mut super::stage::Stage) {
     for (width, height) in [(80, 24), (60, 18)] {
         stage.resize(width, height);

@@ -1,6 +1,7 @@
-//! Pictures of the screens for the README, made from the very cells that are painted.
+//! SVG pictures of the screens for the README, made from the painted cells.
 //!
-//! `UPDATE_PICTURES=1 cargo test --lib pictures` writes them anew; without it they have to be fresh.
+//! `UPDATE_PICTURES=1 cargo test --lib pictures` writes them again. Without it the test checks that they are
+//! up to date.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use super::archive::Archive;
 use super::fixture::busy;
 use super::stage::Stage;
 
-/// A cell, in pixels.
+/// Size of a cell in pixels.
 const WIDTH: f32 = 8.4;
 const HEIGHT: f32 = 16.4;
 const MARGIN: f32 = 14.0;
@@ -38,7 +39,7 @@ fn colour(colour: Color, default: &'static str) -> &'static str {
     }
 }
 
-/// What a cell is drawn with: ink, paper, weight.
+/// Returns the foreground, background and weight of a cell.
 fn style(cell: &Cell) -> (&'static str, &'static str, &'static str) {
     let (mut ink, mut paper) = (colour(cell.fg, INK), colour(cell.bg, PAPER));
     if cell.modifier.contains(Modifier::REVERSED) {
@@ -57,7 +58,7 @@ fn pixels(cells: u16, each: f32) -> f32 {
     MARGIN + f32::from(cells) * each
 }
 
-/// A buffer as SVG: a run of cells that look the same is one text.
+/// Converts a buffer to SVG. A run of cells with the same style becomes one text.
 fn svg(buffer: &Buffer) -> String {
     let area = buffer.area;
     let (width, height) = (
@@ -105,7 +106,7 @@ fn run(out: &mut String, place: (u16, u16, u16), text: &str, look: (&str, &str, 
         ""
     };
     let base = top + HEIGHT * 0.74;
-    // Blanks that follow one another are not kept by whoever draws it: each word has its own place.
+    // SVG renderers collapse consecutive spaces, so each word gets its own position.
     for (before, word) in words(text) {
         let left = left + f32::from(before) * WIDTH;
         let width = f32::from(u16::try_from(word.width()).unwrap()) * WIDTH;
@@ -119,7 +120,7 @@ fn run(out: &mut String, place: (u16, u16, u16), text: &str, look: (&str, &str, 
     }
 }
 
-/// The words of a text, each with the cells before it.
+/// Returns the words of a text, each with the number of cells before it.
 fn words(text: &str) -> Vec<(u16, &str)> {
     let mut words = Vec::new();
     let mut cells = 0;
@@ -150,7 +151,7 @@ fn is_fresh(name: &str, stage: &Stage) {
 }
 
 #[test]
-fn pictures_of_the_queue_and_its_dialog_are_fresh() {
+fn pictures_of_the_queue_and_its_dialog_are_up_to_date() {
     let mut stage = Stage::new(busy(), (120, 36));
     stage.press(KeyCode::Down);
     is_fresh("queue.svg", &stage);
@@ -160,7 +161,7 @@ fn pictures_of_the_queue_and_its_dialog_are_fresh() {
 }
 
 #[test]
-fn pictures_of_the_record_are_fresh() {
+fn pictures_of_the_record_are_up_to_date() {
     let archive = Archive::sample();
     let mut stage = Stage::new(busy(), (120, 36));
     archive.open(&mut stage, "s-09");
@@ -170,7 +171,7 @@ fn pictures_of_the_record_are_fresh() {
 }
 
 #[test]
-fn a_picture_has_what_the_screen_has_and_nothing_that_is_markup() {
+fn pictures_show_the_screen_text_with_markup_escaped() {
     use ratatui::layout::Rect;
     let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
     buffer.set_string(

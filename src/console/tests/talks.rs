@@ -1,4 +1,4 @@
-//! Sample conversations, made of turns as they come in.
+//! Sample conversations, built from turns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn ago(seconds: u64) -> Timestamp {
     Timestamp::from_micros(fixture::now().micros() - span)
 }
 
-/// The thread behind a turn, taken so many seconds ago, with its record.
+/// Returns the thread after a turn `seconds` seconds ago, with its record.
 pub(super) fn take(thread: &Thread, seconds: u64, number: u32, fields: Value) -> Thread {
     let mut turn = json!({"message_id": format!("m-{number}"), "message": "go on"});
     let Value::Object(fields) = fields else {
@@ -106,7 +106,7 @@ pub(super) fn calm() -> Thread {
     take(&thread, 60, 2, json!({"message": "ok thanks"}))
 }
 
-/// A thread whose every text tries to be something else.
+/// A thread with hostile text in every field.
 pub(super) fn hostile() -> Thread {
     let evil = "safe\u{202e}\u{1b}[2J\u{200b}\n| FROZEN 0 日本語";
     let thread = thread("t\u{202e}-\u{1b}[31m日本", "s-15");
@@ -124,13 +124,13 @@ pub(super) fn hostile() -> Thread {
     take(&thread, 60, 2, second).flag_drift("op\u{202e}-1")
 }
 
-/// A picture with these conversations.
+/// A snapshot with these conversations.
 pub(super) fn with(mut snapshot: Snapshot, threads: impl IntoIterator<Item = Thread>) -> Snapshot {
     snapshot.threads = threads.into_iter().map(Arc::new).collect();
     snapshot
 }
 
-/// A picture with two conversations, one of them frozen.
+/// A snapshot with two conversations, one of them frozen.
 pub(super) fn two() -> Snapshot {
     with(fixture::idle(), [frozen(), calm()])
 }

@@ -1,4 +1,4 @@
-//! The screen of the conversations, and what other screens say of them.
+//! Tests of the conversations screen, and of conversations on other screens.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::{Event, KeyCode};
@@ -21,7 +21,7 @@ use crate::runtime::snapshot::{Access, Snapshot};
 const WIDE: (u16, u16) = (120, 36);
 const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
 
-/// The screen of the conversations.
+/// Shows the conversations screen.
 fn shown(snapshot: Snapshot, size: (u16, u16)) -> Stage {
     let mut stage = Stage::new(snapshot, size);
     stage.press(KeyCode::Char('3'));
@@ -38,7 +38,7 @@ fn sized(name: &str, (width, height): (u16, u16)) -> String {
 
 // covers D10, D16
 #[test]
-fn a_frozen_thread_says_since_when_by_what_and_what_was_held_back() {
+fn a_frozen_thread_shows_the_time_the_cause_and_the_proposals_held_back() {
     for size in SIZES {
         let stage = shown(two(), size);
         for text in ["SUMMARY FROZEN", "since 13:59:10", " held back"] {
@@ -67,7 +67,7 @@ fn a_frozen_thread_says_since_when_by_what_and_what_was_held_back() {
 }
 
 #[test]
-fn frozen_is_cyan_and_reversed_and_has_a_word() {
+fn the_frozen_mark_is_cyan_reversed_and_has_a_word() {
     let stage = shown(two(), WIDE);
     let text = stage.text();
     let (row, line) = text
@@ -84,7 +84,7 @@ fn frozen_is_cyan_and_reversed_and_has_a_word() {
 
 // covers D6
 #[test]
-fn a_calm_thread_says_that_its_summary_follows() {
+fn a_calm_thread_shows_that_its_summary_follows_the_turns() {
     for size in SIZES {
         let stage = shown(with(fixture::idle(), [calm()]), size);
         stage.shows("not frozen");
@@ -97,7 +97,7 @@ fn a_calm_thread_says_that_its_summary_follows() {
 }
 
 #[test]
-fn no_thread_says_where_it_looked_and_what_makes_one() {
+fn the_empty_screen_explains_how_conversations_start() {
     for size in SIZES {
         let stage = shown(fixture::idle(), size);
         stage.shows("No conversation yet.");
@@ -107,7 +107,7 @@ fn no_thread_says_where_it_looked_and_what_makes_one() {
 }
 
 #[test]
-fn nothing_that_an_agent_says_of_a_thread_moves_or_hides_anything() {
+fn hostile_agent_text_in_a_thread_moves_and_hides_nothing() {
     for size in SIZES {
         let mut stage = shown(with(fixture::busy(), [hostile()]), size);
         let check = |stage: &Stage| {
@@ -138,7 +138,7 @@ fn nothing_that_an_agent_says_of_a_thread_moves_or_hides_anything() {
 
 // covers D16
 #[test]
-fn the_difference_shows_every_proposal_against_what_is_kept() {
+fn the_difference_compares_every_proposal_with_the_stored_summary() {
     for size in SIZES {
         let mut stage = shown(two(), size);
         key(&mut stage, '=');
@@ -152,7 +152,7 @@ fn the_difference_shows_every_proposal_against_what_is_kept() {
         stage.press(KeyCode::Esc);
         stage.shows("Memento v1");
     }
-    // It thaws while somebody looks at it.
+    // The summary thaws while the operator looks at it.
     let mut stage = shown(two(), WIDE);
     key(&mut stage, '=');
     let mut thawed = two();
@@ -172,7 +172,7 @@ fn the_difference_shows_every_proposal_against_what_is_kept() {
 }
 
 #[test]
-fn what_an_accepted_proposal_would_keep_is_no_difference() {
+fn lines_that_an_accepted_proposal_keeps_are_not_shown_as_different() {
     let silent = json!({"proposed": {"arc": "purge"}});
     let mut stage = shown(with(fixture::idle(), [take(&frozen(), 1, 6, silent)]), WIDE);
     key(&mut stage, '=');
@@ -182,7 +182,7 @@ fn what_an_accepted_proposal_would_keep_is_no_difference() {
 }
 
 #[test]
-fn the_history_leads_to_the_event_of_a_turn() {
+fn enter_in_the_history_shows_the_event_of_a_turn() {
     for size in SIZES {
         let mut stage = shown(two(), size);
         key(&mut stage, 'b');
@@ -200,12 +200,16 @@ fn the_history_leads_to_the_event_of_a_turn() {
     let found = Message::EventFound("s-12".parse().unwrap(), Ok(Some(4)));
     let requests = stage.message(found);
     assert_eq!(stage.app.tab, Tab::Trace);
-    assert!(requests.iter().any(|it| matches!(it, Request::Read(_))));
+    assert!(
+        requests
+            .iter()
+            .any(|request| matches!(request, Request::Read(_)))
+    );
     stage.shows(">    4 ");
 }
 
 #[test]
-fn an_event_that_is_found_late_takes_nobody_away_from_where_they_are() {
+fn a_late_event_does_not_switch_the_screen() {
     let found = |found| Message::EventFound("s-12".parse().unwrap(), found);
     let mut stage = shown(two(), WIDE);
     key(&mut stage, '1');
@@ -223,7 +227,7 @@ fn an_event_that_is_found_late_takes_nobody_away_from_where_they_are() {
 }
 
 #[test]
-fn a_turn_stays_chosen_as_turns_come_in() {
+fn the_selected_turn_stays_selected_while_turns_arrive() {
     let mut stage = shown(two(), WIDE);
     key(&mut stage, 'b');
     stage.press(KeyCode::Down);
@@ -235,29 +239,29 @@ fn a_turn_stays_chosen_as_turns_come_in() {
 }
 
 #[test]
-fn rows_of_the_list_stay_where_they_are() {
+fn rows_of_the_list_keep_their_places() {
     let mut stage = shown(two(), WIDE);
     let rows = |stage: &Stage| {
         let text = stage.text();
         (text.find("t-31").unwrap(), text.find("t-29").unwrap())
     };
     let before = rows(&stage);
-    // The other one has the newest turn now.
+    // The other conversation has the newest turn now.
     stage.snapshot(with(fixture::idle(), [calm(), frozen()]));
     assert_eq!(rows(&stage), before);
     stage.shows("> t-31");
-    // Whoever comes back sees the newest first.
+    // Leaving the screen and returning shows the newest first.
     key(&mut stage, '1');
     key(&mut stage, '3');
     assert_ne!(rows(&stage), before);
     stage.shows("> t-31");
-    // A thread that is gone leaves its row to another.
+    // The row of a removed thread is used by another one.
     stage.snapshot(with(fixture::idle(), [calm()]));
     stage.shows("> t-29");
 }
 
 #[test]
-fn keys_lead_from_thread_to_thread_and_to_the_record() {
+fn keys_select_the_next_thread_and_show_it_in_the_record() {
     let mut stage = shown(two(), (80, 24));
     stage.shows("1 of 2 (< >)");
     key(&mut stage, '>');
@@ -273,7 +277,7 @@ fn keys_lead_from_thread_to_thread_and_to_the_record() {
 }
 
 #[test]
-fn a_thread_is_found_by_any_of_its_texts_and_nothing_else_is_pressed_meanwhile() {
+fn the_search_covers_all_texts_of_a_thread_and_its_keys_trigger_no_action() {
     for size in SIZES {
         let mut stage = shown(two(), size);
         key(&mut stage, '/');
@@ -285,7 +289,7 @@ fn a_thread_is_found_by_any_of_its_texts_and_nothing_else_is_pressed_meanwhile()
         stage.press(KeyCode::Esc);
         stage.hides("search>");
         stage.shows("dedupe ACME tickets");
-        // What is held back, a session, and a name are texts of it too.
+        // The search covers proposals held back, the session and the name.
         for text in ["190 duplicates", "s-12", "t-31"] {
             key(&mut stage, '>');
             stage.shows("answer questions about invoices");
@@ -300,7 +304,7 @@ fn a_thread_is_found_by_any_of_its_texts_and_nothing_else_is_pressed_meanwhile()
     assert_eq!(key(&mut stage, 'n'), []);
     stage.shows("no thread matches; / looks for one");
     key(&mut stage, '/');
-    // Both have it: on to the other one, around the end, and back.
+    // Both match: next, around the end, and back.
     stage.event(&Event::Paste("t-\u{202e}\nx".to_owned()));
     stage.shows("2 of 2 match");
     stage.press(KeyCode::Enter);
@@ -318,7 +322,7 @@ fn a_thread_is_found_by_any_of_its_texts_and_nothing_else_is_pressed_meanwhile()
 }
 
 #[test]
-fn the_memento_is_copied_as_it_is() {
+fn the_memento_is_copied_unchanged() {
     let mut stage = shown(two(), WIDE);
     let Some(Request::Copy(text)) = key(&mut stage, 'y').pop() else {
         panic!("nothing was copied");
@@ -329,7 +333,7 @@ fn the_memento_is_copied_as_it_is() {
 
 // covers D3
 #[test]
-fn the_legend_tells_every_word() {
+fn the_legend_explains_every_term() {
     let mut stage = shown(fixture::idle(), WIDE);
     key(&mut stage, 'p');
     assert_snapshot!("threads_legend", stage.text());
@@ -350,7 +354,7 @@ fn the_legend_tells_every_word() {
 }
 
 #[test]
-fn drift_is_flagged_only_after_a_question_that_starts_on_leaving_it() {
+fn drift_is_flagged_only_after_a_confirmation_that_defaults_to_cancel() {
     let mut stage = shown(two(), WIDE);
     assert_eq!(key(&mut stage, 'w'), []);
     stage.shows("Say that t-31 drifts?");
@@ -370,7 +374,7 @@ fn drift_is_flagged_only_after_a_question_that_starts_on_leaving_it() {
 }
 
 #[test]
-fn a_console_that_only_looks_neither_edits_nor_flags() {
+fn a_read_only_console_neither_edits_nor_flags() {
     let mut snapshot = two();
     snapshot.access = Access::ReadOnly;
     let mut stage = shown(snapshot, WIDE);
@@ -383,7 +387,7 @@ fn a_console_that_only_looks_neither_edits_nor_flags() {
     assert!(!stage.app.permits(&act));
 }
 
-/// What the editor is handed.
+/// Returns the edit that is sent to the editor.
 fn editing(stage: &mut Stage) -> ThreadEdit {
     let Some(Request::EditThread(edit)) = key(stage, 'e').pop() else {
         panic!("no editor");
@@ -393,7 +397,7 @@ fn editing(stage: &mut Stage) -> ThreadEdit {
 
 // covers D20
 #[test]
-fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
+fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
     let mut stage = shown(two(), WIDE);
     let thread = || "t-31".parse().unwrap();
     let edit = editing(&mut stage);
@@ -429,7 +433,8 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     let kept = Request::KeepThreadDraft(thread(), draft);
     assert_eq!(asked, [kept, Request::ActOnThread(thread(), act.clone())]);
 
-    // Another turn came first: it is told, and what was typed comes back beside what is kept now.
+    // Another turn came first: the operator is told, and gets the typed text back together with the stored
+    // summary.
     let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
     stage.snapshot(with(fixture::idle(), [newer.clone(), calm()]));
     let refused = Err(Refused::Unavailable("the memento has changed".to_owned()));
@@ -452,7 +457,7 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
 }
 
 #[test]
-fn an_edited_or_drifting_thread_says_so() {
+fn an_edited_or_drifting_thread_is_marked() {
     let edited = frozen();
     let etag = edited.etag().unwrap();
     let shape = Shape {
@@ -471,13 +476,13 @@ fn an_edited_or_drifting_thread_says_so() {
 
 // covers D10
 #[test]
-fn a_request_of_a_frozen_thread_says_so_wherever_it_is_told() {
+fn a_request_of_a_frozen_thread_is_marked_wherever_it_is_shown() {
     let snapshot = || with(fixture::busy(), [frozen(), calm()]);
     let mut stage = Stage::new(snapshot(), WIDE);
     let text = stage.text();
-    let row = text.lines().find(|it| it.contains("c-121")).unwrap();
+    let row = text.lines().find(|line| line.contains("c-121")).unwrap();
     assert!(row.contains("FROZEN"), "{row}");
-    let other = text.lines().find(|it| it.contains("c-119")).unwrap();
+    let other = text.lines().find(|line| line.contains("c-119")).unwrap();
     assert!(!other.contains("FROZEN"), "{other}");
     stage.shows("3 Threads !1");
     stage.press(KeyCode::Down);
@@ -488,7 +493,7 @@ fn a_request_of_a_frozen_thread_says_so_wherever_it_is_told() {
     stage.press(KeyCode::End);
     stage.shows("arc: dedupe ACME tickets");
     assert_snapshot!("threads_in_the_dialog", stage.text());
-    // It thaws while the dialog is open.
+    // The summary thaws while the dialog is open.
     stage.snapshot(with(fixture::busy(), [calm()]));
     stage.hides("dedupe ACME tickets");
     let (told, _) = Listener::new(snapshot()).types(&["show c-121"]);

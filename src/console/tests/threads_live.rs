@@ -1,5 +1,5 @@
-//! Conversations over a real runtime and a real store: what an operator does to them is on disk, and what was
-//! typed against another state is not.
+//! Conversations with a real runtime and a real store: operator commands are on disk, and edits of an
+//! outdated state are not.
 
 use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn turn(number: u32, arc: &str) -> Value {
     })
 }
 
-/// Opens the summary in an editor that replaces a text, and carries out what comes of it.
+/// Opens the summary in an editor that replaces a text, and carries out the result.
 fn edit(live: &mut Live, edit: ThreadEdit, from: &str, to: &str) {
     assert!(edit.text.contains(from), "{}", edit.text);
     let text = edit.text.replace(from, to);
@@ -66,7 +66,7 @@ fn an_imported_session_is_marked_on_the_trace_screen() {
 
 // covers D2, D20
 #[test]
-fn what_an_operator_does_to_a_conversation_is_recorded_unless_it_has_changed() {
+fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
     let mut live = Live::new();
     live.turn(&turn(1, "clean up"));
     live.turn(&turn(2, "purge all"));
@@ -101,15 +101,15 @@ fn what_an_operator_does_to_a_conversation_is_recorded_unless_it_has_changed() {
     live.stage.shows("drift of s-1 flagged and recorded");
     assert_eq!(live.on_disk("drift_flagged").len(), 1);
 
-    // The next turn must follow it, even at the peak.
+    // The next turn must follow the edit, even at the peak.
     live.turn(&turn(4, "as the operator says"));
     live.stage.shows("rule 1: the memento was edited");
     live.stage.shows("ARC       as the operator says");
     live.stage.hides("SUMMARY FROZEN");
     assert!(live.rehearsal.is_sound());
 
-    // A console that only looks does neither, and comes to the same state after a restart.
-    live.again(|it| it.access(Access::ReadOnly));
+    // A read-only console does neither, and has the same state after a restart.
+    live.again(|restart| restart.access(Access::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.stage.shows("ARC       as the operator says");
     for key in ['e', 'w'] {
@@ -120,7 +120,7 @@ fn what_an_operator_does_to_a_conversation_is_recorded_unless_it_has_changed() {
 }
 
 #[test]
-fn a_turn_leads_to_its_record() {
+fn enter_on_a_turn_shows_its_record() {
     let mut live = Live::new();
     live.turn(&turn(1, "clean up"));
     live.turn(&turn(2, "purge all"));
@@ -132,12 +132,15 @@ fn a_turn_leads_to_its_record() {
     live.press(KeyCode::Enter);
     assert_eq!(live.stage.app.tab, Tab::Trace);
     let events = live.events_of("s-1");
-    let place = events.iter().find(|it| it.event_id == wanted).unwrap();
+    let place = events
+        .iter()
+        .find(|event| event.event_id == wanted)
+        .unwrap();
     live.stage.shows(&format!("> {:>4} ", place.sequence));
 }
 
 #[test]
-fn what_was_typed_and_not_taken_comes_back_after_a_restart_until_it_is_taken() {
+fn a_rejected_edit_is_restored_after_a_restart_until_it_is_accepted() {
     let mut live = Live::new();
     live.turn(&turn(1, "clean up"));
     live.press(KeyCode::Char('3'));
@@ -156,7 +159,7 @@ fn what_was_typed_and_not_taken_comes_back_after_a_restart_until_it_is_taken() {
         "{}",
         fresh.text
     );
-    // What is no summary is kept as well.
+    // Text that is not a valid summary is kept as well.
     edit(&mut live, fresh, "\"mine\"", "\"mine");
     live.again(|_| {});
     live.press(KeyCode::Char('3'));
@@ -173,7 +176,7 @@ fn what_was_typed_and_not_taken_comes_back_after_a_restart_until_it_is_taken() {
 }
 
 #[test]
-fn the_history_names_the_place_of_each_turn_in_its_chain() {
+fn the_history_shows_the_sequence_number_of_each_turn() {
     let mut live = Live::new();
     live.turn(&turn(1, "clean up"));
     let _held = live.ask("ticket.delete", json!({"id": 1}), 1);
@@ -183,7 +186,10 @@ fn the_history_names_the_place_of_each_turn_in_its_chain() {
     let events = live.events_of("s-1");
     for turned in &live.rehearsal.snapshot().threads[0].turns {
         let wanted = turned.event.as_ref().unwrap();
-        let event = events.iter().find(|it| it.event_id == *wanted).unwrap();
+        let event = events
+            .iter()
+            .find(|event| event.event_id == *wanted)
+            .unwrap();
         assert_eq!(turned.sequence, Some(event.sequence));
         live.stage.shows(&format!("s-1#{} ", event.sequence));
     }
@@ -212,14 +218,14 @@ fn an_operator_hands_a_thread_over_to_another_session() {
     live.stage
         .shows("handed over to s-2: its next turn takes it up");
 
-    live.again(|it| it.access(Access::ReadOnly));
+    live.again(|restart| restart.access(Access::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.command("hand-over s-2");
     live.stage.shows("this console is read-only");
     assert_eq!(live.on_disk("thread_handed_over").len(), 1);
 }
 
-/// The screen of the conversations of a picture.
+/// The conversations screen of a snapshot.
 fn pictured(snapshot: Snapshot) -> Stage {
     let mut stage = Stage::new(snapshot, (120, 36));
     stage.press(KeyCode::Char('3'));

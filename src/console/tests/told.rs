@@ -1,4 +1,4 @@
-//! What the screens say is what is so: of a request that is over, of keys, of what lies out of sight.
+//! Texts on the screens match the state: for finished requests, for keys, and for content out of view.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
@@ -20,7 +20,7 @@ const TINY: (u16, u16) = (60, 18);
 const SIZES: [(u16, u16); 3] = [WIDE, SMALL, TINY];
 
 #[test]
-fn a_request_that_is_over_or_another_one_is_not_said_to_run() {
+fn a_finished_or_changed_request_is_not_shown_as_running() {
     let mut stage = Stage::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.shows("Request exactly as it will run");
@@ -50,7 +50,7 @@ fn broken(mut picture: Snapshot) -> Snapshot {
 }
 
 #[test]
-fn what_bars_both_decisions_is_not_said_of_one_and_nothing_looks_ready() {
+fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
     let mut read_only = busy();
     read_only.access = Access::ReadOnly;
     let mut poisoned = busy();
@@ -78,7 +78,7 @@ fn what_bars_both_decisions_is_not_said_of_one_and_nothing_looks_ready() {
             stage.shows(&format!("cannot deny: {why}"));
         }
     }
-    // The way out is told whole, however narrow it is.
+    // The way out is shown in full, even on a narrow screen.
     let mut stage = Stage::new(broken(busy()), TINY);
     stage.open_gate("c-121");
     stage.shows(":ack-broken-chain       ");
@@ -89,7 +89,7 @@ fn what_bars_both_decisions_is_not_said_of_one_and_nothing_looks_ready() {
 }
 
 #[test]
-fn a_hint_about_the_files_goes_when_it_is_no_longer_so() {
+fn a_hint_about_the_files_disappears_when_it_is_outdated() {
     let mut stage = Stage::new(in_force(busy()), WIDE);
     stage.press(KeyCode::Char('4'));
     found(&mut stage, newer(&faulty()));
@@ -103,18 +103,18 @@ fn a_hint_about_the_files_goes_when_it_is_no_longer_so() {
 }
 
 #[test]
-fn pass_now_decides_nothing_before_all_of_the_review_was_on_screen() {
+fn pass_now_decides_nothing_before_the_whole_review_was_on_screen() {
     for size in SIZES {
         let mut stage = Stage::new(busy(), size);
         stage.open_gate("c-121");
         reviewing(&mut stage);
-        // Everything else that a pass needs is there.
+        // Everything else that a pass needs is complete.
         stage.type_text(&ticket_delete().request_hash.short(4));
         stage.presses(KeyCode::Tab, 2);
         for _ in 0..3 {
             assert_eq!(decisions(stage.press(KeyCode::Enter)), [], "{size:?}");
         }
-        // Pages that were never painted were not seen.
+        // Pages that were never painted do not count as seen.
         for _ in 0..9 {
             stage.key(KeyCode::PageDown);
         }
@@ -144,7 +144,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
         stage.presses(KeyCode::PageUp, 9);
         stage.shows("PASS      ticket.delete");
     }
-    // Two pages at once, with nothing painted in between: what lies there was not seen.
+    // Two pages at once without painting in between: the skipped content does not count as seen.
     let mut stage = Stage::new(busy(), TINY);
     stage.open_gate("c-121");
     reviewing(&mut stage);
@@ -164,16 +164,16 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
     stage.presses(KeyCode::PageDown, 9);
     stage.shows("what you had typed, not sent");
     let end = stage.text();
-    // What was typed counts as lines, too: no key is lost at the end.
+    // Typed lines count as lines too: no key press is lost at the end.
     stage.presses(KeyCode::Down, 9);
     assert_eq!(stage.text(), end);
     stage.press(KeyCode::Up);
     assert_ne!(stage.text(), end);
 }
 
-// One more thing has to be so before several pass at once.
+// One more condition before a batch passes.
 #[test]
-fn nothing_passes_before_all_that_will_be_written_was_on_screen() {
+fn a_batch_passes_only_after_all_planned_records_were_on_screen() {
     let mut stage = Stage::new(three(), TINY);
     open_batch(&mut stage, 3);
     stage.press(KeyCode::F(6));
@@ -183,7 +183,7 @@ fn nothing_passes_before_all_that_will_be_written_was_on_screen() {
     stage.press(KeyCode::Tab);
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.shows("cannot pass: review not fully seen (PgDn)");
-    // The request hides the review: nothing of that is seen meanwhile.
+    // The request covers the review, so the review does not count as seen meanwhile.
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 9);
     stage.press(KeyCode::F(6));
@@ -194,7 +194,7 @@ fn nothing_passes_before_all_that_will_be_written_was_on_screen() {
 }
 
 #[test]
-fn a_long_header_keeps_what_it_must_say() {
+fn a_long_header_keeps_its_required_parts() {
     let dropped = Dropped {
         advice: 12_345,
         hooks: 7,
@@ -222,7 +222,7 @@ fn a_long_header_keeps_what_it_must_say() {
 }
 
 #[test]
-fn the_help_moves_up_at_once_from_its_end() {
+fn the_help_scrolls_up_at_once_from_its_end() {
     for size in SIZES {
         let mut stage = Stage::new(busy(), size);
         stage.press(KeyCode::Char('?'));
@@ -236,7 +236,7 @@ fn the_help_moves_up_at_once_from_its_end() {
 }
 
 #[test]
-fn a_filter_counts_what_it_does_not_name_and_leaves_room_for_what_follows() {
+fn a_filter_counts_unlisted_facets_and_leaves_room_for_the_rest() {
     let archive = Archive::sample();
     let mut stage = Stage::new(busy(), (100, 36));
     archive.open(&mut stage, "s-15");
@@ -248,7 +248,7 @@ fn a_filter_counts_what_it_does_not_name_and_leaves_room_for_what_follows() {
 }
 
 #[test]
-fn no_file_is_said_to_be_looked_at_where_there_is_none() {
+fn the_reload_state_is_hidden_if_there_are_no_files() {
     for size in [SMALL, TINY] {
         let mut stage = Stage::new(super::studied::studied(busy()), size);
         stage.press(KeyCode::Char('4'));
@@ -258,8 +258,8 @@ fn no_file_is_said_to_be_looked_at_where_there_is_none() {
 }
 
 #[test]
-fn only_keys_that_act_are_offered_first() {
-    // Nothing can be decided: what decides or leads to it is dead.
+fn keys_that_have_an_effect_are_offered_first() {
+    // Nothing can be decided, so keys that decide or lead to a decision are disabled.
     let queue = Stage::new(busy(), WIDE).app.queue;
     let writes = [
         Action::Deny,
@@ -271,7 +271,7 @@ fn only_keys_that_act_are_offered_first() {
     }
     assert!(queue.can(Action::Deny, Access::Write));
     assert!(queue.can(Action::Open, Access::ReadOnly));
-    // The chosen one is critical, and decided alone.
+    // The selected request is critical, and must be decided alone.
     assert!(!queue.can(Action::Queue(QueueKey::Mark), Access::Write));
     let batch = Stage::new(three(), WIDE).app.queue;
     assert!(batch.can(Action::Queue(QueueKey::Mark), Access::Write));
@@ -295,7 +295,7 @@ fn only_keys_that_act_are_offered_first() {
 }
 
 #[test]
-fn the_way_back_is_shown_below_the_top_level() {
+fn the_footer_shows_the_back_key_below_the_top_level() {
     let archive = Archive::sample();
     for size in SIZES {
         let mut stage = Stage::new(busy(), size);
@@ -310,7 +310,7 @@ fn the_way_back_is_shown_below_the_top_level() {
 }
 
 #[test]
-fn what_one_decision_writes_counts_once_and_letters_are_explained() {
+fn records_of_one_decision_count_once_and_proof_letters_are_explained() {
     let archive = Archive::sample();
     let mut stage = Stage::new(busy(), WIDE);
     archive.open(&mut stage, "s-09");
@@ -323,7 +323,7 @@ fn what_one_decision_writes_counts_once_and_letters_are_explained() {
 }
 
 #[test]
-fn a_broken_chain_names_its_session_however_narrow_it_is() {
+fn a_broken_chain_names_its_session_at_every_width() {
     for size in SIZES {
         let stage = Stage::new(broken(busy()), size);
         stage.shows("! CHAIN BROKEN in s-09: event");
@@ -332,7 +332,7 @@ fn a_broken_chain_names_its_session_however_narrow_it_is() {
 }
 
 #[test]
-fn what_the_palette_offers_first_does_no_harm() {
+fn the_palette_lists_harmless_commands_first() {
     let mut stage = Stage::new(broken(busy()), SMALL);
     stage.press(KeyCode::Char(':'));
     stage.shows("> filter TEXT");

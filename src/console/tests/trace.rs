@@ -1,4 +1,4 @@
-//! Keys in the record: what they ask for, and what they show.
+//! Keys on the record screen: the reads they request and the output they show.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::console::layer::Layer;
 use crate::console::request::{Message, Request};
 use crate::trace::verify::{Checked, Progress, Report, Verdict};
 
-/// The record with a session opened at 120x36.
+/// The record with a session open, at 120x36.
 fn opened(session: &str) -> (Archive, Stage) {
     let archive = Archive::sample();
     let mut stage = Stage::new(busy(), (120, 36));
@@ -23,7 +23,7 @@ fn opened(session: &str) -> (Archive, Stage) {
     (archive, stage)
 }
 
-/// A live session of so many events, opened.
+/// A running session with this number of events, open.
 fn live(events: u64) -> (Archive, Stage) {
     let mut archive = Archive::default();
     for at in 0..events {
@@ -45,16 +45,20 @@ pub(super) fn grow(archive: &mut Archive, at: u64) {
     archive.add("s-1", "bot", &[event]);
 }
 
-/// The record grew, and the console was told.
+/// Sends a snapshot of the grown record to the console.
 fn tell(archive: &Archive, stage: &mut Stage) {
     let mut next = busy();
-    next.chain.events += archive.sessions().iter().map(|it| it.events).sum::<u64>();
+    next.chain.events += archive
+        .sessions()
+        .iter()
+        .map(|recorded| recorded.events)
+        .sum::<u64>();
     let requests = stage.snapshot(next);
     archive.serve(stage, requests);
 }
 
 #[test]
-fn scrolling_up_pauses_following_and_the_end_resumes_it() {
+fn scrolling_up_pauses_follow_mode_and_the_end_resumes_it() {
     let (mut archive, mut stage) = live(40);
     stage.shows("FOLLOW off (F)");
     archive.keys(&mut stage, "F");
@@ -96,7 +100,7 @@ fn an_event_is_marked_with_a_letter_and_jumped_to_from_another_session() {
 }
 
 #[test]
-fn a_fold_hides_what_hangs_under_it_and_folding_again_goes_up() {
+fn a_fold_hides_its_children_and_folding_again_selects_the_parent() {
     let (archive, mut stage) = opened("s-09");
     archive.keys(&mut stage, "jjjjh");
     stage.shows("▸ action_attempted ticket");
@@ -118,7 +122,7 @@ fn a_fold_hides_what_hangs_under_it_and_folding_again_goes_up() {
 }
 
 #[test]
-fn what_a_number_names_is_shown_whatever_hides_it() {
+fn seeking_an_event_shows_it_despite_folds_and_filters() {
     let (archive, mut stage) = opened("s-09");
     archive.keys(&mut stage, "z");
     archive.enter(&mut stage, ':', "seek 9");
@@ -198,7 +202,7 @@ fn values_fold_and_their_path_is_shown_and_copied() {
 }
 
 #[test]
-fn an_event_is_copied_as_an_export_has_it_and_a_long_one_is_said_to_be_cut() {
+fn an_event_is_copied_in_export_form_and_a_cut_copy_is_reported() {
     let (archive, mut stage) = opened("s-12");
     let copied = archive.press(&mut stage, KeyCode::Char('y'));
     let [Request::Copy(line)] = copied.as_slice() else {
@@ -215,7 +219,7 @@ fn an_event_is_copied_as_an_export_has_it_and_a_long_one_is_said_to_be_cut() {
 }
 
 #[test]
-fn a_hash_that_is_not_that_of_its_text_is_called_wrong() {
+fn a_hash_that_does_not_match_its_text_is_shown_as_wrong() {
     let mut archive = Archive::sample();
     archive.spoil("s-09", |chain| {
         chain[4].text = chain[4].text.replace("ticket.delete", "ticket.update");
@@ -230,7 +234,7 @@ fn a_hash_that_is_not_that_of_its_text_is_called_wrong() {
 }
 
 #[test]
-fn an_event_behind_one_that_is_gone_says_that_its_link_is_wrong() {
+fn an_event_after_a_removed_one_shows_a_wrong_link() {
     let mut archive = Archive::sample();
     archive.spoil("s-09", |chain| _ = chain.remove(5));
     let mut stage = Stage::new(busy(), (120, 36));
@@ -243,7 +247,7 @@ fn an_event_behind_one_that_is_gone_says_that_its_link_is_wrong() {
     stage.shows("1 missing");
 }
 
-/// What a check of one session found.
+/// Result of a check of one session.
 fn found(verdict: Verdict) -> Message {
     let session = "s-09".parse().unwrap();
     let chains = vec![Checked {
@@ -257,7 +261,7 @@ fn found(verdict: Verdict) -> Message {
     Message::Verified(Ok(Report { log: None, chains }))
 }
 
-/// Has the record checked; tells how far that has come.
+/// Starts a check of the record and returns its progress.
 fn begin_check(stage: &mut Stage) -> Progress {
     let mut requests = stage.press(KeyCode::Char('v'));
     match requests.pop() {
@@ -267,7 +271,7 @@ fn begin_check(stage: &mut Stage) -> Progress {
 }
 
 #[test]
-fn a_check_says_how_far_it_has_come_and_esc_stops_it() {
+fn a_check_shows_its_progress_and_esc_stops_it() {
     let (archive, mut stage) = opened("s-09");
     let progress = begin_check(&mut stage);
     stage.shows("VERIFYING every record");
@@ -287,7 +291,7 @@ fn a_check_says_how_far_it_has_come_and_esc_stops_it() {
     stage.shows("the check was stopped: nothing was proven");
     stage.shows("not verified yet");
     stage.hides("VERIFYING");
-    // What was done before the word to stop came is true all the same.
+    // A result that arrives after the stop is still valid.
     stage.message(archive.checked(1));
     stage.shows("SEALED 0..13, UNSEALED tail 1");
     let again = begin_check(&mut stage);
@@ -295,7 +299,7 @@ fn a_check_says_how_far_it_has_come_and_esc_stops_it() {
 }
 
 #[test]
-fn a_verdict_is_said_in_words_and_shown_at_each_event() {
+fn a_verdict_is_shown_in_words_and_at_each_event() {
     let (archive, mut stage) = opened("s-09");
     stage.shows("not verified yet");
     begin_check(&mut stage);
@@ -326,7 +330,7 @@ fn a_verdict_is_said_in_words_and_shown_at_each_event() {
 }
 
 #[test]
-fn a_session_is_written_whole_and_never_over_another_file() {
+fn an_export_writes_the_whole_session_and_never_overwrites_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let (archive, mut stage) = opened("s-09");
     for (name, begins) in [
@@ -356,7 +360,7 @@ fn a_session_is_written_whole_and_never_over_another_file() {
 }
 
 #[test]
-fn two_sessions_are_held_against_each_other() {
+fn two_sessions_are_compared() {
     let (archive, mut stage) = opened("s-09");
     archive.keys(&mut stage, "D");
     stage.shows("compare s-09 with which session?");
@@ -405,7 +409,7 @@ fn a_filter_is_remembered_edited_and_cleared() {
 }
 
 #[test]
-fn a_line_takes_every_key_until_it_is_closed() {
+fn a_prompt_takes_every_key_until_it_is_closed() {
     let (archive, mut stage) = opened("s-09");
     archive.keys(&mut stage, "/");
     assert_eq!(stage.type_text("q?12vED"), []);
@@ -419,7 +423,7 @@ fn a_line_takes_every_key_until_it_is_closed() {
 }
 
 #[test]
-fn a_search_goes_round_and_hides_nothing() {
+fn a_search_wraps_around_and_hides_nothing() {
     let (archive, mut stage) = opened("s-09");
     archive.enter(&mut stage, ':', "seek 7");
     archive.enter(&mut stage, '/', "high-risk");
@@ -444,7 +448,7 @@ fn a_search_goes_round_and_hides_nothing() {
 }
 
 #[test]
-fn a_text_of_a_megabyte_is_laid_out_in_part_and_says_so() {
+fn a_text_of_a_megabyte_is_laid_out_in_part_with_a_note() {
     let (archive, mut stage) = opened("s-12");
     archive.keys(&mut stage, "j");
     archive.press(&mut stage, KeyCode::Tab);
@@ -469,10 +473,10 @@ fn key() -> impl Strategy<Value = KeyCode> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever is pressed at whatever size, the screen holds, nothing is decided, and only `y` copies, or what
-    /// the palette has under that name.
+    /// For any keys and any size, painting works, nothing is decided, and only `y` copies, or the palette
+    /// command of that name.
     #[test]
-    fn any_keys_leave_a_screen_and_a_clipboard_alone(
+    fn any_keys_leave_a_painted_screen_and_an_unchanged_clipboard(
         keys in prop::collection::vec(key(), 0..40),
         width in 60_u16..140,
         height in 18_u16..50,
@@ -481,7 +485,7 @@ proptest! {
         let mut stage = Stage::new(busy(), (width, height));
         archive.open(&mut stage, "s-09");
         for code in keys {
-            // Leaving is another test's, and so is writing files.
+            // Other tests cover quitting and writing files.
             if matches!(code, KeyCode::Char('q' | 'E' | '1')) {
                 continue;
             }

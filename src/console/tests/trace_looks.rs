@@ -1,4 +1,4 @@
-//! How the record looks, in every state, at three sizes.
+//! Snapshots of the record screen in every state, at three sizes.
 
 use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
@@ -12,7 +12,7 @@ use crate::trace::verify::{Checked, Report, Verdict};
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
-/// A picture of the same state at every size.
+/// Takes a snapshot of one state at every size.
 fn at_every_size(name: &str, session: Option<&str>, act: impl Fn(&Archive, &mut Stage)) {
     let archive = Archive::sample();
     for size in SIZES {
@@ -86,7 +86,7 @@ fn a_filter_that_hides_everything() {
 }
 
 #[test]
-fn a_filter_that_is_none() {
+fn an_invalid_filter() {
     at_every_size("filter_wrong", Some("s-09"), |archive, stage| {
         archive.enter(stage, 'f', "type:action colour:red");
     });
@@ -120,13 +120,13 @@ fn a_broken_chain() {
         let mut stage = Stage::new(busy(), size);
         sound.open(&mut stage, "s-09");
         sound.enter(&mut stage, ':', "seek 6");
-        // It is changed behind the console's back, and the check finds it.
+        // The record changes on disk without the console, and the check finds it.
         let requests = stage.message(broken_at(6));
         archive.serve(&mut stage, requests);
         assert_snapshot!(format!("broken_{}x{}", size.0, size.1), stage.text());
         stage.hides(" OK");
         if size.0 < 80 {
-            // The event is one Enter away, and its hashes below its names.
+            // Enter opens the event. Its hashes are below its names.
             archive.press(&mut stage, KeyCode::Enter);
             archive.keys(&mut stage, "jjjjjjj");
             stage.hides(" OK");
@@ -141,7 +141,7 @@ fn a_broken_chain() {
     }
 }
 
-/// What a check finds when the chain of `s-09` breaks there.
+/// Result of a check that finds the chain of `s-09` broken at this event.
 fn broken_at(sequence: u64) -> Message {
     let chains = vec![Checked {
         session: "s-09".parse().unwrap(),
@@ -170,7 +170,7 @@ fn hostile_text() {
 }
 
 #[test]
-fn an_event_that_was_taken_out() {
+fn a_removed_event() {
     let mut archive = Archive::sample();
     archive.spoil("s-09", |chain| _ = chain.remove(5));
     for size in SIZES {
@@ -183,7 +183,7 @@ fn an_event_that_was_taken_out() {
 }
 
 #[test]
-fn nothing_on_record_and_a_record_that_cannot_be_read() {
+fn an_empty_record_and_an_unreadable_record() {
     for size in SIZES {
         let mut stage = Stage::new(idle(), size);
         stage.press(KeyCode::Char('2'));

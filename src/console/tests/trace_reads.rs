@@ -1,4 +1,4 @@
-//! What is read of a long session, how much at a time, and what becomes of it when it is late.
+//! Reads of a long session: window sizes, and late responses.
 
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -37,7 +37,7 @@ fn long() -> Archive {
     archive
 }
 
-/// The long session, opened, with nothing answered yet.
+/// The long session, open, with no read answered yet.
 fn opened(archive: &Archive) -> (Stage, Vec<Request>) {
     let mut stage = Stage::new(busy(), (120, 36));
     archive.press(&mut stage, KeyCode::Char('2'));
@@ -50,7 +50,7 @@ fn answer(archive: &Archive, stage: &mut Stage, ask: Ask) -> Vec<Request> {
     stage.message(Message::Read(read(archive, ask)))
 }
 
-/// What kind of question it is, and where it begins.
+/// Returns the kind of a read and its start.
 fn shape(ask: &Ask) -> (&'static str, u64) {
     match ask {
         Ask::Rows { from, .. } => ("rows", *from),
@@ -68,7 +68,7 @@ fn shapes(requests: Vec<Request>) -> Vec<(&'static str, u64)> {
 }
 
 #[test]
-fn a_session_is_read_in_windows_that_are_asked_for_one_by_one() {
+fn a_session_is_read_in_windows_requested_one_by_one() {
     let archive = long();
     let (mut stage, asked) = opened(&archive);
     let mut asked = asks(asked);
@@ -109,7 +109,7 @@ fn rows_show_their_type_before_they_are_read() {
 }
 
 #[test]
-fn the_far_end_is_shown_without_reading_what_lies_between() {
+fn the_end_of_a_session_is_shown_without_reading_the_events_before_it() {
     let archive = long();
     let (mut stage, _) = opened(&archive);
     let asked = shapes(stage.press(KeyCode::End));
@@ -117,7 +117,7 @@ fn the_far_end_is_shown_without_reading_what_lies_between() {
 }
 
 #[test]
-fn a_filter_runs_in_windows_shows_what_it_has_and_stops() {
+fn a_filter_scans_in_windows_shows_partial_results_and_can_be_stopped() {
     let archive = long();
     let (mut stage, asked) = opened(&archive);
     archive.serve(&mut stage, asked);
@@ -149,7 +149,7 @@ fn a_filter_runs_in_windows_shows_what_it_has_and_stops() {
 }
 
 #[test]
-fn a_search_begins_at_the_cursor_and_goes_there_before_it_is_done() {
+fn a_search_starts_at_the_cursor_and_shows_a_match_before_it_is_done() {
     let archive = long();
     let (mut stage, asked) = opened(&archive);
     archive.serve(&mut stage, asked);
@@ -169,7 +169,7 @@ fn a_search_begins_at_the_cursor_and_goes_there_before_it_is_done() {
 }
 
 #[test]
-fn what_comes_late_for_another_filter_or_session_is_dropped() {
+fn late_responses_for_another_filter_or_session_are_dropped() {
     let archive = long();
     let (mut stage, asked) = opened(&archive);
     archive.serve(&mut stage, asked);
@@ -194,7 +194,7 @@ fn what_comes_late_for_another_filter_or_session_is_dropped() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_tried_again_on_demand() {
+fn a_read_error_is_shown_and_retried_on_demand() {
     let archive = long();
     let (mut stage, asked) = opened(&archive);
     let broken = Archive::default();
@@ -225,7 +225,7 @@ fn the_cursor_waits_for_a_filter_to_reach_it() {
 }
 
 #[test]
-fn leaving_the_console_ends_what_is_read_and_leaves_no_half_of_a_file() {
+fn quitting_the_console_ends_reads_and_leaves_no_partial_file() {
     let archive = long();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.jsonl");
@@ -250,7 +250,7 @@ fn leaving_the_console_ends_what_is_read_and_leaves_no_half_of_a_file() {
 }
 
 #[test]
-fn a_click_takes_the_keys_to_a_pane_and_chooses_a_row_and_opens_nothing() {
+fn a_click_focuses_a_pane_and_selects_a_row_but_opens_nothing() {
     let click = |archive: &Archive, stage: &mut Stage, column: u16, row: u16| {
         let event = Event::Mouse(MouseEvent {
             kind: MouseEventKind::Down(MouseButton::Left),
@@ -261,7 +261,7 @@ fn a_click_takes_the_keys_to_a_pane_and_chooses_a_row_and_opens_nothing() {
         let requests = stage.event(&event);
         archive.serve(stage, requests);
     };
-    // The row of the screen that a text is in.
+    // The row of the screen that has a text.
     let row_of = |stage: &Stage, text: &str| {
         let rows: Vec<_> = stage.text().lines().map(str::to_owned).collect();
         let row = rows.iter().position(|row| row.contains(text));
@@ -284,7 +284,7 @@ fn a_click_takes_the_keys_to_a_pane_and_chooses_a_row_and_opens_nothing() {
     assert_ne!(stage.picture(), before, "the event has the keys");
     click(&archive, &mut stage, 10, row);
     assert_eq!(stage.picture(), before);
-    // The head of the columns is no row.
+    // The column heads are not a row.
     let head = row_of(&stage, " SEQ ");
     click(&archive, &mut stage, 10, head);
     assert_eq!(stage.picture(), before);

@@ -1,4 +1,4 @@
-//! Answers that count and answers that do not.
+//! Tests of valid and invalid answers.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn passes(question: &Question, raw: &Value) -> bool {
 
 // covers B8
 #[test]
-fn no_does_not_pass_a_yes_or_no_gate() {
+fn answer_no_does_not_pass_a_boolean_question() {
     let asked = question(&json!({"response_type": "boolean"}));
     assert!(passes(&asked, &json!(true)));
     assert!(passes(&asked, &json!("yes")));
@@ -43,7 +43,7 @@ fn no_does_not_pass_a_yes_or_no_gate() {
 
 // covers B8
 #[test]
-fn only_understood_acknowledges() {
+fn only_known_texts_count_as_acknowledgment() {
     let asked = question(&json!({"response_type": "acknowledgment"}));
     for raw in [
         "understood",
@@ -116,7 +116,7 @@ fn a_required_question_needs_an_answer_and_an_optional_one_does_not() {
 
 // covers B8
 #[test]
-fn a_choice_is_one_of_its_options_however_it_is_sent() {
+fn a_choice_accepts_its_options_in_any_case_and_in_quotes() {
     let asked = question(&json!({"response_type": "choice", "options": ["Admin", "user"]}));
     for raw in ["Admin", " admin ", "\"Admin\""] {
         let judged = judge(&asked, &json!(raw));
@@ -135,7 +135,7 @@ fn a_choice_is_one_of_its_options_however_it_is_sent() {
 
 // covers B8
 #[test]
-fn a_number_keeps_its_bounds() {
+fn a_number_outside_its_bounds_is_invalid() {
     let asked = question(&json!({"response_type": "number", "min": 1, "max": 10.5}));
     for raw in [json!(1), json!("10.5"), json!(" 7 ")] {
         assert!(passes(&asked, &raw), "{raw}");
@@ -156,7 +156,7 @@ fn a_number_keeps_its_bounds() {
 
 // covers B8
 #[test]
-fn a_json_answer_keeps_its_schema_and_errors_name_their_place() {
+fn json_answers_must_match_their_schema_and_errors_name_the_location() {
     let asked = question(&json!({"response_type": "json", "schema": {
         "type": "object", "required": ["ticket"],
         "properties": {"ticket": {"type": "string"}},
@@ -174,7 +174,7 @@ fn a_json_answer_keeps_its_schema_and_errors_name_their_place() {
 }
 
 #[test]
-fn a_pattern_that_does_not_compile_is_no_question() {
+fn a_question_with_an_invalid_pattern_is_rejected() {
     let definition = CheckpointQuestion {
         validation: AnswerValidation {
             pattern: Some("(".to_owned()),
@@ -187,7 +187,7 @@ fn a_pattern_that_does_not_compile_is_no_question() {
 
 // covers B8
 #[test]
-fn the_option_exactly_as_it_is_written_comes_first() {
+fn an_exact_match_of_an_option_takes_precedence() {
     let asked = question(&json!({
         "response_type": "choice", "options": ["Admin", "admin", "\"admin\""],
     }));
@@ -198,7 +198,7 @@ fn the_option_exactly_as_it_is_written_comes_first() {
 }
 
 #[test]
-fn the_rules_of_a_number_are_told_before_and_while_it_is_none() {
+fn all_rules_of_a_number_are_listed_when_the_answer_is_not_a_number() {
     let asked = question(&json!({"response_type": "number", "min": 1, "max": 10}));
     for raw in [json!(null), json!("-")] {
         let rules = judge(&asked, &raw).rules;
@@ -238,7 +238,7 @@ fn a_number_is_compared_with_its_bounds_exactly() {
 }
 
 #[test]
-fn a_typed_number_that_cannot_be_carried_exactly_is_no_answer() {
+fn a_typed_number_without_an_exact_value_is_rejected() {
     let asked = question(&json!({"response_type": "number"}));
     for text in [
         "123456789012345678901234567890",
@@ -253,7 +253,7 @@ fn a_typed_number_that_cannot_be_carried_exactly_is_no_answer() {
 }
 
 #[test]
-fn typed_json_with_a_key_twice_or_an_inexact_number_is_no_answer() {
+fn typed_json_with_a_duplicate_key_or_inexact_number_is_rejected() {
     let asked = question(&json!({"response_type": "json"}));
     for text in [r#"{"a":1,"a":2}"#, r#"{"a":[18446744073709551616]}"#] {
         let judged = judge(&asked, &json!(text));

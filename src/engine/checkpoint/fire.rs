@@ -1,4 +1,5 @@
-//! Tells whether a single checkpoint fires: in an Atlas of its own, by the rules that the engine uses for every session.
+//! Firing of a single checkpoint, in an Atlas that contains only this checkpoint, by the rules that the
+//! engine uses.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +23,10 @@ use crate::engine::session::Session;
 use crate::engine::suspend::Answers;
 use crate::engine::usage::Usage;
 
-/// What an evaluation comes to.
+/// Result of evaluating a single checkpoint.
 pub(super) struct Firing {
     pub(super) fired: bool,
-    /// Reason why it could not be judged. It counts as fired then.
+    /// Reason why the checkpoint could not be judged. It then counts as fired.
     pub(super) unjudged: Option<String>,
 }
 
@@ -51,7 +52,7 @@ impl Firing {
     }
 }
 
-/// Evaluates a checkpoint on what happened.
+/// Evaluates a checkpoint on trigger data.
 pub(super) fn firing(
     config: CheckpointConfig,
     definition: &StewardCheckpointDef,
@@ -88,8 +89,9 @@ pub(super) fn firing(
     fired
 }
 
-/// An Atlas with nothing in it but the checkpoint and what it names. Its conditions are judged apart: the engine has
-/// every fact, and trigger data may lack some.
+/// Builds an Atlas that contains only the checkpoint and what it names.
+///
+/// Its conditions are judged separately: the engine has every fact, and trigger data may lack some.
 fn manifest(config: CheckpointConfig, definition: &StewardCheckpointDef) -> AtlasManifest {
     let mut checkpoint = definition.clone();
     checkpoint.when = None;
@@ -103,7 +105,7 @@ fn manifest(config: CheckpointConfig, definition: &StewardCheckpointDef) -> Atla
         _ => {}
     }
     if let Some(guidance) = &mut checkpoint.guidance {
-        // It may end after a checkpoint that is not here.
+        // Guidance may end after a checkpoint that is not part of this Atlas.
         guidance.expires_after = None;
     }
     let contexts: BTreeSet<&String> = definition.inject_contexts.iter().collect();
@@ -122,7 +124,7 @@ fn manifest(config: CheckpointConfig, definition: &StewardCheckpointDef) -> Atla
     }
 }
 
-/// A capability whose only action has its own name.
+/// Builds a capability with one action of the same name.
 fn capability(id: &str) -> CapabilityDef {
     CapabilityDef {
         capability_id: id.to_owned(),
@@ -144,14 +146,14 @@ fn context(id: &str) -> ContextBlockDef {
     }
 }
 
-/// A part of the trigger data, if it is there.
+/// Reads a field of the trigger data, if present.
 fn part<T: serde::de::DeserializeOwned>(data: &Value, key: &str) -> Result<Option<T>, String> {
     let part = data.get(key).cloned().map(serde_json::from_value);
     part.transpose()
         .map_err(|error| format!("it cannot be judged: `{key}`: {error}"))
 }
 
-/// What the trigger data tells.
+/// Trigger data after parsing.
 struct Happened<'d> {
     action: Option<&'d str>,
     params: Option<&'d Value>,
@@ -189,7 +191,7 @@ impl<'d> Happened<'d> {
         imagined.session(std::slice::from_ref(atlas), self.now())
     }
 
-    /// Evaluates a condition, if the data tells what it looks at.
+    /// Evaluates a condition, if the data has every value that it reads.
     fn truth(&self, condition: &ConditionDef) -> Result<Truth, Firing> {
         for path in condition.paths() {
             let (key, known) = match path.split('.').next().unwrap_or_default() {
@@ -226,7 +228,7 @@ impl<'d> Happened<'d> {
     }
 }
 
-/// Tells whether the trigger fires. What it looks at and the data does not tell cannot be judged.
+/// Returns whether the trigger fires. A trigger whose values are missing in the data cannot be judged.
 fn by_trigger(atlas: &Atlas, trigger: &CheckpointTrigger, happened: &Happened<'_>) -> Firing {
     match trigger {
         CheckpointTrigger::ActionPre { .. } => match happened.action {
@@ -262,7 +264,7 @@ fn by_trigger(atlas: &Atlas, trigger: &CheckpointTrigger, happened: &Happened<'_
             }
             None => Firing::missing("input"),
         },
-        // The caller evaluates these when their moment has come.
+        // The caller evaluates these at the right time.
         CheckpointTrigger::SessionStart
         | CheckpointTrigger::SessionEnd
         | CheckpointTrigger::TimeInterval { .. }
@@ -274,7 +276,7 @@ fn by_trigger(atlas: &Atlas, trigger: &CheckpointTrigger, happened: &Happened<'_
     }
 }
 
-/// Tells whether the checkpoint fires before an action.
+/// Returns whether the checkpoint fires before an action.
 fn before(atlas: &Atlas, happened: &Happened<'_>, action: &str, tier: RiskTier) -> bool {
     let atlases = std::slice::from_ref(atlas);
     let (session, usage) = (happened.session(atlas), Usage::default());
@@ -304,7 +306,7 @@ fn before(atlas: &Atlas, happened: &Happened<'_>, action: &str, tier: RiskTier) 
     })
 }
 
-/// Tells whether the checkpoint fires on what happens beside actions.
+/// Returns whether the checkpoint fires on an event that is not an action request.
 fn on(atlas: &Atlas, happened: &Happened<'_>, occasion: Occasion<'_>) -> bool {
     let (extensions, answers) = (Extensions::default(), Answers::default());
     let customs = Customs {

@@ -8,7 +8,10 @@ use crate::atlas::document::{
 
 fn actions(patterns: &[&str]) -> CheckpointTrigger {
     CheckpointTrigger::ActionPre {
-        patterns: patterns.iter().map(|it| (*it).to_owned()).collect(),
+        patterns: patterns
+            .iter()
+            .map(|pattern| (*pattern).to_owned())
+            .collect(),
     }
 }
 
@@ -29,7 +32,7 @@ fn evaluate(definition: &StewardCheckpointDef, data: Value) -> TriggeredCheckpoi
     evaluator.evaluate_steward_checkpoint(definition, data)
 }
 
-/// Judges an answer that acknowledges everything that a gate without questions asks.
+/// Validates an answer that acknowledges a gate without questions.
 fn acknowledge(definition: &StewardCheckpointDef, data: Value) -> CheckpointValidation {
     let answers = CheckpointAnswers::new("gate").with_answer("acknowledge", "understood");
     CheckpointValidator::validate(&evaluate(definition, data), &answers)
@@ -41,7 +44,7 @@ fn is_blocked(validation: &CheckpointValidation) -> bool {
 
 // covers B22, B23
 #[test]
-fn answers_decide_what_a_checkpoint_does() {
+fn answers_decide_the_actions_of_a_checkpoint() {
     let answer = |action: &str, said: Value| {
         let triggered = evaluate(&gate(), json!({ "action_id": action }));
         let answers = CheckpointAnswers::new("gate").with_answer("ok", said);
@@ -69,7 +72,7 @@ fn answers_decide_what_a_checkpoint_does() {
 }
 
 #[test]
-fn a_broken_pattern_blocks() {
+fn a_question_with_an_invalid_pattern_blocks() {
     let mut broken = gate();
     broken.questions[0] =
         CheckpointQuestion::text("ok", "Why?").with_validation(AnswerValidation {
@@ -85,7 +88,7 @@ fn a_broken_pattern_blocks() {
 
 // covers B22
 #[test]
-fn an_answer_that_its_validator_cannot_judge_passes_no_gate() {
+fn an_answer_without_a_validator_verdict_passes_no_gate() {
     for on_invalid in [
         OnInvalid::Retry,
         OnInvalid::Block,
@@ -116,7 +119,7 @@ fn an_answer_that_its_validator_cannot_judge_passes_no_gate() {
 
 // covers B22
 #[test]
-fn a_gate_without_questions_is_passed_by_an_acknowledgment_only() {
+fn only_an_acknowledgment_passes_a_gate_without_questions() {
     let gate = asks_nothing(actions(&["*"]));
     let triggered = evaluate(&gate, json!({ "action_id": "a" }));
     let silent = CheckpointValidator::validate(&triggered, &CheckpointAnswers::new("gate"));
@@ -130,7 +133,7 @@ fn a_gate_without_questions_is_passed_by_an_acknowledgment_only() {
 
 // covers B22
 #[test]
-fn data_that_does_not_tell_what_a_gate_looks_at_passes_no_gate() {
+fn trigger_data_without_the_required_field_passes_no_gate() {
     let keyword = CheckpointTrigger::Keyword {
         patterns: vec!["refund".to_owned()],
         case_sensitive: false,
@@ -173,14 +176,14 @@ fn data_that_does_not_tell_what_a_gate_looks_at_passes_no_gate() {
     assert!(!fired(&capability, json!({"capability_id": "reading"})));
     assert!(fired(&risk, json!({"risk_tier": "critical"})));
     assert!(!fired(&risk, json!({"risk_tier": "low"})));
-    // Without a tier it is detected, as the engine does.
+    // Without a tier it is detected, as in the engine.
     assert!(fired(&risk, json!({"action_id": "ticket.delete"})));
     assert!(!fired(&risk, json!({"action_id": "ticket.get"})));
 }
 
 // covers B22
 #[test]
-fn a_condition_that_cannot_be_judged_passes_no_gate() {
+fn an_unknown_condition_passes_no_gate() {
     let when = |path: &str, operator: Operator, wanted: Value| ConditionDef::Leaf {
         path: path.to_owned(),
         tests: vec![(operator, wanted)],
@@ -201,7 +204,7 @@ fn a_condition_that_cannot_be_judged_passes_no_gate() {
     ] {
         assert!(is_blocked(&acknowledge(&amount, data.clone())), "{data}");
     }
-    // A fact that the data does not tell is not the same as one that is not there.
+    // A fact that the data lacks is not the same as a fact that is absent.
     let absent = gate(when("params.amount", Operator::Exists, json!(true)));
     assert!(is_blocked(&acknowledge(
         &absent,
@@ -230,7 +233,7 @@ fn a_condition_that_cannot_be_judged_passes_no_gate() {
 
 // covers B22
 #[test]
-fn a_gate_that_wants_more_than_answers_is_not_passed_by_answers() {
+fn answers_alone_do_not_pass_a_gate_with_two_approvers_or_a_handler() {
     let mut two = asks_nothing(actions(&["*"]));
     two.approvers = Approvers::Two;
     let mut handled = asks_nothing(actions(&["*"]));
@@ -245,7 +248,7 @@ fn a_gate_that_wants_more_than_answers_is_not_passed_by_answers() {
 }
 
 #[test]
-fn advice_that_cannot_be_judged_grants_nothing() {
+fn an_unjudged_advisory_checkpoint_grants_nothing() {
     let advice = StewardCheckpointDef::new("gate", "Gate", actions(&["*"]))
         .unlock_capabilities(vec!["admin".to_owned()])
         .lock_capabilities(vec!["public".to_owned()]);

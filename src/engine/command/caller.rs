@@ -1,42 +1,43 @@
-//! The caller of an interface, as far as the interface can tell.
+//! The caller of a server, as far as the server can identify it.
 
 use std::fmt;
 
-/// The caller of an interface, as far as the interface can tell.
+/// The caller of a server, as far as the server can identify it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// A process at the socket.
+    /// A process that is connected to the socket.
     Socket {
-        /// Its user.
+        /// User id of the process.
         uid: u32,
-        /// Its process id, where the system tells.
+        /// Process id, if the system reports it.
         pid: Option<i32>,
-        /// Leader of its process session (`getsid`), where the system tells: the terminal or service that started it.
+        /// Leader of the process session (`getsid`), if the system reports it: the terminal or service that
+        /// started the process.
         leader: Option<i32>,
     },
-    /// A connection by HTTP, with its address.
+    /// A client that is connected by HTTP, with its address.
     Http(String),
 }
 
 /// The callers whose use of a limit is counted together.
 ///
-/// A process counts with all processes of its process session, so that neither forking nor one short-lived process for
-/// each call gets a caller more than its share. A process that calls `setsid` starts a share of its own.
+/// A process counts with all processes of its process session, so that neither forking nor one short-lived
+/// process for each call gets a caller more than its share. A process that calls `setsid` gets its own share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LimitGroup {
     /// The processes that one terminal or service of a user started.
     Processes {
-        /// Their user.
+        /// Their user id.
         uid: u32,
-        /// Leader of their process session; the process itself where the system names no leader.
+        /// Leader of their process session; the process itself if the system reports no leader.
         leader: i32,
     },
-    /// All callers by HTTP.
+    /// All HTTP clients.
     Http,
 }
 
 impl Caller {
-    /// The group whose limits hold for the caller. A process that the system does not name has none.
+    /// Returns the group whose limits apply to the caller. A process without a known id has no group.
     #[must_use]
     pub fn limit_group(&self) -> Option<LimitGroup> {
         match self {

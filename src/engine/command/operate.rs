@@ -1,4 +1,4 @@
-//! What operators do beside deciding. Nothing passes by any of it.
+//! Operator actions other than decisions. Nothing passes by any of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,88 +6,88 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 
-/// What an operator does beside deciding.
+/// An operator action that is not a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operate {
-    /// Says who looks after a held request.
+    /// Claims or releases a held request.
     Claim(Claiming),
-    /// Says that they know of something.
+    /// Acknowledges a fault or overruled denials.
     Acknowledge(Acknowledge),
-    /// Sits down at the console.
+    /// Becomes the current operator of the console.
     TakeSeat(TakeSeat),
 }
 
-/// An operator says who looks after a held request.
+/// A change of the claim on a held request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claiming {
-    /// Which.
+    /// The held request.
     pub gate: GateId,
-    /// Who says so.
+    /// The operator who makes the change.
     pub operator: String,
-    /// Whose claim the operator saw. Another one by now: nothing is changed.
+    /// Holder of the claim that the operator saw. If it has changed, nothing happens.
     pub seen: Option<String>,
-    /// What is to become of it.
+    /// The wanted change.
     pub wish: ClaimWish,
 }
 
-/// What an operator wants of a claim.
+/// A change of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimWish {
-    /// To have it.
+    /// Take the claim.
     Take,
-    /// That nobody has it.
+    /// Give the claim up, so that no operator has it.
     Release,
 }
 
-/// An operator says that they know of something.
+/// An acknowledgement by an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledge {
-    /// Who.
+    /// The operator.
     pub operator: String,
-    /// Of what.
+    /// Subject of the acknowledgement.
     pub of: Known,
 }
 
-/// What an operator can know of.
+/// Subjects that an operator can acknowledge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// The record does not hold, or cannot be read.
+    /// The record is broken, or cannot be read.
     Fault(RecordFault),
-    /// Denials were overruled: the requests.
+    /// Overruled denials, by request.
     Overruled(Vec<GateId>),
 }
 
-/// What is wrong with the record.
+/// A fault of the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordFault {
-    /// Digest of everything that is wrong: another fault has another one.
+    /// Digest of all problems: a different fault has a different digest.
     pub mark: Digest,
-    /// The first session that does not hold, where one does not.
+    /// The first session with a broken chain, if any.
     pub session: Option<SessionId>,
-    /// What is wrong, in words.
+    /// Description of the fault.
     pub what: String,
 }
 
-/// Somebody sits down at the console.
+/// A change of the operator at the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakeSeat {
-    /// Who they say they are.
+    /// Name of the new operator, as typed.
     pub operator: String,
-    /// Who sat there before.
+    /// Name of the previous operator.
     pub before: String,
 }
 
-/// A denial that was overruled, until somebody says that they know.
+/// An overruled denial that no operator has acknowledged yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overruled {
-    /// The request.
+    /// The held request.
     pub gate: GateId,
     /// Its session.
     pub session: SessionId,
     /// The action.
     pub action: String,
-    /// Who overruled.
+    /// The operator who overruled.
     pub by: String,
-    /// When.
+    /// Time of the decision.
     pub at: Timestamp,
 }

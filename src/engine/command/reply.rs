@@ -1,4 +1,4 @@
-//! What askers are told.
+//! Replies to callers.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::engine::held::Held;
 use crate::engine::resolve::Resolution;
 use crate::trace::event::InjectTrigger;
 
-/// What an asker is told.
+/// A reply to a caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
@@ -19,36 +19,36 @@ pub enum Reply {
     Started(SessionStarted),
     /// The session is closed.
     Ended(Given),
-    /// Input, an error or a request for context was taken in.
+    /// An input, error or context request was accepted.
     Accepted(Accepted),
     /// The action may run, once.
     Allowed(Allowed),
-    /// It may not.
+    /// The action may not run.
     Denied(Denied),
-    /// It is held, and some of what is asked is the agent's to answer.
+    /// The request is held, and the agent may answer some of its gates.
     Asked(Asked),
-    /// What the agent may do.
+    /// The actions that the agent may run.
     Resolved(Box<Resolution>),
     /// The answer to a question that changes nothing.
     Consulted(Consulted),
-    /// The result was noted. What the agent is given along with that.
+    /// The result was recorded. It carries injections for the agent.
     Completed(Given),
-    /// What the agent told was noted.
+    /// The agent's report was recorded.
     Noted(Noted),
-    /// The operator's decision was taken.
+    /// The operator's decision was accepted.
     Decided(Decided),
-    /// The operator's approval was taken. It is the first of two: the request is still held.
+    /// The operator's approval was accepted. It is the first of two: the request is still held.
     Approved(Box<Held>),
-    /// What an operator did beside deciding was recorded.
+    /// An operator action other than a decision was recorded.
     Acted,
-    /// The operator's answers break rules; the request is still held.
+    /// The operator's answers break rules. The request is still held.
     Invalid(InvalidAnswers),
-    /// The operator's decision was not taken.
+    /// The operator's decision was rejected.
     Refused(Refused),
 }
 
 impl Reply {
-    /// Things handed to the agent with it.
+    /// Returns the contexts and guidance that the reply carries.
     pub(crate) fn given_mut(&mut self) -> Option<&mut Given> {
         match self {
             Self::Started(started) => Some(&mut started.given),
@@ -69,144 +69,144 @@ impl Reply {
     }
 }
 
-/// A session is open.
+/// Reply to a started session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionStarted {
-    /// Gates that hold its actions until an operator passes them.
+    /// Gates that hold the session's actions until an operator passes them.
     pub held: Vec<GateId>,
-    /// What is the agent's to answer.
+    /// Gates that the agent may answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
-    /// Texts handed to the agent.
+    /// Contexts and guidance for the agent.
     pub given: Given,
-    /// Tells whether the record has how this session's agent is wrapped.
+    /// True when the record describes how this session's agent is wrapped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper_reported: bool,
 }
 
-/// What an agent is asked itself.
+/// Gates of a held request that the agent may answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// The held request.
     pub gate: GateId,
-    /// The gates that are the agent's to answer.
+    /// The gates that the agent may answer.
     pub gates: Vec<AskedGate>,
-    /// When silence denies it.
+    /// Time at which the request is denied if it is not answered.
     pub deadline: Timestamp,
-    /// Whether an operator has to answer as well.
+    /// True when an operator has to answer as well.
     pub operator: bool,
 }
 
-/// A gate that is an agent's to answer.
+/// A gate that an agent may answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskedGate {
-    /// The Atlas of the checkpoint. Where two gates of a request have one name, each is answered under
+    /// The Atlas of the checkpoint. If two gates of a request have the same name, each is answered under
     /// `atlas_id/checkpoint_id`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub atlas_id: String,
     /// The checkpoint.
     pub checkpoint_id: String,
-    /// What has to be answered.
+    /// Questions to answer.
     pub questions: Vec<Question>,
-    /// What the steward says about it.
+    /// The steward's guidance.
     pub guidance: Option<GuidanceBlock>,
 }
 
-/// Something beside an action was taken in.
+/// Reply to an accepted input, error or context request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// Texts handed to the agent.
+    /// Contexts and guidance for the agent.
     pub given: Given,
-    /// The input as it should read, where an extension changed it.
+    /// The input as an extension rewrote it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_input: Option<String>,
-    /// The event that recorded it, where it was an error: who recovers from it names that.
+    /// The event that recorded an error. A recovery report names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<EventId>,
-    /// Gates that stand before the session: until they are passed it is handed nothing.
+    /// Gates that block the session. Until they are passed, the session gets no contexts or guidance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<GateId>,
-    /// Time until which the identical request may be asked for again and then runs, once.
+    /// Time until which an identical request runs, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permit_until: Option<Timestamp>,
-    /// Tells whether an operator has to answer at the same gate before the request can run.
+    /// True when an operator also has to answer at the same gate before the request can run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_operator: bool,
 }
 
-/// What an agent told was noted.
+/// Reply to a recorded report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
-    /// What is wrong with it: of a wrapper, every test that failed.
+    /// Problems of the report: for a wrapper, every failed test.
     pub failures: Vec<String>,
-    /// Texts handed to the agent: those that the message of a turn called for.
+    /// Contexts and guidance that the message of a turn matched.
     #[serde(default, skip_serializing_if = "Given::is_empty")]
     pub given: Given,
-    /// Gates that stand before the session: until they are passed it is handed nothing.
+    /// Gates that block the session. Until they are passed, the session gets no contexts or guidance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<GateId>,
 }
 
-/// What an agent is given along with an answer.
+/// Contexts and guidance that a reply carries to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
-    /// Contexts, by identifier.
+    /// Contexts, with their identifiers.
     pub contexts: Vec<GivenContext>,
-    /// Guidance, the weightiest first.
+    /// Guidance, highest weight first.
     pub guidance: Vec<GivenGuidance>,
-    /// Checkpoints whose guidance no longer holds.
+    /// Checkpoints whose guidance is no longer in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
-    /// Contexts that the agent asked for by name and was not given.
+    /// Contexts that the agent asked for by name and did not get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_given: Vec<NotGiven>,
-    /// Answers at a gate that break a rule and were taken all the same.
+    /// Answers at a gate that break a rule and were accepted anyway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Records of the contexts, made when they are handed over. No answer to an agent has any.
+    /// Data for the `context_injected` records. Replies to agents never contain it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<Injection>,
 }
 
-/// Contexts that are recorded when they are handed over.
+/// Data of a `context_injected` record, kept until the contexts are delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injection {
-    /// The record, while it can be taken back.
+    /// The event, while it can still be retracted.
     #[serde(skip)]
     pub event: Option<EventId>,
     /// The session.
     pub session: SessionId,
-    /// The operation they belong to.
+    /// The trace that the contexts belong to.
     pub trace_id: TraceId,
     /// The span of the record.
     pub span_id: SpanId,
-    /// The span above.
+    /// The parent span.
     pub parent: Option<SpanId>,
-    /// Contexts, by identifier.
+    /// Identifiers of the contexts.
     pub context_ids: Vec<String>,
-    /// Atlases they are from.
+    /// Atlases of the contexts.
     pub atlas_ids: Vec<String>,
-    /// Bytes of them.
+    /// Total size of the contexts in bytes.
     pub total_size_bytes: u64,
-    /// The reason on record.
+    /// The recorded reason.
     pub trigger: InjectTrigger,
-    /// The type of the checkpoint that gives them.
+    /// Type of the checkpoint that injects the contexts.
     pub checkpoint_type: Option<String>,
-    /// Tells whether all of them came from a cache.
+    /// True when all contexts came from a cache.
     pub cache_hit: bool,
 }
 
-/// A context that an agent asked for by name and was not given.
+/// A context that an agent asked for by name and did not get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotGiven {
     /// The context, as the agent named it.
     pub context_id: String,
-    /// Told to the agent.
+    /// Shown to the agent.
     pub reason: String,
 }
 
 impl Given {
-    /// Whether there is nothing in it.
+    /// Returns whether there is nothing for the agent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.contexts.is_empty()
@@ -217,72 +217,72 @@ impl Given {
     }
 }
 
-/// Guidance handed to an agent.
+/// Guidance for an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenGuidance {
-    /// The checkpoint that gives it.
+    /// The checkpoint that gives the guidance.
     pub checkpoint_id: String,
-    /// What it says.
+    /// The guidance.
     pub block: GuidanceBlock,
 }
 
-/// A context handed to an agent.
+/// A context for an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenContext {
-    /// Its identifier.
+    /// The context's identifier.
     pub context_id: String,
-    /// Its text.
+    /// The context's text.
     pub content: String,
 }
 
-/// An action may run, once.
+/// Permission to run an action once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowed {
-    /// This run; named again when it is completed.
+    /// Identifier of the run; the report of its completion names it.
     pub execution: ExecutionId,
-    /// Texts handed to the agent.
+    /// Contexts and guidance for the agent.
     pub given: Given,
-    /// The operator who let it pass, where one had to.
+    /// The operator who let the request pass, if one had to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
 }
 
-/// An action may not run, or a request cannot be taken.
+/// A denied action, or a rejected request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denied {
-    /// Why, for programs.
+    /// Reason, for programs.
     pub code: DenyCode,
-    /// Why, for people.
+    /// Reason, for people.
     pub reason: String,
-    /// What can be done about it.
+    /// Possible remedy.
     pub help: Option<String>,
-    /// The gate it was held at, if it was.
+    /// The gate that held the request, if it was held.
     pub gate: Option<GateId>,
 }
 
-/// Why something is denied, for programs.
+/// Reason of a denial, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DenyCode {
-    /// The session does not exist, or is somebody else's.
+    /// The session does not exist, or belongs to another agent.
     Session,
     /// The session has ended.
     Ended,
     /// The thread belongs to another session.
     Thread,
-    /// An Atlas wants to see a key, and saw none that it knows.
+    /// An Atlas requires a known API key, and the agent showed none.
     Unauthorized,
-    /// The request itself cannot be read.
+    /// The request is malformed.
     BadRequest,
     /// No Atlas knows the action.
     UnknownAction,
-    /// A policy denies it.
+    /// A policy denies the action.
     Policy,
-    /// An extension says no, or could not be heard.
+    /// An extension denies the action, or could not be asked.
     Extension,
-    /// The resolution it relies on does not cover it.
+    /// The resolution that the request relies on does not cover the action.
     Resolution,
-    /// A passed gate denies it.
+    /// A passed gate denies the action.
     DeniedAction,
     /// A capability is locked and no gate unlocks it.
     CapabilityLocked,
@@ -292,61 +292,61 @@ pub enum DenyCode {
     Limit,
     /// An operator refused.
     Refused,
-    /// An answer broke a rule that says so.
+    /// An answer broke a rule whose consequence is a denial.
     InvalidAnswer,
-    /// Nobody answered in time.
+    /// The request was not answered in time.
     Expired,
-    /// The asker left, or its session ended.
+    /// The caller left, or its session ended.
     Withdrawn,
-    /// The Atlases changed while it was held.
+    /// The Atlases changed while the request was held.
     Changed,
-    /// Too much is held already.
+    /// Too many requests are held.
     Overload,
-    /// The console cannot record, so it cannot allow.
+    /// The console cannot record, so it cannot allow anything.
     Unavailable,
 }
 
-/// How a held request ended.
+/// The outcome of a held request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    /// Which.
+    /// The held request.
     pub gate: GateId,
-    /// When.
+    /// Time of the outcome.
     pub at: Timestamp,
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The operator, where one decided.
+    /// The operator, if one decided.
     pub by: Option<String>,
     /// The reason or justification.
     pub detail: String,
-    /// The session that asked.
+    /// The session that made the request.
     pub session: SessionId,
-    /// The agent that asked.
+    /// The agent that made the request.
     pub agent: String,
-    /// The action asked for, or `session_start`.
+    /// The requested action, or `session_start`.
     pub action: String,
-    /// How risky it was.
+    /// Risk tier of the request.
     pub tier: RiskTier,
 }
 
-/// How a held request can end.
+/// Possible outcomes of a held request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// An operator let it pass.
+    /// An operator passed the request.
     Passed,
-    /// An operator refused it.
+    /// An operator refused the request.
     Denied,
-    /// Nobody answered.
+    /// The request was not answered in time.
     Expired,
-    /// The asker took it back.
+    /// The caller withdrew the request.
     Withdrawn,
-    /// The Atlases changed under it.
+    /// The Atlases changed while the request was held.
     Voided,
 }
 
 impl Outcome {
-    /// The outcome's name in records and on the screen.
+    /// Returns the outcome's name in records and on the screen.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -364,54 +364,54 @@ impl Outcome {
 pub struct InvalidAnswers {
     /// The request as it is held now, with one more invalid attempt.
     pub held: Box<Held>,
-    /// What is wrong: gate, question, rules.
+    /// The problems: gate, question, rules.
     pub problems: Vec<Problem>,
 }
 
-/// What is wrong with one answer.
+/// A problem with one answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Index of the gate in `Held::gates`.
     pub gate: usize,
     /// The question.
     pub question: String,
-    /// The rules that are not kept.
+    /// The broken rules.
     pub rules: Vec<String>,
 }
 
-/// Why an operator's decision was not taken.
+/// Reason why an operator's decision was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Refused {
-    /// It is not held.
+    /// The request is not held.
     #[error("{0} is not held")]
     NotHeld(GateId),
-    /// It ended before this decision came.
+    /// The request ended before this decision arrived.
     #[error("{} was {} at {}{}", .0.gate, .0.outcome.as_str(), .0.at.time_of_day(),
         .0.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
     AlreadySettled(Box<Decided>),
-    /// It is not the request the operator saw.
+    /// The request differs from the one that the operator saw.
     #[error("the request changed since it was shown; look at it again")]
     RequestChanged,
-    /// The Atlases it was judged under are no longer the loaded ones.
+    /// The Atlases under which the request was judged are no longer loaded.
     #[error("the Atlas changed since this was asked; it can only be denied")]
     AtlasChanged,
-    /// A refusal without a reason.
+    /// A denial without a reason.
     #[error("a reason is needed to deny a request of this tier")]
     ReasonMissing,
-    /// The operator gave the first approval, and another one has to give the second.
+    /// The operator already gave the first approval; another operator has to give the second.
     #[error("{0} gave 1 of 2; somebody else gives 2 of 2")]
     SameOperator(String),
-    /// Whoever asks can never let it pass.
+    /// The requester of an action can never approve it.
     #[error("`{0}` is who asks, and can never approve it")]
     Requester(String),
-    /// The claim is not the one that the operator saw.
+    /// The claim differs from the one that the operator saw.
     #[error("{}", .0.as_ref().map_or_else(|| "nobody claims it by now".to_owned(), |by| format!("{by} claims it by now")))]
     ClaimChanged(Option<String>),
     /// There is nothing of that kind to acknowledge.
     #[error("there is nothing to acknowledge")]
     NothingToAcknowledge,
-    /// Nobody can be called that.
+    /// The operator name is not valid.
     #[error("{0}")]
     BadName(String),
     /// The record could not be made durable.

@@ -1,4 +1,4 @@
-//! What agents tell without asking for anything.
+//! Reports of agents that request nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,79 +7,79 @@ use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
 use crate::trace::event::{OutputType, UsageOutcome, WrapperCapabilities, WrapperConstructed};
 
-/// An agent reports an error.
+/// An error that an agent reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorReport {
     /// The session.
     pub session: SessionId,
-    /// What kind of error.
+    /// Kind of the error.
     pub error_type: String,
-    /// For programs.
+    /// Error code, for programs.
     #[serde(default)]
     pub error_code: Option<String>,
-    /// For people.
+    /// Error message, for people.
     pub message: String,
-    /// Whether work can go on.
+    /// True when the agent can continue.
     pub recoverable: bool,
-    /// Where it happened.
+    /// Location of the error.
     #[serde(default)]
     pub stack_trace: Option<String>,
 }
 
-/// Something that an agent tells and that is only noted.
+/// A report of an agent that is only recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// How it is wrapped.
+    /// Construction of the agent's wrapper.
     Wrapper(Wrapper),
-    /// Result of a check of its wrapper.
+    /// Result of a check of the agent's wrapper.
     WrapperCheck(WrapperCheck),
-    /// Whether a context helped.
+    /// Feedback on a context.
     Feedback(Feedback),
-    /// What it produced.
+    /// Output of the agent.
     Output(Output),
-    /// That an error was dealt with.
+    /// Recovery from an error.
     Recovery(Recovery),
 }
 
 impl Report {
-    /// The session.
+    /// Returns the session of the report.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         match self {
-            Self::Wrapper(it) => &it.session,
+            Self::Wrapper(wrapper) => &wrapper.session,
             Self::WrapperCheck(check) => &check.session,
-            Self::Feedback(it) => &it.session,
-            Self::Output(it) => &it.session,
-            Self::Recovery(it) => &it.session,
+            Self::Feedback(feedback) => &feedback.session,
+            Self::Output(output) => &output.session,
+            Self::Recovery(recovery) => &recovery.session,
         }
     }
 }
 
-/// How an agent is wrapped.
+/// Construction of an agent's wrapper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wrapper {
     /// The session.
     pub session: SessionId,
     /// The wrapper's version.
     pub wrapper_version: String,
-    /// Its parts.
+    /// The wrapper's components.
     pub components: Vec<String>,
-    /// Plugins in it.
+    /// Plugins of the wrapper.
     pub plugins: Vec<String>,
     /// `mcp`, `rest` or `direct`.
     pub transport: String,
-    /// Where it caches.
+    /// Cache backend of the wrapper.
     pub cache_backend: String,
-    /// What it can intercept.
+    /// Events that the wrapper can intercept.
     pub capabilities: WrapperCapabilities,
-    /// Proof of construction: [`Wrapper::proof`] of all of the above.
+    /// Proof of construction: [`Wrapper::proof`] of all fields above.
     pub construction_hash: String,
 }
 
 impl Wrapper {
-    /// The proof that it is made of what it says: the SHA-256 of the canonical JSON of every field of
-    /// `wrapper_constructed` but the proof itself.
+    /// Returns the proof of construction: the SHA-256 of the canonical JSON of every field of
+    /// `wrapper_constructed` except the proof.
     #[must_use]
     pub fn proof(&self) -> Digest {
         let record = WrapperConstructed::from(self.clone());
@@ -89,16 +89,16 @@ impl Wrapper {
     }
 }
 
-/// Result of a check that an agent, or its wrapper, made of the wrapper.
+/// Result of a check of the wrapper by the agent or by the wrapper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrapperCheck {
     /// The session.
     pub session: SessionId,
-    /// Tells whether every test passed.
+    /// True when every test passed.
     pub verification_passed: bool,
     /// Names of the tests.
     pub tests_run: Vec<String>,
-    /// Descriptions of what failed.
+    /// Descriptions of the failures.
     #[serde(default)]
     pub failures: Vec<String>,
 }
@@ -117,45 +117,45 @@ impl From<Wrapper> for WrapperConstructed {
     }
 }
 
-/// Whether a context helped.
+/// Feedback on a context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
     /// The session.
     pub session: SessionId,
     /// The context.
     pub context_id: String,
-    /// Whether it did.
+    /// True when the context helped.
     pub helpful: bool,
-    /// Why.
+    /// Reason of the rating.
     #[serde(default)]
     pub reason: Option<String>,
-    /// What the agent made of it.
+    /// Use that the agent made of the context.
     #[serde(default)]
     pub usage_outcome: Option<UsageOutcome>,
 }
 
-/// What an agent produced.
+/// Output of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// The session.
     pub session: SessionId,
     /// The text. Only its hash and its size are kept.
     pub text: String,
-    /// What kind of output.
+    /// Kind of output.
     pub output_type: OutputType,
-    /// Whether it asks for an action.
+    /// True when the output requests an action.
     pub contains_action: bool,
 }
 
-/// That an error was dealt with.
+/// A recovery from an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
     /// The session.
     pub session: SessionId,
     /// The error, by the event that recorded it.
     pub error: EventId,
-    /// How.
+    /// Recovery method.
     pub method: String,
-    /// Whether it worked.
+    /// True when the recovery worked.
     pub success: bool,
 }

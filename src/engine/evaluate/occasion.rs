@@ -1,4 +1,4 @@
-//! Checkpoints that fire beside actions.
+//! Checkpoints that fire on events other than action requests.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::base::clock::Timestamp;
 use crate::engine::customs::{CustomFiring, Customs};
 use crate::engine::session::{Beat, Session};
 
-/// The checkpoints that fire when a session starts, and those that fired before and are `owed`.
+/// Returns the checkpoints that fire when a session starts, and the earlier ones in `owed` that were not
+/// passed.
 pub(in crate::engine) fn session_start<'a>(
     atlases: &'a [Atlas],
     session: &Session,
@@ -36,33 +37,33 @@ pub(in crate::engine) fn session_start<'a>(
     by_priority(fired)
 }
 
-/// Something that happens beside actions.
+/// An event, other than an action request, on which checkpoints can fire.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) enum Occasion<'o> {
-    /// Input came.
+    /// Input arrived.
     Input {
         /// Its text.
         text: &'o str,
-        /// What was found in it.
+        /// Keywords found in the text.
         seen: &'o Sightings,
     },
-    /// An action ran.
+    /// An action ran successfully.
     Done(&'o str),
-    /// An action failed: what fires after it and what fires at errors.
+    /// An action failed: both `action_post` and error checkpoints fire.
     Failed(&'o str),
     /// An error was reported.
     Error,
-    /// Context was asked for.
+    /// The agent requested context.
     Context,
-    /// A checkpoint was asked for by its name.
+    /// The agent requested a checkpoint by its name.
     Named(&'o str),
     /// The session ends.
     SessionEnd,
-    /// The session wants to act: are intervals due?
+    /// The session wants to act, so due intervals are checked.
     Beat,
 }
 
-/// The checkpoints that fire on an occasion.
+/// Returns the checkpoints that fire on an event.
 pub(in crate::engine) fn on<'a>(
     atlases: &'a [Atlas],
     session: &Session,
@@ -145,8 +146,8 @@ pub(in crate::engine) fn on<'a>(
     by_priority(fired)
 }
 
-/// Puts what fired of one Atlas in the order written: customs are looked at before keywords, and errors before
-/// what fires after an action.
+/// Sorts the fired checkpoints of one Atlas in the order written. Custom and error checkpoints were collected
+/// first.
 fn in_order(fired: &mut [Fired<'_>]) {
     let early = |fired: &Fired<'_>| {
         let trigger = &fired.checkpoint.trigger;
@@ -155,12 +156,12 @@ fn in_order(fired: &mut [Fired<'_>]) {
     if fired.iter().any(early) {
         fired.sort_by_cached_key(|fired| {
             let mut own = fired.atlas.checkpoints.iter();
-            own.position(|it| std::ptr::eq(it, fired.checkpoint))
+            own.position(|checkpoint| std::ptr::eq(checkpoint, fired.checkpoint))
         });
     }
 }
 
-/// What is known on an occasion.
+/// Returns the facts about a session and an event.
 pub(in crate::engine) fn facts_of<'s>(
     session: &'s Session,
     occasion: Occasion<'s>,
@@ -179,7 +180,7 @@ pub(in crate::engine) fn facts_of<'s>(
     facts
 }
 
-/// The custom checkpoints of an Atlas that fire on input.
+/// Returns the custom checkpoints of an Atlas that fire on input.
 fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) -> Vec<Fired<'a>> {
     let mut fired = Vec::new();
     for (_, checkpoint) in atlas.checkpoints_when(When::CustomInput) {
@@ -204,13 +205,13 @@ fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) 
     fired
 }
 
-/// Whether a checkpoint's condition is known to hold.
+/// Returns whether a checkpoint's condition is known to hold.
 fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
     let when = checkpoint.when.as_ref();
     when.is_none_or(|when| when.evaluate(facts) == Truth::True)
 }
 
-/// Whether a checkpoint's condition lets it fire. What cannot be told does.
+/// Returns whether a checkpoint's condition lets it fire. An unknown condition does.
 fn holds(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
     let when = checkpoint.when.as_ref();
     when.is_none_or(|when| when.evaluate(facts) != Truth::False)

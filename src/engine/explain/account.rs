@@ -1,4 +1,4 @@
-//! One form for everything that can be explained: a request, input, the start of a session.
+//! A common form for every explanation: of a request, an input, or the start of a session.
 
 use serde_json::Value;
 
@@ -16,60 +16,60 @@ use crate::engine::command::DenyCode;
 use crate::engine::held::{ActionCall, Gate, Subject, TierSource};
 use crate::engine::session::{Entry, Session};
 
-/// Something that somebody wants explained.
+/// A subject to explain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
-    /// A request that is held.
+    /// A held request.
     Held(GateId),
-    /// A request that is only imagined.
+    /// A hypothetical request.
     Action {
         /// The action.
         action: String,
         /// Its parameters.
         params: Value,
-        /// Who would ask.
+        /// Session that would request the action.
         asker: Asker,
     },
-    /// Input that is only imagined.
+    /// Hypothetical input.
     Input {
         /// The text.
         text: String,
-        /// Who would be given it.
+        /// Session that would receive the input.
         asker: Asker,
     },
 }
 
-/// The session of something that is only imagined.
+/// Session of a hypothetical request or input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asker {
-    /// One that has not ended, as it is now.
+    /// A live session, as it is now.
     Session(SessionId),
-    /// One that is imagined too.
+    /// A hypothetical session.
     Imagined(Imagined),
 }
 
-/// What everything made of one request or occasion.
+/// Complete explanation of one request or event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// What it is about: an action, `input`, `session start`.
+    /// Subject: an action, `input`, `session start`.
     pub subject: String,
-    /// How risky it is, where it is an action, and who says so.
+    /// Risk tier of an action, and its source.
     pub tier: Option<(RiskTier, TierSource)>,
-    /// What would happen.
+    /// The decision.
     pub verdict: Verdict,
-    /// What the session has to pass before anything it asks for.
+    /// Gates that the session has to pass first.
     pub waits: Option<String>,
-    /// Every checkpoint, in the order they are looked at.
+    /// Every checkpoint, in the order of evaluation.
     pub checkpoints: Vec<CheckpointEvidence>,
     /// Every policy, in the order written.
     pub policies: Vec<PolicyEvidence>,
     /// Every capability that lists the action.
     pub capabilities: Vec<CapabilityEvidence>,
-    /// What the keywords of contexts made of input.
+    /// Evaluation of the contexts' keywords.
     pub contexts: Vec<ContextEvidence>,
-    /// Handlers that would be asked.
+    /// Handlers that would be called.
     pub handlers: Vec<Outsider>,
-    /// What was left out because there is so much of it.
+    /// Number of entries that were cut off by [`Account::bounded`].
     pub left_out: usize,
 }
 
@@ -114,7 +114,7 @@ impl Account {
         }
     }
 
-    /// Whether this checkpoint is one of those that decide.
+    /// Returns whether this checkpoint is one of the deciding ones.
     #[must_use]
     pub fn decided_by(&self, checkpoint: &CheckpointEvidence) -> bool {
         match &self.verdict {
@@ -126,7 +126,7 @@ impl Account {
         }
     }
 
-    /// Whether this policy is one of those that decide.
+    /// Returns whether this policy is one of the deciding ones.
     #[must_use]
     pub fn ruled_by(&self, policy: &PolicyEvidence) -> bool {
         let rules = match (&self.verdict, policy.kind) {
@@ -149,7 +149,7 @@ impl Account {
         rules && policy.applies
     }
 
-    /// Whether this capability is one of those that decide.
+    /// Returns whether this capability is one of the deciding ones.
     #[must_use]
     pub fn barred_by(&self, capability: &CapabilityEvidence) -> bool {
         match &self.verdict {
@@ -160,7 +160,7 @@ impl Account {
         }
     }
 
-    /// How many checkpoints fired, did not fire, and were not about it.
+    /// Returns the number of checkpoints that fired, did not fire, and were skipped.
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize) {
         let mut counts = (0, 0, 0);
@@ -174,18 +174,21 @@ impl Account {
         counts
     }
 
-    /// The same within bounds, for those who keep many: at most so many of each kind, those that
-    /// matter most, and no text longer than that.
+    /// Cuts the explanation to at most `most` entries of each kind and `chars` characters per text, for
+    /// callers that keep many.
+    ///
+    /// The most important entries stay.
     #[must_use]
     pub fn bounded(mut self, most: usize, chars: usize) -> Self {
-        self.checkpoints.sort_by_key(|it| match it.outcome {
-            CheckpointOutcome::Fired { .. } => 0,
-            CheckpointOutcome::NotFired { .. } => 1,
-            CheckpointOutcome::Skipped { .. } => 2,
-        });
-        self.policies.sort_by_key(|it| !it.applies);
+        self.checkpoints
+            .sort_by_key(|checkpoint| match checkpoint.outcome {
+                CheckpointOutcome::Fired { .. } => 0,
+                CheckpointOutcome::NotFired { .. } => 1,
+                CheckpointOutcome::Skipped { .. } => 2,
+            });
+        self.policies.sort_by_key(|policy| !policy.applies);
         let not_called =
-            |it: &ContextEvidence| !matches!(it.outcome, CheckpointOutcome::Fired { .. });
+            |context: &ContextEvidence| !matches!(context.outcome, CheckpointOutcome::Fired { .. });
         self.contexts.sort_by_key(not_called);
         let lengths = [
             self.checkpoints.len(),
@@ -249,10 +252,10 @@ fn cut(text: &mut String, chars: usize) {
 }
 
 impl Engine {
-    /// Explains something, changing nothing.
+    /// Explains a subject without changing anything.
     ///
     /// # Errors
-    /// In words, when there is no such session or nothing of that name is held.
+    /// A description, if the session does not exist or the request is not held.
     pub fn account(&self, question: &Question, now: Timestamp) -> Result<Account, String> {
         match question {
             Question::Held(gate) => self.account_of_held(gate),
@@ -297,7 +300,7 @@ impl Engine {
         }
     }
 
-    /// What stood in the way of what is held, at the moment it was asked for.
+    /// Explains a held request, as of the time it was requested.
     fn account_of_held(&self, gate: &GateId) -> Result<Account, String> {
         let held = self.state.held.get(gate).map(|waiting| &waiting.held);
         let held = held.ok_or_else(|| format!("`{gate}` is not held any more"))?;
@@ -314,14 +317,15 @@ impl Engine {
                 Account::of_occasion(moment.label.clone(), self.beside(moment))
             }
         };
-        // What holds it is known exactly: it is kept with the request, as it was judged then.
+        // The gates are known exactly: they are stored with the request, as it was judged then.
         let gates = held.gates.iter().map(Gate::name);
         account.verdict = Verdict::Held {
             gates: gates.collect(),
         };
         for gate in &held.gates {
-            let mut own = account.checkpoints.iter_mut().filter(|it| {
-                it.checkpoint_id == gate.origin.id() && it.atlas_id == gate.origin.atlas_id()
+            let mut own = account.checkpoints.iter_mut().filter(|checkpoint| {
+                checkpoint.checkpoint_id == gate.origin.id()
+                    && checkpoint.atlas_id == gate.origin.atlas_id()
             });
             if let Some(own) = own.next() {
                 own.outcome = CheckpointOutcome::Fired {
@@ -343,7 +347,7 @@ impl Engine {
         Account::of_input(input::input(&self.atlases, session, text, customs, now))
     }
 
-    /// Says which handlers would be asked, and what comes of those that cannot be.
+    /// Adds the handlers that would be called, and the denial that a missing handler causes.
     fn with_handlers(&self, mut account: Account) -> Account {
         account.handlers = outside::handlers(
             &self.atlases,
@@ -355,7 +359,7 @@ impl Engine {
     }
 }
 
-/// What a session has to pass before anything it asks for.
+/// Returns the gates that a session has to pass before any request.
 pub(super) fn waits(session: &Session) -> Option<String> {
     match &session.entry {
         Entry::Open if session.pending.is_empty() => None,

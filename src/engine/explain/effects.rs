@@ -1,4 +1,5 @@
-//! Effects of a checkpoint, for explanations: what is given, told, unlocked and taken away.
+//! Effects of a checkpoint, for explanations: contexts, guidance, unlocked and locked capabilities, allowed
+//! and denied actions.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +13,10 @@ use crate::atlas::document::CheckpointMode;
 /// Effects of a checkpoint that fires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Consequences {
-    /// Contexts that it gives.
+    /// Contexts that it injects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-    /// Guidance that the agent is told.
+    /// Guidance that it gives to the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
     /// Capabilities that it unlocks.
@@ -33,13 +34,13 @@ pub struct Consequences {
 }
 
 impl Consequences {
-    /// Tells whether there are none.
+    /// Returns whether there are no effects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The effects of a checkpoint. An observational one has none.
+    /// Returns the effects of a checkpoint. An observational one has none.
     fn of(checkpoint: &Checkpoint) -> Self {
         if checkpoint.mode == CheckpointMode::Observational {
             return Self::default();
@@ -49,7 +50,10 @@ impl Consequences {
         };
         Self {
             contexts: checkpoint.inject_contexts.clone(),
-            guidance: checkpoint.guidance.as_ref().map(|it| it.content.clone()),
+            guidance: checkpoint
+                .guidance
+                .as_ref()
+                .map(|guidance| guidance.content.clone()),
             unlock: checkpoint.unlock_capabilities.clone(),
             lock: checkpoint.lock_capabilities.clone(),
             allow: texts(&checkpoint.allow_actions),
@@ -57,7 +61,7 @@ impl Consequences {
         }
     }
 
-    /// Each effect as a verb and what it is done to.
+    /// Returns each effect as a verb and its object.
     #[must_use]
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let set = |ids: &BTreeSet<String>| ids.iter().cloned().collect::<Vec<_>>().join(", ");
@@ -76,7 +80,7 @@ impl Consequences {
 }
 
 impl CheckpointEvidence {
-    /// Evidence about a checkpoint. Only of one that fires the effects are told.
+    /// Creates the evidence about a checkpoint. Only a fired checkpoint has effects.
     pub(super) fn new(
         atlas: &Atlas,
         checkpoint: &Checkpoint,

@@ -1,4 +1,4 @@
-//! A session that is only imagined.
+//! A hypothetical session.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::base::id::{CountedIds, IdSource, SessionId};
 use crate::engine::combined_hash;
 use crate::engine::session::Session;
 
-/// A session that is only imagined: it has passed its start gates, and what is said here.
+/// A hypothetical session: it has passed its start gates, and has the properties given here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Imagined {
     /// The agent that would ask.
     pub agent: Option<String>,
-    /// What it says it is for.
+    /// Purpose of the session.
     pub intent: Option<String>,
     /// Capabilities it would have unlocked.
     pub unlocked: BTreeSet<String>,
@@ -25,17 +25,17 @@ pub struct Imagined {
     pub locked: BTreeSet<String>,
     /// Actions it would have run.
     pub actions: u64,
-    /// How long ago it would have started.
+    /// Age of the session, in seconds.
     pub age_seconds: u64,
 }
 
 impl Imagined {
-    /// What the engine would know of it.
+    /// Builds the engine's session from these properties.
     pub(in crate::engine) fn session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
         let mut ids = CountedIds::default();
         let unlocked = atlases.iter().flat_map(|atlas| {
             let capabilities = atlas.capabilities.iter();
-            let named = capabilities.filter(|it| self.unlocked.contains(&it.id));
+            let named = capabilities.filter(|capability| self.unlocked.contains(&capability.id));
             named.map(|capability| (atlas.id.clone(), capability.id.clone()))
         });
         let id = SessionId::from(ids.next());

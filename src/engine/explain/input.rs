@@ -1,4 +1,4 @@
-//! What would come of input, and why.
+//! Explanation of hypothetical input.
 
 use serde::Serialize;
 
@@ -15,32 +15,32 @@ use crate::engine::extension::Extensions;
 use crate::engine::session::Session;
 use crate::engine::suspend::Answers;
 
-/// What would come of input, and why.
+/// Explanation of hypothetical input.
 #[derive(Clone, Debug, Serialize)]
 pub struct InputExplanation {
-    /// What would happen.
+    /// The decision.
     pub verdict: Verdict,
-    /// Every checkpoint, in the order they are looked at.
+    /// Every checkpoint, in the order of evaluation.
     pub checkpoints: Vec<CheckpointEvidence>,
-    /// Contexts whose own keywords call for them, and every other that has some.
+    /// Contexts that have keywords, with the result of matching them.
     pub contexts: Vec<ContextEvidence>,
 }
 
-/// What a context's own keywords made of input.
+/// Result of matching a context's own keywords.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ContextEvidence {
     /// Its Atlas.
     pub atlas_id: String,
     /// The context.
     pub context_id: String,
-    /// Whether it is called for.
+    /// Result of matching the keywords.
     pub outcome: CheckpointOutcome,
-    /// Keywords that call for it, each with the position of its first match.
+    /// Keywords that select the context, each with the position of its first match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<KeywordMatch>,
 }
 
-/// What would come of input in such a session, under these Atlases.
+/// Explains input in a hypothetical session under these Atlases.
 #[must_use]
 pub fn explain_input_under(
     atlases: &[Atlas],
@@ -57,7 +57,7 @@ pub fn explain_input_under(
     input(atlases, &session, text, customs, now)
 }
 
-/// The same for a session that is known.
+/// Explains input in a given session.
 pub(super) fn input(
     atlases: &[Atlas],
     session: &Session,
@@ -71,11 +71,14 @@ pub(super) fn input(
     InputExplanation {
         verdict,
         checkpoints,
-        contexts: atlases.iter().flat_map(|it| called_for(it, text)).collect(),
+        contexts: atlases
+            .iter()
+            .flat_map(|atlas| called_for(atlas, text))
+            .collect(),
     }
 }
 
-/// What checkpoints make of something that happens beside actions.
+/// Evaluates all checkpoints on an event other than an action request.
 pub(super) fn occasion_evidence(
     atlases: &[Atlas],
     session: &Session,
@@ -85,7 +88,7 @@ pub(super) fn occasion_evidence(
 ) -> (Verdict, Vec<CheckpointEvidence>) {
     let mut fired = evaluate::on(atlases, session, occasion, customs, now);
     if let (Occasion::Input { .. }, false) = (occasion, session.is_closed()) {
-        // Intervals are looked at when input comes.
+        // Due intervals are also checked when input arrives.
         let due = evaluate::on(atlases, session, Occasion::Beat, customs, now);
         fired.extend(due);
         fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
@@ -100,7 +103,7 @@ pub(super) fn occasion_evidence(
     fired_evidence(atlases, &fired, &facts, unfired)
 }
 
-/// What fired, and why the rest did not.
+/// Lists the fired checkpoints, and the reasons why the others did not fire.
 pub(super) fn fired_evidence(
     atlases: &[Atlas],
     fired: &[Fired<'_>],
@@ -118,7 +121,7 @@ pub(super) fn fired_evidence(
     };
     let of = |atlas: &Atlas, checkpoint: &Checkpoint| {
         let mut fired = fired.iter();
-        let own = fired.find(|it| std::ptr::eq(it.checkpoint, checkpoint));
+        let own = fired.find(|fired| std::ptr::eq(fired.checkpoint, checkpoint));
         let outcome = match own {
             Some(Fired { why, .. }) => CheckpointOutcome::Fired { why: why.clone() },
             None => unfired(checkpoint),
@@ -132,14 +135,19 @@ pub(super) fn fired_evidence(
     };
     let checkpoints = atlases
         .iter()
-        .flat_map(|atlas| atlas.checkpoints.iter().map(move |it| (atlas, it)))
+        .flat_map(|atlas| {
+            atlas
+                .checkpoints
+                .iter()
+                .map(move |checkpoint| (atlas, checkpoint))
+        })
         .map(|(atlas, checkpoint)| of(atlas, checkpoint));
     let mut checkpoints: Vec<_> = checkpoints.collect();
     super::by_priority(&mut checkpoints);
     (verdict, checkpoints)
 }
 
-/// Why a checkpoint does not fire on an occasion.
+/// Returns the reason why a checkpoint does not fire on an event.
 fn unfired(checkpoint: &Checkpoint, occasion: Occasion<'_>) -> CheckpointOutcome {
     match (&checkpoint.trigger, occasion) {
         (Trigger::Keyword(keywords), Occasion::Input { text, .. }) => {
@@ -174,7 +182,7 @@ fn unfired(checkpoint: &Checkpoint, occasion: Occasion<'_>) -> CheckpointOutcome
     }
 }
 
-/// When a trigger is looked at.
+/// Returns the skipped outcome, with the event at which the trigger is evaluated.
 pub(super) fn skipped(trigger: &Trigger) -> CheckpointOutcome {
     let at = match trigger {
         Trigger::Keyword(_) => "input",

@@ -1,4 +1,4 @@
-//! What is looked at when something happens: the same evaluation, for those who watch.
+//! Evaluation of commands for observers: the checkpoints that a command evaluates, without executing it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::engine::session::Session;
 use crate::engine::suspend::Answers;
 use crate::engine::usage::LimitUse;
 
-/// Of input only its hash is kept, also for those who watch.
+/// Replaces the input in an explanation by its size. Only the hash of input is kept, also for observers.
 fn without_input(mut account: Account, text: &str) -> Account {
     let size = format!("{} characters", text.chars().count());
     let evidence = account.checkpoints.iter_mut();
-    let leaves = evidence.flat_map(|it| it.conditions.iter_mut());
+    let leaves = evidence.flat_map(|checkpoint| checkpoint.conditions.iter_mut());
     for leaf in leaves.filter(|leaf| leaf.path == "input") {
         leaf.actual = Some(size.clone().into());
     }
@@ -29,8 +29,9 @@ fn without_input(mut account: Account, text: &str) -> Account {
 }
 
 impl Engine {
-    /// What everything makes of `command` before it is carried out: of which session and agent it is,
-    /// and what is found. Nothing where no checkpoint is looked at, or there is no such session.
+    /// Evaluates `command` without executing it. Returns the session, its agent and the explanation.
+    ///
+    /// `None` if the command evaluates no checkpoint, or the session does not exist.
     #[must_use]
     pub fn looked(
         &self,
@@ -102,7 +103,7 @@ impl Engine {
         Some((session.id.clone(), session.agent.clone(), account))
     }
 
-    /// What every session has used of every limit.
+    /// Returns the usage of every limit, by session.
     #[must_use]
     pub fn limits(&self, now: Timestamp) -> BTreeMap<SessionId, Vec<LimitUse>> {
         let used = |session: &Session| {
@@ -138,7 +139,7 @@ impl Engine {
         Account::of_occasion(subject, found)
     }
 
-    /// What is looked at when a session starts.
+    /// Explains the start of a session.
     pub(super) fn account_of_start(&self, session: &Session, now: Timestamp) -> Account {
         let owed = BTreeSet::new();
         let fired = evaluate::session_start(&self.atlases, session, &owed, now);
@@ -151,7 +152,8 @@ impl Engine {
         Account::of_occasion("session start".to_owned(), found)
     }
 
-    /// What is not about a moment. What is about it cannot be told again: the input is not kept.
+    /// Returns the checkpoints that a held event does not concern. Others cannot be explained again, because
+    /// the input is not kept.
     pub(super) fn beside(&self, moment: &Moment) -> (Verdict, Vec<CheckpointEvidence>) {
         let mut found = Vec::new();
         for atlas in self.atlases.iter() {

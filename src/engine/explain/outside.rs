@@ -1,4 +1,4 @@
-//! What extensions have to do with what is explained. None is asked: it is said which would be.
+//! Extensions in explanations. None is called: the explanation lists the handlers that would be.
 
 use serde::Serialize;
 
@@ -8,19 +8,21 @@ use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::engine::command::{Denied, DenyCode};
 use crate::engine::extension::Extensions;
 
-/// A handler that is asked at a checkpoint that fires.
+/// A handler that is called when a checkpoint fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outsider {
     /// The checkpoint.
     pub checkpoint_id: String,
     /// The handler.
     pub handler: String,
-    /// Whether the operator's list has it.
+    /// True when the operator's list of extensions contains the handler.
     pub listed: bool,
 }
 
-/// The handlers of what fires. One that is not listed denies; a trigger that is listed is not known
-/// to fire before it is asked.
+/// Returns the handlers of fired checkpoints.
+///
+/// A handler that is not listed causes a denial. A listed custom trigger counts as fired, because it is not
+/// called here.
 #[must_use]
 pub fn handlers(
     atlases: &[Atlas],
@@ -35,7 +37,7 @@ pub fn handlers(
         };
         let atlas = atlases.iter().find(|atlas| atlas.id == evidence.atlas_id);
         let of_atlas = atlas.into_iter().flat_map(|atlas| &atlas.checkpoints);
-        let mut named = of_atlas.filter(|it| it.id == evidence.checkpoint_id);
+        let mut named = of_atlas.filter(|checkpoint| checkpoint.id == evidence.checkpoint_id);
         let Some(checkpoint) = named.next() else {
             continue;
         };
@@ -51,7 +53,7 @@ pub fn handlers(
             handler,
         }));
     }
-    let missing = handlers.iter().find(|it| !it.listed);
+    let missing = handlers.iter().find(|handler| !handler.listed);
     if let (Some(missing), Verdict::Allowed | Verdict::Held { .. }) = (missing, &*verdict) {
         let handler = &missing.handler;
         *verdict = Verdict::Denied(Denied {
@@ -64,7 +66,7 @@ pub fn handlers(
     handlers
 }
 
-/// The handlers of a checkpoint: its own, that of its custom trigger, and those of its type.
+/// Returns the handlers of a checkpoint: its own, the one of its custom trigger, and those of its type.
 fn of(checkpoint: &Checkpoint, listed: &Extensions) -> Vec<String> {
     let mut handlers: Vec<_> = checkpoint.handler.iter().cloned().collect();
     if let (Trigger::Custom(custom), None) = (&checkpoint.trigger, &checkpoint.handler)

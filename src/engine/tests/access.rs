@@ -1,11 +1,11 @@
-//! Who is let in at a door, and how often they may ask there.
+//! Tests of access control: API keys, session owners and request rates.
 
 use std::time::Duration;
 
 use super::*;
 
 impl Bench {
-    /// An agent begins a session at a door.
+    /// Starts a session of an agent that connects through a server.
     fn visit(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> AskId {
         self.come("bot", session, secret, api_key)
     }
@@ -43,7 +43,7 @@ fn under(rules: &str) -> Bench {
 
 // covers B16
 #[test]
-fn a_door_asks_for_a_key_where_an_atlas_wants_one() {
+fn an_atlas_with_api_keys_admits_only_agents_with_a_known_key() {
     let mut bench = under("{type: authenticated, api_keys: ['sk-acme-*', other]}");
     for (key, told) in [
         (None, "lets nobody in who shows no key"),
@@ -61,7 +61,7 @@ fn a_door_asks_for_a_key_where_an_atlas_wants_one() {
         let let_in = bench.visit(session, "x", Some(key));
         assert!(matches!(bench.reply(let_in), Reply::Started(_)));
     }
-    // Who comes back shows it again.
+    // A resumed session needs the key again.
     let back = bench.visit("s-1", "x", None);
     assert_eq!(bench.denied(back).code, DenyCode::Unauthorized);
     let kept = serde_json::to_string(&bench.engine.sessions()).unwrap();
@@ -69,7 +69,7 @@ fn a_door_asks_for_a_key_where_an_atlas_wants_one() {
 }
 
 #[test]
-fn a_public_atlas_asks_for_no_key_and_nobody_in_process_is_asked() {
+fn public_atlases_and_in_process_agents_need_no_key() {
     let mut bench = under("{type: public}");
     let let_in = bench.visit("s-1", "x", None);
     assert!(matches!(bench.reply(let_in), Reply::Started(_)));
@@ -82,11 +82,11 @@ fn a_public_atlas_asks_for_no_key_and_nobody_in_process_is_asked() {
 
 // covers B16
 #[test]
-fn one_asker_asks_no_more_than_the_atlas_says_in_any_minute() {
+fn requests_per_minute_limit_counts_all_sessions_of_a_key() {
     let rules = "{type: authenticated, api_keys: ['sk-*'], rate_limit: {requests_per_minute: 3}}";
     let mut bench = under(rules);
     bench.visit("s-1", "x", Some("sk-1"));
-    // Another session with the same key counts together with it; coming back does not count.
+    // Another session with the same key counts together with it; resuming does not count.
     bench.visit("s-2", "y", Some("sk-1"));
     bench.visit("s-1", "x", Some("sk-1"));
     let third = bench.request("s-1", "a.b", json!({}));
@@ -98,7 +98,7 @@ fn one_asker_asks_no_more_than_the_atlas_says_in_any_minute() {
     }
     let other = bench.visit("s-3", "z", Some("sk-2"));
     assert!(matches!(bench.reply(other), Reply::Started(_)));
-    // What came of a run can always be told.
+    // Reports of results are never limited.
     bench.end("s-2");
     bench.now = bench.now.plus(Duration::from_mins(1));
     let later = bench.request("s-1", "a.b", json!({}));
@@ -107,7 +107,7 @@ fn one_asker_asks_no_more_than_the_atlas_says_in_any_minute() {
 
 // covers B16
 #[test]
-fn who_shows_no_key_shares_one_allowance_whatever_the_name() {
+fn callers_without_a_key_share_one_rate_limit() {
     let mut bench = under("{type: public, rate_limit: {requests_per_minute: 2}}");
     bench.visit_as("s-1", "bot-1", "x");
     bench.visit_as("s-2", "bot-2", "y");
@@ -116,7 +116,7 @@ fn who_shows_no_key_shares_one_allowance_whatever_the_name() {
 }
 
 #[test]
-fn a_session_is_theirs_who_know_its_secret() {
+fn only_the_owner_of_the_secret_can_resume_a_session() {
     let mut bench = under("{type: public}");
     bench.visit("s-1", "mine", None);
     let stolen = bench.visit("s-1", "another", None);
@@ -127,16 +127,16 @@ fn a_session_is_theirs_who_know_its_secret() {
     assert!(matches!(bench.reply(back), Reply::Started(_)));
 }
 
-/// What was tried with a session, as it is recorded.
+/// Returns the recorded misuse of a kind.
 fn tried(bench: &Bench, kind: &str) -> Vec<String> {
     let records = bench.payloads("error_occurred").into_iter();
-    let of_kind = records.filter(|it| it["error_type"] == kind);
-    let words = of_kind.map(|it| it["message"].as_str().unwrap().to_owned());
+    let of_kind = records.filter(|record| record["error_type"] == kind);
+    let words = of_kind.map(|record| record["message"].as_str().unwrap().to_owned());
     words.collect()
 }
 
 impl Bench {
-    /// Somebody at a door speaks for a session.
+    /// Asks, as a client of a server, whether a session belongs to this secret.
     fn claim_to_own(&mut self, session: &str, secret: Option<&str>) -> AskId {
         let consult = consult::Consult::Owner {
             session: session.parse().unwrap(),
@@ -149,7 +149,7 @@ impl Bench {
 
 // covers B16
 #[test]
-fn who_tries_to_take_a_session_over_is_on_record_in_it() {
+fn session_takeover_attempts_are_recorded_in_that_session() {
     let mut bench = under("{type: public}");
     bench.visit("s-1", "mine", None);
     bench.visit("s-2", "other", None);
@@ -163,7 +163,7 @@ fn who_tries_to_take_a_session_over_is_on_record_in_it() {
     assert_eq!(tried(&bench, "session_takeover"), [told]);
     let record = bench.drafts().last().unwrap();
     assert_eq!(record.session_id.as_str(), "s-1");
-    // On disk before the refusal is heard, whatever the level of detail.
+    // On disk before the refusal is sent, at every level of detail.
     assert_eq!(record.durability, crate::trace::event::Durability::Sync);
     for (secret, told) in [(None, "showed no key"), (Some("no"), "showed a wrong key")] {
         bench.advance(60);
@@ -173,7 +173,7 @@ fn who_tries_to_take_a_session_over_is_on_record_in_it() {
         let told = format!("by HTTP (127.0.0.1:4711) named this session and {told}");
         assert!(last.contains(&told), "{last}");
     }
-    // There is nothing to take over of what does not exist or is over.
+    // A session that does not exist or has ended cannot be taken over.
     bench.end("s-1");
     let before = tried(&bench, "session_takeover").len();
     bench.advance(60);
@@ -184,14 +184,14 @@ fn who_tries_to_take_a_session_over_is_on_record_in_it() {
 }
 
 #[test]
-fn who_tries_again_and_again_is_counted_and_fills_no_disk() {
+fn repeated_takeover_attempts_are_counted_and_recorded_once_a_minute() {
     let mut bench = under("{type: public}");
     bench.visit("s-1", "mine", None);
     for _ in 0..1000 {
         bench.claim_to_own("s-1", None);
     }
     assert_eq!(tried(&bench, "session_takeover").len(), 1);
-    // The next one after a minute tells of those between.
+    // The next attempt after a minute reports the number of attempts in between.
     bench.advance(60);
     bench.claim_to_own("s-1", None);
     let all = tried(&bench, "session_takeover");
@@ -200,7 +200,7 @@ fn who_tries_again_and_again_is_counted_and_fills_no_disk() {
         all[1].ends_with("; 999 more like it since the last that is recorded"),
         "{all:?}"
     );
-    // So does whatever the session does by then, and its end at once.
+    // Any later command of the session reports them too, and its end reports them at once.
     bench.claim_to_own("s-1", None);
     bench.request("s-1", "a.b", json!({}));
     assert_eq!(tried(&bench, "session_takeover").len(), 2);
@@ -218,7 +218,7 @@ fn who_tries_again_and_again_is_counted_and_fills_no_disk() {
 }
 
 #[test]
-fn a_run_that_was_never_allowed_or_is_told_of_twice_is_on_record_at_a_bounded_rate() {
+fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
     let mut bench = under("{type: public}");
     bench.visit("s-1", "mine", None);
     let asked = bench.request("s-1", "a.b", json!({}));

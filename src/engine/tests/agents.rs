@@ -1,4 +1,4 @@
-//! What agents answer themselves.
+//! Tests of answers by agents.
 
 use super::*;
 
@@ -48,7 +48,7 @@ impl Bench {
 }
 
 #[test]
-fn an_agent_passes_a_gate_that_is_its_to_answer() {
+fn an_agent_passes_a_gate_that_it_may_answer() {
     let mut bench = bench(&[gate("g", "agent")], "");
     let ask = bench.pay();
     let asked = bench.asked(ask).clone();
@@ -68,13 +68,13 @@ fn an_agent_passes_a_gate_that_is_its_to_answer() {
     let by: Vec<_> = bench
         .payloads("checkpoint_response")
         .into_iter()
-        .map(|it| it["answered_by"].clone())
+        .map(|record| record["answered_by"].clone())
         .collect();
     assert_eq!(by, [json!("agent bot"), json!("agent bot")]);
 }
 
 #[test]
-fn an_agent_answers_nothing_that_is_an_operators() {
+fn an_agent_cannot_answer_gates_of_an_operator() {
     let approve = "policies: [{policy_id: ok, type: requires_approval, actions: [pay]}]\n";
     let mut bench = bench(&[gate("mine", "agent"), gate("yours", "operator")], approve);
     let ask = bench.pay();
@@ -92,7 +92,7 @@ fn an_agent_answers_nothing_that_is_an_operators() {
     assert!(bench.waits(mine), "the operator's gates still stand");
     let twice = bench.respond("c-1", json!({"mine": {"why": "because"}}));
     assert_eq!(bench.denied(twice).code, DenyCode::BadRequest);
-    // The operator answers what is left; what the agent said stands.
+    // The operator answers the remaining gates; the agent's answers stay valid.
     bench.answer(
         "c-1",
         json!([{}, {"why": "all right"}, {"justification": "all right"}]),
@@ -101,7 +101,7 @@ fn an_agent_answers_nothing_that_is_an_operators() {
     let by: Vec<_> = bench
         .payloads("checkpoint_passed")
         .into_iter()
-        .map(|it| it["passed_by"].clone())
+        .map(|record| record["passed_by"].clone())
         .collect();
     assert_eq!(by, [json!("agent bot"), json!("op-1"), json!("op-1")]);
     assert_eq!(
@@ -111,7 +111,7 @@ fn an_agent_answers_nothing_that_is_an_operators() {
 }
 
 #[test]
-fn another_session_answers_nothing() {
+fn another_session_cannot_answer_a_gate() {
     let mut bench = bench(&[gate("g", "either")], "");
     bench.pay();
     bench.start("s-2");
@@ -123,12 +123,12 @@ fn another_session_answers_nothing() {
 }
 
 #[test]
-fn what_either_may_answer_an_operator_may_answer_first_and_silence_denies() {
+fn an_operator_may_answer_an_either_gate_first_and_a_timeout_denies() {
     let mut bench = bench(&[gate("g", "either")], "");
     let ask = bench.pay();
     bench.asked(ask);
     bench.pass("c-1");
-    // The agent was told and left: the decision is a permit for the identical request.
+    // The agent was asked and left: the decision is a permit for the identical request.
     let retry = bench.pay();
     bench.allowed(retry);
     bench.pay();
@@ -142,7 +142,7 @@ fn what_either_may_answer_an_operator_may_answer_first_and_silence_denies() {
 }
 
 #[test]
-fn what_an_agent_answered_survives_a_restart_without_its_secrets() {
+fn agent_answers_survive_a_restart_without_sensitive_text() {
     let secret = gate("g", "agent").replace("question: Why?", "question: Why?, sensitive: true");
     let text = [secret, gate("h", "operator")];
     let mut first = bench(&text, "");
@@ -170,7 +170,7 @@ fn what_an_agent_answered_survives_a_restart_without_its_secrets() {
 }
 
 #[test]
-fn an_agent_can_pass_the_start_gate_that_is_its_to_answer() {
+fn an_agent_can_pass_a_start_gate_that_it_may_answer() {
     let body = "actions: [{action_id: pay}]\ncheckpoints: [{checkpoint_id: terms, \
                 trigger: {type: session_start}, mode: blocking, respondent: agent}]\n";
     let mut bench = Bench::new(&[&atlas(body)]);
@@ -190,8 +190,8 @@ fn an_agent_can_pass_the_start_gate_that_is_its_to_answer() {
 }
 
 #[test]
-fn a_name_that_two_gates_share_does_not_make_the_agent_an_approver() {
-    // An approval, an override and another Atlas's gate, all called as the agent's own gate is.
+fn a_shared_gate_name_does_not_let_the_agent_approve() {
+    // An approval, an override and a gate of another Atlas, all with the name of the agent's own gate.
     let approve = "policies: [{policy_id: g, type: requires_approval, actions: [pay]}]\n";
     let overrule = "policies: [{policy_id: g, type: deny, actions: [pay], override: true}]\n";
     let answers = json!({"g": {"why": "because", "justification": "because"}});
@@ -217,7 +217,7 @@ fn a_name_that_two_gates_share_does_not_make_the_agent_an_approver() {
 }
 
 #[test]
-fn whoever_answers_a_part_is_asked_for_the_rest() {
+fn an_agent_that_answers_some_gates_is_asked_for_the_others() {
     let mut bench = bench(&[gate("one", "agent"), gate("two", "agent")], "");
     bench.pay();
     let first = bench.respond("c-1", json!({"one": {"why": "because"}}));
@@ -229,7 +229,7 @@ fn whoever_answers_a_part_is_asked_for_the_rest() {
 }
 
 #[test]
-fn everyone_who_waits_at_a_moment_is_told() {
+fn every_caller_that_waits_at_an_input_gate_gets_a_reply() {
     let on_input = |id: &str, respondent: &str| {
         gate(id, respondent).replace(
             "type: action_pre, patterns: [pay]",
@@ -257,7 +257,7 @@ fn everyone_who_waits_at_a_moment_is_told() {
 }
 
 #[test]
-fn an_agents_tries_are_not_an_operators() {
+fn invalid_agent_answers_do_not_use_up_operator_retries() {
     let patient = gate("mine", "agent");
     let strict =
         gate("yours", "operator").replace("question: Why?", "question: Why?, max_retries: 1");
@@ -275,7 +275,7 @@ fn an_agents_tries_are_not_an_operators() {
 }
 
 #[test]
-fn an_agent_whose_answer_ends_it_is_told_in_an_agents_words() {
+fn an_agent_whose_invalid_answer_blocks_gets_a_denial() {
     let strict = gate("g", "agent").replace("question: Why?", "question: Why?, on_invalid: block");
     let with = bench;
     let mut bench = with(&[strict], "");
@@ -294,7 +294,7 @@ fn an_agent_whose_answer_ends_it_is_told_in_an_agents_words() {
 }
 
 #[test]
-fn no_answer_at_one_gate_gets_past_another_that_stands_before_the_session() {
+fn an_agent_cannot_answer_while_another_gate_blocks_the_session() {
     let words = "{checkpoint_id: words, trigger: {type: keyword, patterns: [x]}, mode: blocking}";
     let mut bench = bench(&[gate("g", "agent"), words.to_owned()], "");
     bench.pay();
@@ -309,7 +309,7 @@ fn no_answer_at_one_gate_gets_past_another_that_stands_before_the_session() {
 }
 
 #[test]
-fn answers_that_could_not_be_read_back_are_not_taken() {
+fn answers_that_are_too_deep_or_too_long_are_rejected() {
     let json = gate("g", "agent").replace("validation: {min_length: 5}", "response_type: json");
     let mut bench = bench(&[json, gate("h", "operator")], "");
     bench.pay();
@@ -322,7 +322,7 @@ fn answers_that_could_not_be_read_back_are_not_taken() {
         let ask = bench.respond("c-1", json!({"g": {"why": bad}}));
         assert!(matches!(bench.reply(ask), Reply::Invalid(_)));
     }
-    // They are on record as text, no longer than an answer may be.
+    // They are on record as text, cut to the maximum length of an answer.
     for record in bench.payloads("checkpoint_response") {
         let said = record["answers"]["why"].as_str().unwrap();
         assert!(said.chars().count() <= crate::base::limits::MAX_ANSWER_CHARS);
@@ -334,7 +334,7 @@ fn answers_that_could_not_be_read_back_are_not_taken() {
 }
 
 #[test]
-fn a_gate_nobody_was_asked_at_is_asked_at_with_the_next_request() {
+fn an_unanswered_agent_gate_is_asked_with_the_next_request() {
     let after = "{checkpoint_id: after, trigger: {type: action_post, patterns: [pay]}, mode: blocking, \
                   respondent: agent}";
     let mut bench = bench(&[after.to_owned()], "");
@@ -348,7 +348,7 @@ fn a_gate_nobody_was_asked_at_is_asked_at_with_the_next_request() {
 }
 
 #[test]
-fn a_start_gate_that_lapsed_is_asked_at_anew() {
+fn a_lapsed_start_gate_is_raised_again() {
     let body = "actions: [{action_id: pay}]\ncheckpoints: [{checkpoint_id: terms, \
                 trigger: {type: session_start}, mode: blocking, respondent: agent}]\n";
     let mut bench = Bench::new(&[&atlas(body)]);

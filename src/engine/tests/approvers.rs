@@ -1,4 +1,4 @@
-//! Two operators where a steward asks for two, and who can never be one of them.
+//! Tests of double approval: two operators where a steward requires two, and names that can never approve.
 
 use super::restarts::restart;
 use super::*;
@@ -46,7 +46,7 @@ fn refusal(bench: &Bench, ask: AskId) -> &Refused {
 }
 
 #[test]
-fn the_first_of_two_releases_nobody_and_the_second_does() {
+fn only_the_second_of_two_approvals_releases_the_request() {
     let (mut bench, ask) = held();
     let first = pass_as(&mut bench, "op-1", "as agreed with legal");
     assert!(matches!(bench.reply(first), Reply::Approved(_)));
@@ -74,7 +74,10 @@ fn the_first_of_two_releases_nobody_and_the_second_does() {
     let verified = &bench.payloads("risk_verified")[0];
     assert_eq!(verified["approvers"], json!(["op-1", "op-2"]));
     let answered = bench.payloads("checkpoint_response");
-    let by: Vec<_> = answered.iter().map(|it| &it["answered_by"]).collect();
+    let by: Vec<_> = answered
+        .iter()
+        .map(|record| &record["answered_by"])
+        .collect();
     assert_eq!(
         by,
         [&json!("op-1"), &json!("op-2")],
@@ -83,7 +86,7 @@ fn the_first_of_two_releases_nobody_and_the_second_does() {
 }
 
 #[test]
-fn nobody_gives_both_approvals_however_they_write_their_name() {
+fn one_operator_cannot_give_both_approvals_in_any_spelling() {
     let (mut bench, ask) = held();
     pass_as(&mut bench, "op-1", "as agreed");
     let before = bench.effects.len();
@@ -95,14 +98,15 @@ fn nobody_gives_both_approvals_however_they_write_their_name() {
     assert!(bench.waits(ask));
     let more = bench.effects.iter().skip(before);
     assert_eq!(
-        more.filter(|it| matches!(it, Effect::Record(_))).count(),
+        more.filter(|effect| matches!(effect, Effect::Record(_)))
+            .count(),
         0,
         "what does not count is not recorded as an answer"
     );
 }
 
 #[test]
-fn whoever_asks_never_approves() {
+fn the_requester_never_approves() {
     for name in ["bot", "BOT", "agent bot", "s-1"] {
         let (mut bench, ask) = held();
         let own = pass_as(&mut bench, name, "as agreed");
@@ -110,7 +114,7 @@ fn whoever_asks_never_approves() {
         assert_eq!(refusal(&bench, own), &refused, "{name}");
         assert!(bench.waits(ask));
         assert_eq!(bench.payloads("checkpoint_response"), [] as [Value; 0]);
-        // Nor as the second.
+        // Not as the second approver either.
         pass_as(&mut bench, "op-1", "as agreed");
         let own = pass_as(&mut bench, name, "as agreed");
         assert_eq!(refusal(&bench, own), &Refused::Requester(name.to_owned()));
@@ -119,7 +123,7 @@ fn whoever_asks_never_approves() {
 }
 
 #[test]
-fn either_of_them_denies_and_silence_still_does() {
+fn either_operator_can_deny_and_a_timeout_denies() {
     for operator in ["op-1", "op-2"] {
         let (mut bench, ask) = held();
         pass_as(&mut bench, "op-1", "as agreed");
@@ -149,7 +153,7 @@ fn either_of_them_denies_and_silence_still_does() {
 }
 
 #[test]
-fn the_first_approval_comes_back_after_a_restart_and_another_atlas_voids_it() {
+fn the_first_approval_survives_a_restart_but_not_another_atlas() {
     let (mut bench, _) = held();
     pass_as(&mut bench, "op-1", "as agreed");
     let mut next = restart(&bench, &[&atlas(TWO)]);
@@ -174,7 +178,7 @@ fn the_first_approval_comes_back_after_a_restart_and_another_atlas_voids_it() {
 }
 
 #[test]
-fn an_approval_of_another_request_counts_for_nothing() {
+fn an_approval_of_another_request_does_not_count() {
     let (mut bench, ask) = held();
     pass_as(&mut bench, "op-1", "as agreed");
     let id: GateId = "c-1".parse().unwrap();
@@ -188,7 +192,7 @@ fn an_approval_of_another_request_counts_for_nothing() {
 }
 
 #[test]
-fn answers_that_break_rules_are_no_approval() {
+fn invalid_answers_do_not_count_as_approval() {
     let (mut bench, ask) = held();
     let thin = pass_as(&mut bench, "op-1", "no");
     assert!(matches!(bench.reply(thin), Reply::Invalid(_)));
@@ -198,7 +202,7 @@ fn answers_that_break_rules_are_no_approval() {
 }
 
 #[test]
-fn what_an_agent_answers_after_an_approval_voids_it() {
+fn an_agent_answer_after_the_first_approval_voids_it() {
     let body = format!(
         "{TWO}  - {{checkpoint_id: own, mode: blocking, respondent: agent, trigger: {{type: action_pre, \
          patterns: [ban]}}, questions: [{{question_id: plan, question: Plan?, response_type: text}}]}}\n"
@@ -210,7 +214,7 @@ fn what_an_agent_answers_after_an_approval_voids_it() {
     let gate = |id: &str| {
         held.gates
             .iter()
-            .position(|it| it.origin.id() == id)
+            .position(|gate| gate.origin.id() == id)
             .unwrap()
     };
     let mut answers = vec![BTreeMap::new(); 2];
@@ -230,7 +234,7 @@ fn what_an_agent_answers_after_an_approval_voids_it() {
 }
 
 #[test]
-fn what_is_refused_anyway_asks_no_second_operator() {
+fn a_denied_request_asks_no_second_operator() {
     let (mut bench, ask) = held();
     let id: SessionId = "s-1".parse().unwrap();
     let session = bench.engine.state.sessions.get_mut(&id).unwrap();

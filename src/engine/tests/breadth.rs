@@ -1,4 +1,4 @@
-//! Every type of checkpoint, once; and what holds across all of them.
+//! Tests of every type of checkpoint, and of rules that all of them share.
 
 use super::*;
 use crate::atlas::document::CheckpointTrigger;
@@ -6,7 +6,7 @@ use crate::atlas::reference::{CHECKPOINT_TYPES, TIERS};
 use crate::engine::risk;
 use crate::trace::event::{Durability, Payload, canonical_type};
 
-/// One advisory checkpoint of each type, each with a context of its own.
+/// Builds an Atlas with one advisory checkpoint of each type, each with its own context.
 fn every_type() -> String {
     let triggers = [
         ("session_start", "type: session_start"),
@@ -35,7 +35,7 @@ fn every_type() -> String {
     atlas(&text)
 }
 
-/// A session in which everything happens once.
+/// Runs a session in which every event happens once.
 fn everything() -> Bench {
     let mut bench = Bench::new(&[&every_type()]);
     bench.start("s-1");
@@ -51,7 +51,7 @@ fn everything() -> Bench {
 
 // covers A1, A31
 #[test]
-fn every_type_fires_at_its_moment_and_is_recorded() {
+fn every_checkpoint_type_fires_at_its_event_and_is_recorded() {
     let bench = everything();
     let fired: BTreeSet<_> = bench
         .payloads("checkpoint_triggered")
@@ -74,7 +74,7 @@ fn every_type_fires_at_its_moment_and_is_recorded() {
     for name in draft {
         let described = CHECKPOINT_TYPES
             .iter()
-            .find(|it| it.checkpoint_type == name);
+            .find(|described| described.checkpoint_type == name);
         let described = described.unwrap();
         assert!(!described.fires.is_empty() && !described.purpose.is_empty());
         let given = bench.payloads("context_injected");
@@ -84,7 +84,7 @@ fn every_type_fires_at_its_moment_and_is_recorded() {
             "{name}"
         );
     }
-    // Each has its event beside the checkpoint's own.
+    // Each has its event in addition to the checkpoint's own events.
     let records = bench.records();
     for (kind, event) in [
         ("session_start", "session_started"),
@@ -96,7 +96,7 @@ fn every_type_fires_at_its_moment_and_is_recorded() {
     ] {
         assert!(records.contains(&event), "{kind}");
     }
-    // The names that the draft had for two of them are understood when a record is read.
+    // The names that the draft had for two of them are still understood when a record is read.
     assert_eq!(canonical_type("risk_checkpoint"), "risk_detected");
     assert_eq!(canonical_type("error_handled"), "error_occurred");
     let fields = json!({"risk_tier": "high", "trigger": "t", "recommended_action": "verify"});
@@ -106,7 +106,7 @@ fn every_type_fires_at_its_moment_and_is_recorded() {
 
 // covers A28
 #[test]
-fn the_priorities_of_the_types_are_those_of_the_table() {
+fn checkpoint_priorities_match_the_reference_table() {
     let draft = [
         ("session_start", 1000),
         ("risk_threshold", 900),
@@ -122,18 +122,19 @@ fn the_priorities_of_the_types_are_those_of_the_table() {
     for (name, priority) in draft {
         let described = CHECKPOINT_TYPES
             .iter()
-            .find(|it| it.checkpoint_type == name);
+            .find(|described| described.checkpoint_type == name);
         assert_eq!(described.unwrap().priority, priority, "{name}");
     }
     let table: BTreeSet<_> = CHECKPOINT_TYPES
         .iter()
-        .map(|it| it.checkpoint_type)
+        .map(|described| described.checkpoint_type)
         .collect();
     assert_eq!(table, CheckpointTrigger::TYPES.into());
-    // What the table says is what an Atlas gets.
+    // An Atlas gets the priorities of the table.
     for checkpoint in &atlases_of(&[&every_type()])[0].checkpoints {
-        let own =
-            |it: &&crate::atlas::reference::CheckpointType| it.checkpoint_type == checkpoint.kind;
+        let own = |described: &&crate::atlas::reference::CheckpointType| {
+            described.checkpoint_type == checkpoint.kind
+        };
         assert_eq!(
             checkpoint.priority,
             CHECKPOINT_TYPES.iter().find(own).unwrap().priority
@@ -143,7 +144,7 @@ fn the_priorities_of_the_types_are_those_of_the_table() {
 
 // covers A25
 #[test]
-fn the_examples_of_a_tier_are_found_to_be_of_it() {
+fn tier_examples_are_detected_with_their_tier() {
     for tier in TIERS {
         assert!(!tier.meaning.is_empty());
         for example in tier.examples {
@@ -154,7 +155,7 @@ fn the_examples_of_a_tier_are_found_to_be_of_it() {
 
 // covers A38
 #[test]
-fn an_atlas_may_look_at_the_two_ends_only_or_hold_every_action() {
+fn an_atlas_may_observe_start_and_end_only_or_hold_every_action() {
     let least = atlas(
         "actions: [{action_id: act, risk_tier: low}]\ncheckpoints: [\
          {checkpoint_id: first, trigger: {type: session_start}, mode: observational}, \
@@ -185,7 +186,7 @@ fn an_atlas_may_look_at_the_two_ends_only_or_hold_every_action() {
 
 // covers B1
 #[test]
-fn one_checkpoint_asks_injects_guides_gates_and_records() {
+fn one_checkpoint_asks_injects_guides_unlocks_denies_and_records() {
     let mut bench = Bench::new(&[&atlas(
         "capabilities: [{capability_id: admin, actions: [ban]}]\n\
          actions: [{action_id: ban, risk_tier: low}, {action_id: talk, risk_tier: low}]\n\
@@ -219,13 +220,13 @@ fn one_checkpoint_asks_injects_guides_gates_and_records() {
 
 // covers B2
 #[test]
-fn nothing_an_agent_says_changes_what_its_steward_wrote() {
+fn agent_data_never_changes_the_atlas() {
     let before = atlases_of(&[&every_type()]);
     let bench = everything();
     let after = bench.engine.atlases();
     assert_eq!(before.len(), after.len());
     assert_eq!(format!("{:?}", before[0]), format!("{:?}", after[0]));
-    // Not even a session that claims to be the steward gets a definition of its own in.
+    // Even a session that claims to be the steward cannot add a definition.
     let mut bench = Bench::acme();
     bench.start("acme-corp");
     let injected =
@@ -236,7 +237,7 @@ fn nothing_an_agent_says_changes_what_its_steward_wrote() {
 
 // covers B3
 #[test]
-fn what_a_steward_wrote_becomes_permissions_abilities_context_and_a_record() {
+fn an_atlas_yields_permissions_capabilities_contexts_and_records() {
     let mut bench = Bench::in_acme("s-1");
     let resolve = Resolve {
         session: "s-1".parse().unwrap(),
@@ -252,7 +253,7 @@ fn what_a_steward_wrote_becomes_permissions_abilities_context_and_a_record() {
         resolution
             .constraints
             .iter()
-            .any(|it| it.action == "ticket.delete")
+            .any(|constraint| constraint.action == "ticket.delete")
     );
     let session = &bench.engine.sessions()[0];
     assert!(
@@ -264,7 +265,7 @@ fn what_a_steward_wrote_becomes_permissions_abilities_context_and_a_record() {
     let contexts: Vec<_> = resolution
         .contexts
         .iter()
-        .map(|it| it.context_id.as_str())
+        .map(|context| context.context_id.as_str())
         .collect();
     assert_eq!(contexts, ["intro-context", "policy-summary"]);
     assert!(resolution.guidance[0].block.content.contains("Welcome"));
@@ -273,7 +274,7 @@ fn what_a_steward_wrote_becomes_permissions_abilities_context_and_a_record() {
 
 // covers A36, B29
 #[test]
-fn what_is_allowed_waits_for_no_disk_and_comes_in_one_answer() {
+fn an_allowed_request_needs_no_sync_record_and_gets_one_reply() {
     let mut bench = Bench::new(&[&atlas(
         "actions: [{action_id: act, risk_tier: low}]\n\
          checkpoint_config: {budget: {max_checkpoints_per_input: 1}}\n\
@@ -294,7 +295,7 @@ fn what_is_allowed_waits_for_no_disk_and_comes_in_one_answer() {
         0,
         "nothing on the way of an allowed request waits for the disk"
     );
-    // The same input again is not looked through again, and gives nothing twice.
+    // The same input is not scanned again, and injects nothing twice.
     let first = bench.input("a refund");
     assert_eq!(bench.accepted(first).contexts.len(), 1);
     let again = bench.input("a refund");

@@ -1,4 +1,5 @@
-//! Budgets never remove a restriction: only checkpoints that just give something can be left out.
+//! Tests of budgets: they never remove a restriction. Only checkpoints that just inject something can be
+//! skipped.
 
 use super::handlers::table;
 use super::*;
@@ -27,7 +28,7 @@ fn input(bench: &mut Bench, text: &str) -> AskId {
 
 // covers A35, A37
 #[test]
-fn a_handler_that_denies_is_asked_after_the_time_budget_is_used_up() {
+fn every_handler_is_called_even_after_the_time_budget_is_used_up() {
     let pre = "trigger: {type: action_pre, patterns: [net.send]}";
     let mut bench = bench(
         &format!(
@@ -49,20 +50,23 @@ fn a_handler_that_denies_is_asked_after_the_time_budget_is_used_up() {
     assert_eq!(denied.code, DenyCode::Extension);
     assert!(denied.reason.contains("not this one"));
 
-    // Where every handler agrees, only what just gives something is left out.
+    // When every handler agrees, only checkpoints that just inject something are skipped.
     let ask = bench.request("s-1", "net.send", json!({"again": true}));
     for _ in 0..3 {
         bench.returned(Ok(json!({"continue": true})), Duration::from_millis(400));
     }
     assert_eq!(bench.allowed(ask).given.contexts, []);
     let skipped = bench.payloads("checkpoint_skipped");
-    let skipped: Vec<_> = skipped.iter().map(|it| &it["checkpoint_id"]).collect();
+    let skipped: Vec<_> = skipped
+        .iter()
+        .map(|record| &record["checkpoint_id"])
+        .collect();
     assert_eq!(skipped, ["hints"]);
 }
 
 // covers A37
 #[test]
-fn the_number_budget_leaves_out_nothing_that_denies_locks_or_has_a_handler() {
+fn the_checkpoint_budget_never_drops_restrictions_or_handlers() {
     let keyword = |word: &str| format!("trigger: {{type: keyword, patterns: [{word}]}}");
     let body = format!(
         "capabilities: [{{capability_id: mail, actions: [net.send]}}]\n\
@@ -97,7 +101,7 @@ fn the_number_budget_leaves_out_nothing_that_denies_locks_or_has_a_handler() {
 }
 
 #[test]
-fn texts_of_a_handler_that_do_not_fit_are_on_record_as_left_out() {
+fn handler_texts_over_the_budget_are_recorded_as_dropped() {
     let mut bench = bench(
         "checkpoint_config: {budget: {max_context_injection_size: 4}}\n\
          checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [net.send]}, handler: outside}]\n",

@@ -1,11 +1,12 @@
-//! Steps of the wall clock: what is left of every deadline, lifetime and window stays.
+//! Tests of steps of the wall clock: the remaining time of every deadline, lifetime and window stays
+//! unchanged.
 
 use super::*;
 use crate::base::clock_step::ClockStep;
 
 const HOUR: i64 = 3600;
 
-/// Sets the wall clock while no time passes, and tells the engine.
+/// Sets the wall clock while no time passes, and reports it to the engine.
 fn set_clock(bench: &mut Bench, seconds: i64) {
     let step = ClockStep::from_micros(seconds * 1_000_000);
     bench.now = step.apply(bench.now);
@@ -21,7 +22,7 @@ fn entries(bench: &Bench) -> Vec<Value> {
 }
 
 #[test]
-fn a_gate_has_as_much_time_left_after_a_step_as_before_it() {
+fn a_clock_step_keeps_the_remaining_time_of_a_gate() {
     for seconds in [-HOUR, HOUR, 10 * 24 * HOUR] {
         let mut bench = Bench::in_acme("s-1");
         let ask = bench.request("s-1", "ticket.delete", json!({}));
@@ -36,7 +37,7 @@ fn a_gate_has_as_much_time_left_after_a_step_as_before_it() {
         assert_eq!(bench.now.since(held.opened_at), Duration::from_secs(10));
         let set = Effect::SetDeadline(held.id.clone(), held.deadline);
         assert!(bench.effects.contains(&set));
-        // What is kept says the same: a restart changes nothing.
+        // The persisted state agrees: a restart changes nothing.
         let next = super::restarts::restart(&bench, &[ACME]);
         assert_eq!(next.engine.held(), bench.engine.held());
         bench.wake();
@@ -54,7 +55,7 @@ fn a_gate_has_as_much_time_left_after_a_step_as_before_it() {
 }
 
 #[test]
-fn a_step_is_entered_in_the_log_with_its_direction_and_size() {
+fn a_clock_step_is_logged_with_direction_and_size() {
     let mut bench = Bench::in_acme("s-1");
     set_clock(&mut bench, -600);
     let told = "the system clock was set back by 10 min";
@@ -65,7 +66,7 @@ fn a_step_is_entered_in_the_log_with_its_direction_and_size() {
 }
 
 #[test]
-fn a_permit_lives_as_long_as_it_would_have() {
+fn a_clock_step_keeps_the_remaining_lifetime_of_a_permit() {
     for seconds in [-HOUR, HOUR] {
         for (wait, allowed) in [
             (PERMIT_LIFETIME.as_secs() - 1, true),
@@ -84,7 +85,7 @@ fn a_permit_lives_as_long_as_it_would_have() {
 }
 
 #[test]
-fn a_rate_limit_counts_the_same_window() {
+fn a_clock_step_keeps_the_window_of_a_rate_limit() {
     let limited = atlas(
         "default_decision: allow\nactions: [{action_id: look, risk_tier: low}]\n\
          policies: [{policy_id: few, type: rate_limit, actions: [look], max_calls: 1, window_seconds: 60}]\n",
@@ -105,7 +106,7 @@ fn a_rate_limit_counts_the_same_window() {
 }
 
 #[test]
-fn a_limit_whose_use_is_not_known_counts_as_used_up_for_the_same_window() {
+fn a_clock_step_keeps_the_window_of_a_limit_with_unknown_usage() {
     let limited = atlas(
         "default_decision: allow\nactions: [{action_id: look, risk_tier: low}]\n\
          policies: [{policy_id: few, type: rate_limit, actions: [look], max_calls: 1, window_seconds: 60, \
@@ -127,7 +128,7 @@ fn a_limit_whose_use_is_not_known_counts_as_used_up_for_the_same_window() {
         let denied = bench.denied(early);
         assert_eq!(denied.code, DenyCode::Limit);
         assert!(denied.reason.contains("60 s from"), "{}", denied.reason);
-        // What is kept says the same: a restart changes nothing.
+        // The persisted state agrees: a restart changes nothing.
         let mut next = restored(bench.kept(), bench.now);
         next.now = bench.now;
         let again = next.request("s-1", "look", json!({}));
@@ -139,7 +140,7 @@ fn a_limit_whose_use_is_not_known_counts_as_used_up_for_the_same_window() {
 }
 
 #[test]
-fn every_moment_that_a_session_keeps_is_moved() {
+fn a_clock_step_moves_every_timestamp_of_a_session() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let id: SessionId = "s-1".parse().unwrap();
@@ -170,7 +171,7 @@ fn every_moment_that_a_session_keeps_is_moved() {
 }
 
 #[test]
-fn a_clock_set_back_while_the_console_was_down_gives_a_gate_at_most_its_whole_time() {
+fn a_clock_set_back_during_downtime_gives_a_gate_at_most_its_full_time() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let whole = bench.held("c-2").deadline.since(bench.now);

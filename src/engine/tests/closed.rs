@@ -1,4 +1,4 @@
-//! A session that has not passed the gate before it is handed nothing, and nothing is unlocked for it.
+//! Tests of blocked sessions: behind an unpassed gate a session gets no contexts and no grants.
 
 use super::*;
 
@@ -68,11 +68,11 @@ fn failure(bench: &mut Bench) -> AskId {
     bench.ask(|ask| Command::ReportError(ask, report))
 }
 
-/// The texts in a reply, as an agent would see them anywhere in it.
+/// Returns the known texts that appear anywhere in a reply.
 fn texts(bench: &Bench, ask: AskId) -> Vec<&'static str> {
     let told = serde_json::to_string(bench.reply(ask)).unwrap();
     let all = ["house rules", "price list", "the map", "be kind"];
-    all.into_iter().filter(|it| told.contains(it)).collect()
+    all.into_iter().filter(|text| told.contains(text)).collect()
 }
 
 fn ask_everything(bench: &mut Bench) -> Vec<AskId> {
@@ -87,7 +87,7 @@ fn ask_everything(bench: &mut Bench) -> Vec<AskId> {
 
 // covers A17
 #[test]
-fn a_session_behind_its_start_gate_is_handed_nothing_until_it_is_passed() {
+fn a_session_behind_its_start_gate_gets_no_contexts_or_grants() {
     let mut bench = Bench::new(&[&atlas(GATED)]);
     let first = bench.start("s-1");
     let mut asked = ask_everything(&mut bench);
@@ -101,7 +101,7 @@ fn a_session_behind_its_start_gate_is_handed_nothing_until_it_is_passed() {
         session.denial_of("odd").is_some(),
         "what it denies counts at once"
     );
-    // The record claims nothing that did not happen.
+    // The record claims only what did happen.
     assert_eq!(bench.payloads("context_injected"), Vec::<Value>::new());
     assert_eq!(
         bench.payloads("session_started")[0]["initial_contexts"],
@@ -118,7 +118,7 @@ fn a_session_behind_its_start_gate_is_handed_nothing_until_it_is_passed() {
     let injected = bench.payloads("context_injected");
     let ids: Vec<_> = injected
         .iter()
-        .map(|it| it["context_ids"].clone())
+        .map(|record| record["context_ids"].clone())
         .collect();
     assert_eq!(ids, [json!(["house"]), json!(["map"]), json!(["price"])]);
     let odd = bench.request("s-1", "odd", json!({}));
@@ -126,7 +126,7 @@ fn a_session_behind_its_start_gate_is_handed_nothing_until_it_is_passed() {
 }
 
 #[test]
-fn a_session_whose_start_was_refused_or_not_answered_is_handed_nothing() {
+fn a_session_with_a_refused_or_lapsed_start_gets_no_contexts() {
     let mut refused = bench();
     refused.refuse("c-1", "not today");
     for ask in ask_everything(&mut refused) {
@@ -152,7 +152,7 @@ fn a_session_whose_start_was_refused_or_not_answered_is_handed_nothing() {
 }
 
 #[test]
-fn a_session_whose_start_was_refused_takes_no_turn() {
+fn a_session_with_a_refused_start_cannot_record_a_turn() {
     let mut bench = bench();
     let payload = crate::trace::event::OutputProduced {
         output_hash: Digest::ZERO.to_string(),
@@ -168,7 +168,7 @@ fn a_session_whose_start_was_refused_takes_no_turn() {
             Box::new(Finding::Event(payload.clone().into())),
         )
     };
-    // A turn hands over nothing of an Atlas, so it does not wait for the gate.
+    // A turn injects nothing from an Atlas here, so it does not wait for the gate.
     let ask = bench.ask(note);
     assert!(matches!(bench.reply(ask), Reply::Noted(_)));
     bench.refuse("c-1", "not today");
@@ -177,7 +177,7 @@ fn a_session_whose_start_was_refused_takes_no_turn() {
 }
 
 #[test]
-fn another_atlas_with_a_start_gate_withholds_from_a_session_that_was_open() {
+fn a_reloaded_start_gate_withholds_contexts_from_an_open_session() {
     let open = atlas("actions: [{action_id: a, risk_tier: low}]\n");
     let mut bench = Bench::new(&[&open]);
     bench.start("s-1");
@@ -195,7 +195,7 @@ fn another_atlas_with_a_start_gate_withholds_from_a_session_that_was_open() {
 }
 
 #[test]
-fn a_gate_of_an_input_withholds_from_the_whole_session() {
+fn an_input_gate_withholds_contexts_from_the_whole_session() {
     let mut bench = bench();
     bench.pass("c-1");
     let ask = bench.start("s-1");
@@ -210,7 +210,7 @@ fn a_gate_of_an_input_withholds_from_the_whole_session() {
     assert!(bench.engine.sessions()[0].unlocked.is_empty());
     let before = bench.payloads("context_injected").len();
 
-    // Input that was refused gives nothing; what was asked for beside it comes with the next answer.
+    // Refused input injects nothing; a context that was requested meanwhile comes with the next reply.
     bench.refuse("c-2", "no");
     assert_eq!(bench.payloads("context_injected").len(), before);
     let ask = bench.start("s-1");
@@ -225,7 +225,7 @@ fn a_gate_of_an_input_withholds_from_the_whole_session() {
 }
 
 #[test]
-fn what_is_withheld_comes_back_after_a_restart() {
+fn withheld_contexts_survive_a_restart() {
     let mut bench = bench();
     input(&mut bench, "the price");
     let kept = bench.kept();

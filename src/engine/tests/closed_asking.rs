@@ -1,4 +1,4 @@
-//! A session behind a gate is asked nothing at later gates: neither their questions nor their guidance reach it.
+//! Tests of questions behind gates: neither questions nor guidance of later gates reach a blocked session.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn respond(bench: &mut Bench, gate: &str, checkpoint: &str) -> AskId {
     bench.ask(|ask| Command::Answer(ask, answer))
 }
 
-/// Calls everything that could make the console ask the agent something.
+/// Sends every command that could make the console ask the agent something.
 fn call_everything(bench: &mut Bench) {
     context(bench, Some("named"));
     input(bench, "survey");
@@ -112,7 +112,7 @@ fn assert_tells_nothing(bench: &Bench) {
     }
 }
 
-/// The checkpoint that a request is asked at.
+/// Returns the checkpoint at which a request is asked.
 fn asked_at(bench: &Bench, ask: AskId) -> String {
     match bench.reply(ask) {
         Reply::Asked(asked) => asked.gates[0].checkpoint_id.clone(),
@@ -169,7 +169,7 @@ fn a_session_behind_its_start_gate_is_asked_nothing_after_a_restart_or_a_reload(
 }
 
 #[test]
-fn a_request_that_waited_for_the_start_gate_is_asked_at_the_next_gate_when_it_is_passed() {
+fn a_parked_request_is_asked_at_the_next_gate_once_the_start_gate_is_passed() {
     let mut bench = bench();
     context(&mut bench, Some("named"));
     let waiting = bench.request("s-1", "a", json!({}));
@@ -190,7 +190,7 @@ fn a_session_behind_an_operators_gate_is_asked_nothing_at_other_gates() {
     assert!(bench.waits(stopped));
     call_everything(&mut bench);
     assert_tells_nothing(&bench);
-    // The operator's gate is gone: the agent is asked at the others, one after the other.
+    // Without the operator's gate, the agent is asked at the others, one after the other.
     bench.pass("c-2");
     let next = bench.request("s-1", "a", json!({}));
     assert_eq!(asked_at(&bench, next), "named");

@@ -1,4 +1,4 @@
-//! `checkpoint_config` in force: each part does what it stands for, and nothing when it is off.
+//! Tests of `checkpoint_config`: each part has its effect, and none when it is disabled.
 
 use super::*;
 use crate::trace::event::Durability;
@@ -11,7 +11,7 @@ context_blocks:
   - {context_id: rules, content: Rules, inject_mode: on_demand}
 ";
 
-/// A session under this configuration, and what it was given at its start.
+/// Starts a session under this configuration. Returns it with its initial contexts.
 fn under(config: &str) -> (Bench, Vec<String>) {
     let mut bench = Bench::new(&[&atlas(&format!("{CONTEXTS}checkpoint_config:\n{config}"))]);
     let ask = bench.start("s-1");
@@ -20,7 +20,7 @@ fn under(config: &str) -> (Bench, Vec<String>) {
 }
 
 impl Bench {
-    /// The contexts that came with an answer.
+    /// Returns the contexts of a reply.
     fn given(&self, ask: AskId) -> Vec<String> {
         let given = match self.reply(ask) {
             Reply::Started(started) => &started.given,
@@ -53,7 +53,7 @@ const NOTHING: [&str; 0] = [];
 
 // covers A6
 #[test]
-fn contexts_come_at_the_start() {
+fn configured_contexts_are_injected_at_session_start() {
     let (_, given) = under("  session_start: {enabled: true, inject_contexts: [facts, rules]}\n");
     assert_eq!(given, ["facts", "rules"]);
     let (_, given) = under("  session_start: {inject_contexts: [facts]}\n");
@@ -65,7 +65,7 @@ fn contexts_come_at_the_start() {
 
 // covers A7
 #[test]
-fn keywords_call_for_contexts_by_their_key() {
+fn configured_keywords_inject_their_contexts() {
     let words = "keywords: {'geometry|index': [facts], Formula: [rules]}";
     let (mut bench, _) = under(&format!("  keyword_match: {{{words}}}\n"));
     assert_eq!(bench.say("an INDEX"), ["facts"]);
@@ -79,10 +79,10 @@ fn keywords_call_for_contexts_by_their_key() {
         "  keyword_match: {{{words}, match_mode: phrase}}\n"
     ));
     assert_eq!(bench.say("indexes and formulas"), NOTHING);
-    // With `all`, the alternatives of one key are alternatives still.
+    // With `all`, the alternatives of one key are still alternatives.
     let (mut bench, _) = under(&format!("  keyword_match: {{{words}, match_mode: all}}\n"));
     assert_eq!(bench.say("an index"), ["facts"]);
-    // A regular expression keeps its bars.
+    // A regular expression keeps its vertical bars.
     let regex = "match_mode: regex, keywords: {'^(geometry|index)$': [facts]}";
     let (mut bench, _) = under(&format!("  keyword_match: {{{regex}}}\n"));
     assert_eq!(bench.say("an index"), NOTHING);
@@ -93,7 +93,7 @@ fn keywords_call_for_contexts_by_their_key() {
 
 // covers A8
 #[test]
-fn actions_call_for_contexts_confirmation_and_policies() {
+fn configured_actions_inject_contexts_require_confirmation_and_obey_policies() {
     let actions = "actions: {write_file: {inject_contexts: [facts], require_policy_check: false}, \
                    'delete_*': {inject_contexts: [rules], require_policy_check: true, \
                    require_confirmation: true}}";
@@ -106,7 +106,7 @@ fn actions_call_for_contexts_confirmation_and_policies() {
     assert_eq!(held.gates[0].origin.id(), "config.action_pre.2");
     bench.pass("c-1");
     assert_eq!(bench.given(ask), ["rules"]);
-    // A policy counts before anyone is asked.
+    // A policy decides before an operator is asked.
     let ask = bench.request("s-1", "delete_disk", json!({}));
     assert_eq!(bench.denied(ask).code, DenyCode::Policy);
     let (mut bench, _) = under(&format!("  action_pre: {{enabled: false, {actions}}}\n"));
@@ -114,7 +114,7 @@ fn actions_call_for_contexts_confirmation_and_policies() {
 }
 
 #[test]
-fn of_several_keys_the_closest_counts() {
+fn the_most_specific_action_key_applies() {
     let keys = "{'*': {inject_contexts: [facts]}, 'delete_*': {require_confirmation: true}, \
                 delete_draft: {inject_contexts: [rules]}}";
     let (mut bench, _) = under(&format!("  action_pre: {{mappings: {keys}}}\n"));
@@ -125,7 +125,7 @@ fn of_several_keys_the_closest_counts() {
     let fired = bench.payloads("checkpoint_triggered");
     let fired: Vec<_> = fired
         .iter()
-        .map(|it| it["checkpoint_id"].as_str().unwrap())
+        .map(|record| record["checkpoint_id"].as_str().unwrap())
         .collect();
     let wanted = [
         "config.action_pre.3",
@@ -137,7 +137,7 @@ fn of_several_keys_the_closest_counts() {
 
 // covers A9
 #[test]
-fn risk_calls_for_contexts_and_for_a_record_that_lasts() {
+fn configured_risk_injects_contexts_and_requires_sync_records() {
     for (key, durable) in [("require_sync", true), ("require_sync_trace", false)] {
         let part = format!("inject_contexts: [rules], {key}: {durable}");
         let (mut bench, _) = under(&format!("  risk_threshold: {{{part}}}\n"));
@@ -159,7 +159,7 @@ fn risk_calls_for_contexts_and_for_a_record_that_lasts() {
 
 // covers A10, B25
 #[test]
-fn time_calls_for_contexts_where_it_is_switched_on() {
+fn an_enabled_time_interval_injects_contexts() {
     let (mut bench, _) = under("  time_interval: {enabled: true, inject_contexts: [rules]}\n");
     bench.now = bench.now.plus(Duration::from_secs(299));
     assert_eq!(bench.act("look"), NOTHING);
@@ -176,7 +176,7 @@ fn time_calls_for_contexts_where_it_is_switched_on() {
 
 // covers A11, B25
 #[test]
-fn a_number_of_actions_calls_for_contexts_where_it_is_switched_on() {
+fn an_enabled_count_interval_injects_contexts() {
     let (mut bench, _) = under("  count_interval: {enabled: true, inject_contexts: [rules]}\n");
     for _ in 0..50 {
         assert_eq!(bench.act("look"), NOTHING);

@@ -1,4 +1,4 @@
-//! Questions that change nothing, and what is remembered of them.
+//! Tests of consultations, and of their cache.
 
 use super::*;
 use crate::atlas::document::InjectMode;
@@ -53,7 +53,10 @@ impl Bench {
             hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
         };
         match self.consult(consult) {
-            Consulted::Contexts(found) => found.into_iter().map(|it| it.context_id).collect(),
+            Consulted::Contexts(found) => found
+                .into_iter()
+                .map(|context| context.context_id)
+                .collect(),
             Consulted::Policy(_) | Consulted::Owned => panic!(),
         }
     }
@@ -61,7 +64,7 @@ impl Bench {
 
 // covers A20
 #[test]
-fn contexts_are_found_by_way_by_hint_and_by_name_and_policies_are_asked() {
+fn consultations_find_contexts_by_mode_hint_and_id_and_ask_policies() {
     let mut bench = bench();
     assert_eq!(
         bench.found("hello", Some(InjectMode::Always), &[]),
@@ -87,13 +90,13 @@ fn contexts_are_found_by_way_by_hint_and_by_name_and_policies_are_asked() {
 
 // covers A29, A30
 #[test]
-fn what_policies_said_is_remembered_for_a_while_and_never_lets_anything_run() {
+fn cached_policy_answers_expire_and_never_allow_a_run() {
     let mut bench = bench();
     assert!(!bench.policy("talk").cached);
     assert!(bench.policy("talk").cached);
     bench.advance(60);
     assert!(!bench.policy("talk").cached, "it is out of date");
-    // A checkpoint takes something away: what was said before says nothing any more.
+    // A checkpoint restricts the session, so the cached answer is no longer valid.
     bench.context(&[], Some("g"));
     let said = bench.policy("talk");
     assert!(!said.cached);
@@ -103,7 +106,7 @@ fn what_policies_said_is_remembered_for_a_while_and_never_lets_anything_run() {
 }
 
 #[test]
-fn what_was_found_in_an_input_is_remembered_for_a_short_while() {
+fn keyword_matches_of_an_input_are_cached_briefly() {
     let mut bench = bench();
     let text = "a refund please";
     bench.input(text);
@@ -126,7 +129,7 @@ fn what_was_found_in_an_input_is_remembered_for_a_short_while() {
 }
 
 #[test]
-fn a_limit_is_never_remembered() {
+fn a_policy_answer_with_a_limit_is_never_cached() {
     let mut bench = bench();
     assert_eq!(bench.policy("read").decision, PolicyWord::Allow);
     let ask = bench.request("s-1", "read", json!({}));
@@ -137,7 +140,7 @@ fn a_limit_is_never_remembered() {
 }
 
 #[test]
-fn asking_records_nothing() {
+fn a_consultation_records_nothing() {
     let mut bench = bench();
     let before = bench.records().len();
     bench.found("a refund", None, &[]);
@@ -146,7 +149,7 @@ fn asking_records_nothing() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_cannot_be_asked_about_either() {
+fn malformed_actions_are_rejected_in_consultations_and_resolutions() {
     let mut bench = bench();
     let mut deep = json!({});
     for _ in 0..100 {

@@ -1,10 +1,10 @@
-//! What operators decide, and what silence decides.
+//! Tests of decisions by operators, and of missed deadlines.
 
 use super::*;
 
 // covers B19, T14, T18
 #[test]
-fn an_approval_writes_who_how_and_why() {
+fn an_approval_records_approver_method_and_justification() {
     let mut bench = Bench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({"ids": [1]}));
     let hash = bench.held("c-2").request_hash.to_string();
@@ -45,7 +45,7 @@ fn an_approval_writes_who_how_and_why() {
 }
 
 #[test]
-fn the_release_comes_after_every_record_it_rests_on() {
+fn the_allowed_reply_comes_after_every_record() {
     let mut bench = Bench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.pass("c-2");
@@ -66,7 +66,7 @@ fn the_release_comes_after_every_record_it_rests_on() {
 
 // covers B11
 #[test]
-fn an_invalid_answer_keeps_the_gate_and_says_what_is_wrong() {
+fn an_invalid_answer_keeps_the_request_held_and_lists_the_problems() {
     let mut bench = Bench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     let attempt = bench.answer(
@@ -100,7 +100,7 @@ fn an_invalid_answer_keeps_the_gate_and_says_what_is_wrong() {
 }
 
 #[test]
-fn no_to_do_you_agree_does_not_let_a_session_in() {
+fn answering_no_to_the_terms_does_not_open_the_session() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
@@ -125,7 +125,7 @@ fn gate_with(question: &str) -> Bench {
 
 // covers B11
 #[test]
-fn on_invalid_decides_what_an_invalid_answer_does() {
+fn on_invalid_decides_the_consequence_of_an_invalid_answer() {
     let bad = json!([{"q": "x"}]);
     for (action, outcome) in [
         ("block", Outcome::Denied),
@@ -152,7 +152,7 @@ fn on_invalid_decides_what_an_invalid_answer_does() {
 }
 
 #[test]
-fn why_it_passes_is_recorded_where_no_question_asks_for_it() {
+fn the_justification_is_recorded_even_if_no_question_asks_for_it() {
     let mut bench = gate_with("response_type: boolean");
     bench.request("s-1", "a", json!({}));
     let held = bench.held("c-1");
@@ -175,7 +175,7 @@ fn why_it_passes_is_recorded_where_no_question_asks_for_it() {
 }
 
 #[test]
-fn retries_run_out_where_the_steward_says_so() {
+fn too_many_retries_refuse_the_request() {
     let mut bench = gate_with("validation: {min_length: 5}, max_retries: 2");
     let ask = bench.request("s-1", "a", json!({}));
     for _ in 0..2 {
@@ -224,7 +224,7 @@ fn a_refusal_carries_its_reason_to_the_agent_and_the_record() {
 }
 
 #[test]
-fn silence_denies_and_is_not_called_a_refusal() {
+fn a_timeout_denies_and_is_recorded_as_expired() {
     let mut bench = Bench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(299);
@@ -242,7 +242,7 @@ fn silence_denies_and_is_not_called_a_refusal() {
 }
 
 #[test]
-fn the_askers_own_deadline_counts_when_it_is_earlier() {
+fn the_callers_deadline_counts_when_it_is_earlier() {
     let mut bench = Bench::in_acme("s-1");
     let request = ActionRequest {
         session: "s-1".parse().unwrap(),
@@ -259,11 +259,11 @@ fn the_askers_own_deadline_counts_when_it_is_earlier() {
 }
 
 #[test]
-fn a_decision_that_comes_too_late_is_told_what_happened() {
+fn a_late_decision_is_rejected_with_the_earlier_outcome() {
     let mut bench = Bench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(301);
-    // No wake-up came, and still the deadline counts.
+    // Without any wake-up, the deadline still counts.
     let late = bench.pass("c-2");
     let Reply::Refused(Refused::AlreadySettled(decided)) = bench.reply(late) else {
         panic!()
@@ -273,7 +273,7 @@ fn a_decision_that_comes_too_late_is_told_what_happened() {
 }
 
 #[test]
-fn the_second_decision_is_told_who_was_first() {
+fn a_second_decision_is_rejected_with_the_first_operator() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let held = bench.held("c-2");
@@ -314,7 +314,7 @@ fn a_decision_about_another_request_does_not_count() {
 }
 
 #[test]
-fn the_same_call_asked_again_joins_and_one_approval_is_one_run() {
+fn a_repeated_call_joins_and_one_approval_is_one_run() {
     let mut bench = Bench::in_acme("s-1");
     let first = bench.call("call-1", "ticket.delete", json!({"a": 1, "b": 2}));
     let second = bench.call("call-1", "ticket.delete", json!({"b": 2, "a": 1}));
@@ -328,7 +328,7 @@ fn the_same_call_asked_again_joins_and_one_approval_is_one_run() {
 }
 
 #[test]
-fn a_decision_after_the_asker_left_is_a_permit_for_the_identical_retry() {
+fn a_decision_after_the_caller_left_is_a_permit_for_the_identical_retry() {
     let mut bench = Bench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({"id": 1}));
     bench.tell(Command::AskerLeft(gone));
@@ -355,7 +355,7 @@ fn a_permit_expires() {
 }
 
 #[test]
-fn a_permit_of_one_session_is_no_permit_of_another() {
+fn a_permit_does_not_count_for_another_session() {
     let mut bench = Bench::in_acme("s-1");
     bench.start("s-2");
     bench.pass("c-2");
@@ -367,7 +367,7 @@ fn a_permit_of_one_session_is_no_permit_of_another() {
 }
 
 #[test]
-fn the_same_commands_give_the_same_effects() {
+fn equal_commands_give_equal_effects() {
     let run = || {
         let mut bench = Bench::in_acme("s-1");
         bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
@@ -383,7 +383,7 @@ fn the_same_commands_give_the_same_effects() {
 }
 
 #[test]
-fn of_a_sensitive_answer_only_a_salted_hash_is_recorded() {
+fn a_sensitive_answer_is_recorded_only_as_a_salted_hash() {
     let mut bench = gate_with("sensitive: true");
     bench.request("s-1", "a", json!({}));
     let decision = bench.answer("c-1", json!([{"q": "my secret words"}]));
@@ -410,7 +410,7 @@ fn a_decision_seen_under_other_atlases_does_not_count() {
 }
 
 #[test]
-fn a_run_by_permit_is_on_record_with_what_permitted_it() {
+fn a_run_by_permit_is_recorded_with_the_permit() {
     let mut bench = Bench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
     bench.tell(Command::AskerLeft(gone));
@@ -420,7 +420,7 @@ fn a_run_by_permit_is_on_record_with_what_permitted_it() {
     bench.allowed(retry);
     let passed = bench.payloads("checkpoint_passed").split_off(before);
     let told: Vec<_> = passed.iter().map(|p| &p["checkpoint_id"]).collect();
-    // The capability was unlocked with the approval; the other three stood there again.
+    // The approval unlocked the capability; the other three gates stood there again.
     assert_eq!(
         told,
         ["delete-confirm", "high-risk-gate", "require-admin-approval"]
@@ -429,7 +429,7 @@ fn a_run_by_permit_is_on_record_with_what_permitted_it() {
 }
 
 #[test]
-fn permits_that_nobody_uses_are_dropped() {
+fn unused_permits_are_dropped() {
     let mut bench = Bench::in_acme("s-1");
     for (n, gate) in [(1, "c-2"), (2, "c-3")] {
         let gone = bench.request("s-1", "ticket.delete", json!({"n": n}));
@@ -448,7 +448,7 @@ fn permits_that_nobody_uses_are_dropped() {
 }
 
 #[test]
-fn what_lets_an_agent_go_on_or_stops_it_is_waited_for() {
+fn records_that_release_or_stop_an_agent_are_sync() {
     use crate::trace::event::Durability;
     let durability = |bench: &Bench, event_type: &str| -> Vec<_> {
         let drafts = bench.drafts();

@@ -1,4 +1,4 @@
-//! The same answer as a real request would get, with its reasons, and nothing changed.
+//! Tests of explanations: they agree with real requests, give reasons, and change nothing.
 
 use super::super::explain::{
     CheckpointOutcome, Imagined, Verdict, WhatIf, explain_input_under, explain_under,
@@ -18,7 +18,7 @@ fn what_if(action: &str, params: Value) -> WhatIf {
 }
 
 #[test]
-fn every_checkpoint_says_what_it_wanted_and_found() {
+fn every_checkpoint_explains_its_expected_and_actual_value() {
     let bench = Bench::acme();
     let told = bench
         .engine
@@ -61,7 +61,7 @@ fn every_checkpoint_says_what_it_wanted_and_found() {
 }
 
 #[test]
-fn an_explanation_agrees_with_what_happens() {
+fn an_explanation_agrees_with_the_real_decision() {
     let mut bench = Bench::in_acme("s-1");
     for (action, params) in [
         ("ticket.get", json!({"ticket_id": "x"})),
@@ -160,10 +160,12 @@ fn input_is_explained_checkpoint_by_checkpoint() {
     let now = Bench::acme().now;
     let session = Imagined::default();
     let told = explain_input_under(&atlases, "I want a REFUND", &session, now);
-    let outcomes = told
-        .checkpoints
-        .iter()
-        .map(|it| (it.checkpoint_id.as_str(), words(&it.outcome)));
+    let outcomes = told.checkpoints.iter().map(|checkpoint| {
+        (
+            checkpoint.checkpoint_id.as_str(),
+            words(&checkpoint.outcome),
+        )
+    });
     let outcomes: Vec<_> = outcomes.collect();
     let named = |name| {
         outcomes
@@ -199,7 +201,7 @@ fn input_is_explained_checkpoint_by_checkpoint() {
 }
 
 #[test]
-fn what_is_due_stands_before_a_request_and_the_closest_key_decides() {
+fn due_intervals_come_before_a_request_and_the_most_specific_key_applies() {
     let atlases = atlases_of(&[&atlas(MOMENTS)]);
     let now = Bench::acme().now;
     let asked = |age_seconds| {
@@ -223,14 +225,18 @@ fn what_is_due_stands_before_a_request_and_the_closest_key_decides() {
     );
     let outcome = |name| {
         let mut all = told.checkpoints.iter();
-        words(&all.find(|it| it.checkpoint_id == name).unwrap().outcome)
+        words(
+            &all.find(|checkpoint| checkpoint.checkpoint_id == name)
+                .unwrap()
+                .outcome,
+        )
     };
     assert_eq!(outcome("clock"), "wanted 300 seconds, 299 seconds");
     assert_eq!(outcome("count"), "wanted 5 actions, 3 actions");
     let general = told
         .checkpoints
         .iter()
-        .find(|it| it.checkpoint_id == "config.action_pre.1");
+        .find(|checkpoint| checkpoint.checkpoint_id == "config.action_pre.1");
     assert_eq!(
         words(&general.unwrap().outcome),
         "wanted no key closer than `delete_*`, `delete_user` matches delete_user as well"
@@ -239,7 +245,7 @@ fn what_is_due_stands_before_a_request_and_the_closest_key_decides() {
 }
 
 #[test]
-fn what_is_held_can_be_explained_and_so_can_any_request_of_its_session() {
+fn held_and_hypothetical_requests_of_a_session_can_be_explained() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let held: GateId = "c-2".parse().unwrap();
@@ -248,18 +254,20 @@ fn what_is_held_can_be_explained_and_so_can_any_request_of_its_session() {
     let fired = told
         .checkpoints
         .iter()
-        .filter(|it| matches!(it.outcome, CheckpointOutcome::Fired { .. }));
-    let fired: Vec<_> = fired.map(|it| it.checkpoint_id.as_str()).collect();
+        .filter(|checkpoint| matches!(checkpoint.outcome, CheckpointOutcome::Fired { .. }));
+    let fired: Vec<_> = fired
+        .map(|checkpoint| checkpoint.checkpoint_id.as_str())
+        .collect();
     let gates = bench.held("c-2").gates;
     let gates: Vec<_> = gates.iter().map(|gate| gate.origin.id()).collect();
     assert_eq!(gates, [fired, vec!["require-admin-approval"]].concat());
     assert!(
         told.policies
             .iter()
-            .any(|it| it.applies && it.policy_id == "require-admin-approval")
+            .any(|policy| policy.applies && policy.policy_id == "require-admin-approval")
     );
 
-    // What the session has by now counts: its gate is no longer in the way.
+    // The current state of the session counts: its gate is no longer in the way.
     let session = "s-1".parse().unwrap();
     let again = |bench: &Bench| {
         let told = bench
@@ -269,18 +277,18 @@ fn what_is_held_can_be_explained_and_so_can_any_request_of_its_session() {
         let gate = told
             .checkpoints
             .into_iter()
-            .find(|it| it.checkpoint_id == "admin-gate");
+            .find(|checkpoint| checkpoint.checkpoint_id == "admin-gate");
         gate.unwrap().outcome
     };
     assert!(matches!(again(&bench), CheckpointOutcome::Fired { .. }));
     bench.pass("c-2");
     assert!(matches!(again(&bench), CheckpointOutcome::NotFired { .. }));
     assert!(bench.engine.explain_held(&held, bench.now).is_none());
-    let nobody = "s-9".parse().unwrap();
+    let unknown = "s-9".parse().unwrap();
     assert!(
         bench
             .engine
-            .explain_request(&nobody, "user.ban", &json!({}), bench.now)
+            .explain_request(&unknown, "user.ban", &json!({}), bench.now)
             .is_none()
     );
     assert!(bench.records().len() > before, "only passing was recorded");

@@ -1,4 +1,4 @@
-//! Custom triggers and validators: asked, heard, and never trusted further than they answer.
+//! Tests of custom triggers and validators.
 
 use super::*;
 use crate::engine::extension::{CallQuestion, Extensions};
@@ -29,7 +29,7 @@ fn bench(checkpoint: &str, extensions: Extensions) -> Bench {
 const MOOD: &str = "trigger: {type: custom, trigger_id: mood, params: {threshold: -0.5}, on: [action]}, mode: blocking";
 
 #[test]
-fn a_custom_trigger_is_asked_when_the_attempt_is_on_record() {
+fn a_custom_trigger_is_called_after_the_attempt_is_recorded() {
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     let before = bench.records().len();
     let ask = bench.request("s-1", "a", json!({"x": 1}));
@@ -52,13 +52,13 @@ fn a_custom_trigger_is_asked_when_the_attempt_is_on_record() {
     assert_eq!(told["session"]["id"], json!("s-1"));
     bench.returns(json!({"triggered": false, "reason": "all is well"}));
     bench.allowed(ask);
-    // The same answer twice, or one to no question, changes nothing.
+    // A repeated answer, or an answer to no question, changes nothing.
     bench.returns(json!(true));
     assert_eq!(bench.held_ids(), Vec::<String>::new());
 }
 
 #[test]
-fn a_trigger_that_fires_or_cannot_tell_holds_the_request() {
+fn a_custom_trigger_that_fires_or_fails_holds_the_request() {
     for (outcome, told) in [
         (Ok(json!(true)), "fires"),
         (Ok(json!({"triggered": true, "reason": "angry"})), "angry"),
@@ -81,7 +81,7 @@ fn a_trigger_that_fires_or_cannot_tell_holds_the_request() {
 }
 
 #[test]
-fn a_trigger_nobody_knows_counts_as_fired_unless_its_condition_decides() {
+fn an_unknown_custom_trigger_counts_as_fired_unless_its_condition_decides() {
     let mut unknown = bench(MOOD, Extensions::default());
     let ask = unknown.request("s-1", "a", json!({}));
     assert!(unknown.waits(ask));
@@ -98,7 +98,7 @@ fn a_trigger_nobody_knows_counts_as_fired_unless_its_condition_decides() {
         decided.waits(unclear),
         "what cannot be told counts against the agent"
     );
-    // With an extension both have to say so, and it is not asked where the condition says no.
+    // With an extension both have to agree, and it is not called if the condition is false.
     let mut both = bench(when, table(&["big"], &[], &[]));
     let small = both.request("s-1", "a", json!({"n": 1}));
     both.allowed(small);
@@ -108,7 +108,7 @@ fn a_trigger_nobody_knows_counts_as_fired_unless_its_condition_decides() {
 }
 
 #[test]
-fn advice_whose_trigger_could_not_tell_takes_away_and_grants_nothing() {
+fn an_advisory_checkpoint_with_a_failed_trigger_restricts_and_grants_nothing() {
     let advice = "trigger: {type: custom, trigger_id: mood, on: [action]}, \
                   unlock_capabilities: [extra], deny_actions: [c]";
     let mut unclear = bench(advice, table(&["mood"], &[], &[]));
@@ -125,7 +125,7 @@ fn advice_whose_trigger_could_not_tell_takes_away_and_grants_nothing() {
 }
 
 #[test]
-fn what_a_session_sends_later_waits_behind_what_is_being_asked_about() {
+fn later_commands_of_a_session_wait_behind_a_suspended_one() {
     let on_input = "trigger: {type: custom, trigger_id: mood, on: [input]}, mode: blocking";
     let mut bench = bench(on_input, table(&["mood"], &[], &[]));
     bench.start("s-2");
@@ -142,7 +142,7 @@ fn what_a_session_sends_later_waits_behind_what_is_being_asked_about() {
 }
 
 #[test]
-fn a_request_whose_asker_left_is_dropped_and_what_waited_behind_it_goes_on() {
+fn a_suspended_request_of_a_gone_caller_is_dropped_and_the_next_one_runs() {
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     let left = bench.request("s-1", "a", json!({}));
     let next = bench.request("s-1", "a", json!({"n": 2}));
@@ -156,7 +156,7 @@ fn a_request_whose_asker_left_is_dropped_and_what_waited_behind_it_goes_on() {
 }
 
 #[test]
-fn a_session_cannot_pile_up_more_than_it_may_behind_a_slow_extension() {
+fn commands_behind_a_slow_extension_are_limited() {
     use crate::base::limits::MAX_HELD_PER_SESSION;
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     for n in 0..=MAX_HELD_PER_SESSION {
@@ -167,7 +167,7 @@ fn a_session_cannot_pile_up_more_than_it_may_behind_a_slow_extension() {
 }
 
 #[test]
-fn what_waited_for_the_start_gate_is_asked_about_when_it_is_passed() {
+fn parked_requests_call_extensions_once_the_start_gate_is_passed() {
     let body = format!(
         "actions: [{{action_id: a, risk_tier: low}}]\ncheckpoints: [\
          {{checkpoint_id: hello, trigger: {{type: session_start}}, mode: blocking}}, \
@@ -206,7 +206,7 @@ fn problems(bench: &Bench, ask: AskId) -> Vec<String> {
 
 // covers B10
 #[test]
-fn a_validator_judges_what_keeps_every_other_rule() {
+fn a_validator_is_called_only_for_answers_that_keep_every_other_rule() {
     let mut bench = validated("retry", table(&[], &[], &["is-ticket"]));
     let short = bench.answer("c-1", json!([{"ticket": "x"}]));
     assert_eq!(bench.calls(), [], "a rule is broken already");
@@ -228,7 +228,7 @@ fn a_validator_judges_what_keeps_every_other_rule() {
 }
 
 #[test]
-fn a_validator_that_cannot_be_heard_never_lets_an_answer_pass() {
+fn a_validator_that_fails_never_lets_an_answer_pass() {
     for on_invalid in ["retry", "warn_and_continue", "log_and_continue"] {
         let mut failing = validated(on_invalid, table(&[], &[], &["is-ticket"]));
         let ask = failing.answer("c-1", json!([{"ticket": "T-1"}]));
@@ -239,7 +239,7 @@ fn a_validator_that_cannot_be_heard_never_lets_an_answer_pass() {
         assert!(problems(&unknown, ask)[0].contains("not there"));
         assert_eq!(unknown.held_ids(), ["c-1"]);
     }
-    // A plain no is another matter: the steward says what it does.
+    // A plain rejection is different: the steward defines its consequence.
     let mut no = validated("warn_and_continue", table(&[], &[], &["is-ticket"]));
     let ask = no.answer("c-1", json!([{"ticket": "T-1"}]));
     no.returns(json!(false));
@@ -251,7 +251,7 @@ fn a_validator_that_cannot_be_heard_never_lets_an_answer_pass() {
 }
 
 #[test]
-fn a_decision_that_waits_for_a_validator_still_finds_its_deadline() {
+fn a_decision_that_waits_for_a_validator_can_still_expire() {
     let mut bench = validated("retry", table(&[], &[], &["is-ticket"]));
     let ask = bench.answer("c-1", json!([{"ticket": "T-1"}]));
     bench.advance(301);
@@ -264,7 +264,7 @@ fn a_decision_that_waits_for_a_validator_still_finds_its_deadline() {
 }
 
 #[test]
-fn an_answer_that_is_too_large_or_too_deep_is_none() {
+fn an_extension_answer_that_is_too_large_or_too_deep_counts_as_failed() {
     let mut deep = json!(true);
     for _ in 0..70 {
         deep = json!([deep]);
@@ -280,7 +280,7 @@ fn an_answer_that_is_too_large_or_too_deep_is_none() {
 }
 
 #[test]
-fn what_a_trigger_could_not_tell_is_no_agents_to_answer() {
+fn an_agent_cannot_answer_a_gate_whose_trigger_failed() {
     let own = format!("{MOOD}, respondent: agent, unlock_capabilities: [extra]");
     let mut bench = bench(&own, table(&["mood"], &[], &[]));
     let ask = bench.request("s-1", "a", json!({}));
@@ -291,7 +291,7 @@ fn what_a_trigger_could_not_tell_is_no_agents_to_answer() {
 }
 
 #[test]
-fn an_answer_whose_asker_left_before_it_was_judged_is_not_taken() {
+fn an_agent_answer_is_dropped_if_the_caller_leaves_before_validation() {
     let own = "trigger: {type: action_pre, patterns: [a]}, mode: blocking, respondent: agent, \
         questions: [{question_id: q, question: Q?, validation: {custom_validator: check}}]";
     let mut bench = bench(own, table(&[], &[], &["check"]));
@@ -316,7 +316,7 @@ fn an_answer_whose_asker_left_before_it_was_judged_is_not_taken() {
 }
 
 #[test]
-fn everyone_is_asked_once_and_heard_before_anything_goes_on() {
+fn all_triggers_are_called_once_before_the_request_continues() {
     let two = format!(
         "{MOOD}}}, {{checkpoint_id: h, {}",
         MOOD.replace("mood", "weather")
@@ -337,7 +337,7 @@ fn everyone_is_asked_once_and_heard_before_anything_goes_on() {
 }
 
 #[test]
-fn what_waits_behind_goes_with_whoever_asked_for_it() {
+fn a_queued_command_is_dropped_when_its_caller_leaves() {
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     bench.request("s-1", "a", json!({}));
     let left = bench.request("s-1", "a", json!({"n": 2}));
@@ -348,7 +348,7 @@ fn what_waits_behind_goes_with_whoever_asked_for_it() {
 }
 
 #[test]
-fn nobody_is_asked_about_a_trigger_whose_checkpoint_cannot_fire() {
+fn no_extension_is_called_for_a_checkpoint_that_cannot_fire() {
     let never = format!("{MOOD}, when: {{path: params.n, gt: 10}}");
     let mut bench = bench(&never, table(&["mood"], &[], &[]));
     let ask = bench.request("s-1", "a", json!({"n": 1}));
@@ -357,18 +357,18 @@ fn nobody_is_asked_about_a_trigger_whose_checkpoint_cannot_fire() {
 }
 
 #[test]
-fn only_what_is_known_to_fire_grants_anything() {
+fn only_a_checkpoint_that_certainly_fires_grants_anything() {
     let advice = "trigger: {type: custom, trigger_id: big, when: {path: params.n, gt: 10}}, \
                   unlock_capabilities: [extra]";
     let plain =
         "trigger: {type: custom, trigger_id: big, on: [action]}, unlock_capabilities: [extra]";
-    let nobody = Extensions::default();
+    let unlisted = Extensions::default();
     for (checkpoint, extensions, n, granted) in [
         (advice, table(&["big"], &[], &[]), json!("many"), 0),
         (advice, table(&["big"], &[], &[]), json!(11), 1),
-        (advice, nobody.clone(), json!("many"), 0),
-        (advice, nobody.clone(), json!(11), 1),
-        (plain, nobody, json!(11), 0),
+        (advice, unlisted.clone(), json!("many"), 0),
+        (advice, unlisted.clone(), json!(11), 1),
+        (plain, unlisted, json!(11), 0),
     ] {
         let mut bench = bench(checkpoint, extensions);
         let ask = bench.request("s-1", "a", json!({ "n": n }));
@@ -382,7 +382,7 @@ fn only_what_is_known_to_fire_grants_anything() {
 }
 
 #[test]
-fn advice_on_input_whose_own_condition_cannot_be_told_grants_nothing() {
+fn an_advisory_input_checkpoint_with_an_unknown_condition_grants_nothing() {
     let advice = |when: &str| {
         format!(
             "trigger: {{type: custom, trigger_id: mood, on: [input]}}, when: {{{when}}}, \

@@ -1,4 +1,5 @@
-//! How long guidance holds, what it replaces, and how often contexts are handed over.
+//! Tests of guidance and contexts: how long they are in force, what they replace, and how often they are
+//! injected.
 
 use super::*;
 
@@ -36,7 +37,7 @@ impl Bench {
 
 // covers B12
 #[test]
-fn guidance_joins_replaces_and_ends_as_it_says() {
+fn guidance_appends_replaces_and_expires_as_configured() {
     let mut bench = bench(&format!(
         "{}, {}, {}",
         checkpoint("a", "content: one, priority: 5, labels: [x]"),
@@ -48,11 +49,11 @@ fn guidance_joins_replaces_and_ends_as_it_says() {
     assert_eq!(given.guidance[0].block.labels, ["x"]);
     bench.given_for("b");
     assert_eq!(bench.in_force(), ["one", "two"]);
-    // `b` ends because `c` fired, `a` because `c` replaces what was said; the agent is told of both.
+    // `b` ends because `c` fired, `a` because `c` replaces earlier guidance; the agent is told of both.
     let given = bench.given_for("c");
     assert_eq!(given.withdrawn, ["on-b", "on-a"]);
     assert_eq!(bench.in_force(), ["three"]);
-    // What is said again holds again, once.
+    // Repeated guidance is in force again, once.
     bench.given_for("a");
     let given = bench.given_for("a");
     assert_eq!(given.withdrawn, Vec::<String>::new());
@@ -60,7 +61,7 @@ fn guidance_joins_replaces_and_ends_as_it_says() {
 }
 
 #[test]
-fn guidance_ends_after_a_type_of_checkpoint_with_a_dash_or_not() {
+fn guidance_expires_after_a_checkpoint_type_in_either_spelling() {
     let mut bench = bench(&checkpoint("a", "content: one, expires_after: action-post"));
     let done = bench.run("a");
     assert_eq!(bench.in_force(), Vec::<String>::new());
@@ -72,7 +73,7 @@ fn guidance_ends_after_a_type_of_checkpoint_with_a_dash_or_not() {
 
 // covers B13
 #[test]
-fn a_system_instruction_comes_first_and_replaces_only_its_like() {
+fn a_system_instruction_comes_first_and_replaces_only_system_instructions() {
     let mut bench = bench(
         "{checkpoint_id: text, trigger: {type: action_pre, patterns: ['*']}, \
           guidance: {content: plain, priority: 900}}, \
@@ -82,7 +83,11 @@ fn a_system_instruction_comes_first_and_replaces_only_its_like() {
           guidance: {content: second, format: system_instruction}}",
     );
     let given = bench.given_for("a");
-    let order: Vec<_> = given.guidance.iter().map(|it| &it.block.content).collect();
+    let order: Vec<_> = given
+        .guidance
+        .iter()
+        .map(|guidance| &guidance.block.content)
+        .collect();
     assert_eq!(order, ["first", "plain"]);
     let given = bench.given_for("b");
     assert_eq!(given.withdrawn, ["sys-a"]);
@@ -90,7 +95,7 @@ fn a_system_instruction_comes_first_and_replaces_only_its_like() {
 }
 
 #[test]
-fn a_context_is_handed_over_again_when_it_is_no_longer_valid() {
+fn an_expired_context_is_injected_again() {
     let mut bench = bench(
         "{checkpoint_id: on-a, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips]}",
     );
@@ -105,7 +110,7 @@ fn a_context_is_handed_over_again_when_it_is_no_longer_valid() {
         .map(|record| record["cache_hit"].clone())
         .collect();
     assert_eq!(hits, [json!(false), json!(false)]);
-    // Another session is handed what was fetched just now.
+    // Another session gets the context from the cache.
     bench.start("s-2");
     bench.request("s-2", "a", json!({}));
     let last = bench.payloads("context_injected").pop().unwrap();
@@ -114,7 +119,7 @@ fn a_context_is_handed_over_again_when_it_is_no_longer_valid() {
 
 // covers A37
 #[test]
-fn a_budget_drops_advice_from_the_bottom_and_never_a_gate() {
+fn a_budget_drops_low_priority_advice_and_never_a_gate() {
     let keyword = "trigger: {type: keyword, patterns: [x]}";
     let body = format!(
         "checkpoint_config: {{budget: {{max_checkpoints_per_input: 2, max_context_injection_size: 10}}}}\n\
@@ -131,7 +136,7 @@ fn a_budget_drops_advice_from_the_bottom_and_never_a_gate() {
     bench.start("s-1");
     let ask = bench.input("x");
     assert!(bench.waits(ask), "the gate is not dropped");
-    // What a gate gives is not counted against anything.
+    // The contexts of a gate count against no budget.
     bench.pass("c-1");
     let skipped: Vec<_> = bench
         .payloads("checkpoint_skipped")
@@ -149,12 +154,16 @@ fn a_budget_drops_advice_from_the_bottom_and_never_a_gate() {
         ]
     );
     let given = bench.accepted(ask);
-    let ids: Vec<_> = given.contexts.iter().map(|it| &it.context_id).collect();
+    let ids: Vec<_> = given
+        .contexts
+        .iter()
+        .map(|context| &context.context_id)
+        .collect();
     assert_eq!(ids, ["long", "short"]);
 }
 
 #[test]
-fn contexts_that_an_agent_never_saw_are_handed_over_later() {
+fn contexts_of_a_refused_request_are_injected_later() {
     let mut bench = bench(
         "{checkpoint_id: advice, trigger: {type: action_pre, patterns: [a, b]}, inject_contexts: [tips]}, \
          {checkpoint_id: gate, trigger: {type: action_pre, patterns: [a]}, mode: blocking}",
@@ -166,7 +175,7 @@ fn contexts_that_an_agent_never_saw_are_handed_over_later() {
 }
 
 #[test]
-fn one_request_does_not_use_up_what_another_may_be_handed() {
+fn one_request_does_not_use_up_the_context_budget_of_another() {
     let body = "actions: [{action_id: a}, {action_id: b}]\n\
         context_blocks: [{context_id: tips, content: take care, inject_mode: on_demand}, \
                          {context_id: more, content: great care, inject_mode: on_demand}]\n\
@@ -184,7 +193,7 @@ fn one_request_does_not_use_up_what_another_may_be_handed() {
 }
 
 #[test]
-fn guidance_that_ended_and_is_given_again_is_not_told_to_be_forgotten() {
+fn guidance_that_is_given_again_is_not_withdrawn() {
     let mut bench = bench(&checkpoint("a", "content: one, expires_after: action_post"));
     bench.run("a");
     let given = bench.given_for("a");

@@ -1,4 +1,4 @@
-//! Handlers of checkpoints: what they may do, and what becomes of agents when they say no.
+//! Tests of checkpoint handlers: their effects, and the consequences of a denial.
 
 use super::*;
 use crate::engine::extension::Extensions;
@@ -36,7 +36,7 @@ pub(super) fn on_action() -> Bench {
 
 // covers A15, A35
 #[test]
-fn an_outside_no_blocks_with_its_reason_and_is_recorded() {
+fn a_handler_denial_blocks_with_its_reason_and_is_recorded() {
     let mut bench = on_action();
     let ask = bench.request("s-1", "a", json!({"n": 1}));
     let told = bench.calls()[0].to_json();
@@ -54,7 +54,7 @@ fn an_outside_no_blocks_with_its_reason_and_is_recorded() {
 }
 
 #[test]
-fn a_handler_that_cannot_be_heard_or_does_not_exist_denies() {
+fn a_handler_that_fails_or_does_not_exist_denies() {
     for outcome in [Err("gone".to_owned()), Ok(json!({})), Ok(json!(true))] {
         let mut bench = on_action();
         let ask = bench.request("s-1", "a", json!({}));
@@ -69,7 +69,7 @@ fn a_handler_that_cannot_be_heard_or_does_not_exist_denies() {
 
 // covers A19
 #[test]
-fn policies_come_first_and_what_is_denied_is_given_nothing() {
+fn policies_decide_before_handlers_and_a_denied_action_gets_no_context() {
     let mut bench = bench(
         "{checkpoint_id: g, trigger: {type: action_pre, patterns: ['*']}, handler: outside, \
           inject_contexts: [tips]}",
@@ -96,7 +96,7 @@ fn policies_come_first_and_what_is_denied_is_given_nothing() {
 }
 
 #[test]
-fn a_handler_hands_over_contexts_wants_approvals_and_records_events() {
+fn a_handler_injects_contexts_requires_approvals_and_records_events() {
     let mut bench = on_action();
     let ask = bench.request("s-1", "a", json!({}));
     bench.returns(json!({
@@ -114,7 +114,7 @@ fn a_handler_hands_over_contexts_wants_approvals_and_records_events() {
         .given
         .contexts
         .iter()
-        .map(|it| it.content.as_str())
+        .map(|context| context.content.as_str())
         .collect();
     assert_eq!(contexts, ["take care", "a text of its own"]);
     let injected = bench.payloads("context_injected");
@@ -126,7 +126,7 @@ fn a_handler_hands_over_contexts_wants_approvals_and_records_events() {
         events[1]["data"],
         json!({"value": 0.25, "id": 9_007_199_254_740_993_u64})
     );
-    // It is written as text, and the record says so.
+    // The number is written as text, and the record says so.
     assert_eq!(events[1]["numbers_as_text"], json!(["data.id"]));
     assert_eq!(
         bench.payloads("policy_override")[0]["policy_id"],
@@ -135,7 +135,7 @@ fn a_handler_hands_over_contexts_wants_approvals_and_records_events() {
 }
 
 #[test]
-fn an_outside_allow_beats_no_policy_and_an_outside_deny_blocks() {
+fn an_external_allow_overrules_no_policy_and_an_external_deny_blocks() {
     let mut bench = on_action();
     let ask = bench.request("s-1", "a", json!({}));
     bench.returns(
@@ -148,7 +148,7 @@ fn an_outside_allow_beats_no_policy_and_an_outside_deny_blocks() {
 
 // covers A3
 #[test]
-fn handlers_run_by_priority_and_each_sees_what_the_one_before_left() {
+fn handlers_run_by_priority_and_see_the_input_of_the_previous_one() {
     let mut bench = bench(ON_INPUT, table(&["outside", "second"]));
     bench.start("s-1");
     let ask = bench.input("x marks it");
@@ -166,7 +166,7 @@ fn handlers_run_by_priority_and_each_sees_what_the_one_before_left() {
     let taken: Vec<_> = bench
         .payloads("checkpoint_completed")
         .into_iter()
-        .map(|it| it["action_taken"].clone())
+        .map(|record| record["action_taken"].clone())
         .collect();
     assert_eq!(taken, [json!("modify"), json!("continue")]);
     let kept = format!("{:?} {:?}", bench.kept(), bench.payloads("input_received"));
@@ -177,7 +177,7 @@ fn handlers_run_by_priority_and_each_sees_what_the_one_before_left() {
 }
 
 #[test]
-fn input_that_a_handler_stops_is_not_taken() {
+fn input_that_a_handler_stops_is_refused() {
     let mut bench = bench(ON_INPUT, table(&["outside", "second"]));
     bench.start("s-1");
     let ask = bench.input("x");
@@ -189,7 +189,7 @@ fn input_that_a_handler_stops_is_not_taken() {
 }
 
 #[test]
-fn what_has_happened_and_a_handler_stops_waits_for_an_operator() {
+fn an_event_that_a_handler_stops_is_held_for_an_operator() {
     let post =
         "{checkpoint_id: after, trigger: {type: action_post, patterns: [a]}, handler: outside}";
     let mut bench = bench(post, table(&["outside"]));
@@ -207,7 +207,7 @@ fn what_has_happened_and_a_handler_stops_waits_for_an_operator() {
     assert_eq!(bench.held_ids(), ["c-1"]);
     let next = bench.request("s-1", "a", json!({}));
     assert!(bench.waits(next));
-    // Nobody answers: it is owed, and still a gate although the checkpoint is only advice.
+    // Without an answer the gate stays required, although the checkpoint is only advisory.
     bench.advance(301);
     bench.wake();
     let denied = bench.denied(next);
@@ -226,7 +226,7 @@ fn a_session_that_a_handler_refuses_may_not_act() {
     refused.returns(json!({"continue": false, "block_reason": "closed"}));
     let ask = refused.request("s-1", "a", json!({}));
     assert!(refused.denied(ask).reason.contains("closed"));
-    // What could not be heard is an operator's to decide, however long it takes.
+    // If the handler failed to answer, an operator decides, even after a timeout.
     let mut unheard = bench(start, table(&["outside"]));
     unheard.start("s-1");
     unheard.returned(Err("gone".to_owned()), Duration::ZERO);
@@ -243,7 +243,7 @@ fn a_session_that_a_handler_refuses_may_not_act() {
 }
 
 #[test]
-fn advice_is_left_out_when_extensions_took_too_long_and_gates_are_not() {
+fn slow_extensions_drop_advice_but_never_gates() {
     let both = "{checkpoint_id: slow, trigger: {type: action_pre, patterns: [a]}, handler: outside, priority: 9}, \
                 {checkpoint_id: late, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips], priority: 5}, \
                 {checkpoint_id: gate, trigger: {type: action_pre, patterns: [a]}, handler: second, mode: blocking, priority: 1}";
@@ -265,7 +265,7 @@ fn advice_is_left_out_when_extensions_took_too_long_and_gates_are_not() {
 }
 
 #[test]
-fn a_handler_can_make_contexts_and_what_was_remembered_invalid() {
+fn a_handler_can_invalidate_cached_contexts() {
     let inject = "{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips], handler: outside}";
     for (result, again) in [
         (json!({"continue": true}), 0),
@@ -288,7 +288,7 @@ fn a_handler_can_make_contexts_and_what_was_remembered_invalid() {
 }
 
 #[test]
-fn handlers_of_a_whole_type_are_asked_after_a_checkpoints_own() {
+fn handlers_of_a_type_are_called_after_the_checkpoints_own_handler() {
     let mut extensions = table(&["outside", "every"]);
     extensions
         .by_type

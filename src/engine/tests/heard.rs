@@ -1,4 +1,4 @@
-//! What handlers say beside actions, and what stands behind it: approvals, silence, other Atlases.
+//! Tests of handlers at events other than action requests: approvals, missing answers, other Atlases.
 
 use super::handlers::{bench, on_action, table};
 use super::*;
@@ -6,7 +6,7 @@ use crate::engine::extension::Extensions;
 
 type Happens = fn(&mut Bench) -> AskId;
 
-/// Every moment at which a handler can be asked beside actions, and what makes it one.
+/// Returns every other event at which a handler can be called, with a function that causes it.
 fn moments() -> [(&'static str, Happens); 5] {
     [
         ("{type: session_start}", |bench| bench.start("s-1")),
@@ -27,7 +27,7 @@ fn at_moment(trigger: &str, more: &str) -> Bench {
 }
 
 #[test]
-fn an_approval_that_a_handler_wants_is_an_operators_at_every_moment() {
+fn an_approval_required_by_a_handler_needs_an_operator_at_every_event() {
     let wants = json!({"continue": true, "policy_decision": {"decision": "require_approval", "reason": "look"}});
     for more in [
         "",
@@ -54,7 +54,7 @@ fn an_approval_that_a_handler_wants_is_an_operators_at_every_moment() {
 }
 
 #[test]
-fn a_handler_that_cannot_be_heard_leaves_the_gate_to_an_operator_for_good() {
+fn after_a_handler_failure_only_an_operator_may_answer_the_gate() {
     for (trigger, happens) in moments() {
         if trigger.contains("keyword") {
             continue; // Such input is refused at once.
@@ -78,7 +78,7 @@ fn a_handler_that_cannot_be_heard_leaves_the_gate_to_an_operator_for_good() {
 }
 
 #[test]
-fn a_gate_for_want_of_an_extension_is_put_up_whatever_was_left_out() {
+fn a_missing_handler_raises_a_gate_even_after_the_time_budget() {
     let three = "{checkpoint_id: slow, trigger: {type: error_occurred}, handler: outside, priority: 9}, \
          {checkpoint_id: late, trigger: {type: error_occurred}, handler: second, priority: 5}, \
          {checkpoint_id: lost, trigger: {type: error_occurred}, handler: nobody, priority: 1}";
@@ -92,7 +92,7 @@ fn a_gate_for_want_of_an_extension_is_put_up_whatever_was_left_out() {
 }
 
 #[test]
-fn an_interval_does_not_become_a_gate_because_nobody_was_asked() {
+fn a_delayed_interval_with_a_handler_does_not_become_a_gate() {
     let both = "{checkpoint_id: words, trigger: {type: keyword, patterns: [x]}, mode: blocking}, \
          {checkpoint_id: beat, trigger: {type: time_interval, seconds: 10}, handler: outside}";
     let mut bench = bench(both, table(&["outside"]));
@@ -108,7 +108,7 @@ fn an_interval_does_not_become_a_gate_because_nobody_was_asked() {
 }
 
 #[test]
-fn handlers_are_asked_about_a_denial_that_was_overruled() {
+fn handlers_are_called_for_a_request_whose_denial_was_overruled() {
     let body = "actions: [{action_id: pay, risk_tier: low}]\n\
          policies: [{policy_id: no, type: deny, actions: [pay], override: true}]\n\
          checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [pay]}, handler: outside}]\n";
@@ -126,7 +126,7 @@ fn handlers_are_asked_about_a_denial_that_was_overruled() {
 }
 
 #[test]
-fn what_an_extension_asks_for_at_the_retry_is_not_opened_by_a_permit_from_before() {
+fn an_earlier_permit_does_not_cover_an_approval_required_at_the_retry() {
     let mut bench = bench(
         "{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, handler: outside, mode: blocking}",
         table(&["outside"]),
@@ -147,7 +147,7 @@ fn what_an_extension_asks_for_at_the_retry_is_not_opened_by_a_permit_from_before
 }
 
 #[test]
-fn what_cannot_be_judged_is_shown_to_no_extension() {
+fn a_malformed_request_is_not_sent_to_extensions() {
     let mut bench = on_action();
     let mut deep = json!({});
     for _ in 0..100 {
@@ -159,7 +159,7 @@ fn what_cannot_be_judged_is_shown_to_no_extension() {
 }
 
 #[test]
-fn under_another_atlas_extensions_are_asked_and_not_taken_for_silent() {
+fn extensions_are_called_again_under_another_atlas() {
     let body = |version: &str| {
         atlas(
             "actions: [{action_id: a, risk_tier: low}]\n\
@@ -197,7 +197,7 @@ fn under_another_atlas_extensions_are_asked_and_not_taken_for_silent() {
 }
 
 #[test]
-fn what_wants_an_approval_is_not_left_out_for_want_of_time() {
+fn a_required_approval_is_kept_after_the_time_budget() {
     let both = Extensions {
         by_type: BTreeMap::from([("error_occurred".to_owned(), vec!["second".to_owned()])]),
         ..table(&["outside", "second"])
@@ -217,7 +217,7 @@ fn what_wants_an_approval_is_not_left_out_for_want_of_time() {
 }
 
 #[test]
-fn nothing_is_handed_over_where_a_later_handler_says_no() {
+fn nothing_is_injected_when_a_later_handler_denies() {
     let two = "{checkpoint_id: one, trigger: {type: action_pre, patterns: [a]}, handler: outside, priority: 9}, \
          {checkpoint_id: two, trigger: {type: action_pre, patterns: [a]}, handler: second, priority: 5}";
     let mut bench = bench(two, table(&["outside", "second"]));
@@ -230,7 +230,7 @@ fn nothing_is_handed_over_where_a_later_handler_says_no() {
 }
 
 #[test]
-fn nobody_is_asked_for_a_session_that_was_refused() {
+fn no_extension_is_called_for_a_refused_session() {
     let first = "{checkpoint_id: g, trigger: {type: session_start}, handler: outside}";
     let mut before = bench(first, table(&["outside"]));
     before.start("s-1");

@@ -1,4 +1,4 @@
-//! Identical requests: one approval releases exactly one run.
+//! Tests of identical requests: one approval releases exactly one run.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn pay(bench: &mut Bench) -> AskId {
 }
 
 #[test]
-fn two_identical_requests_whose_askers_wait_are_two_decisions_and_two_runs() {
+fn two_identical_requests_with_waiting_callers_are_two_decisions() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
     assert_eq!(bench.held_ids(), ["c-1", "c-2"]);
@@ -29,7 +29,7 @@ fn two_identical_requests_whose_askers_wait_are_two_decisions_and_two_runs() {
 }
 
 #[test]
-fn a_retry_joins_when_the_earlier_asker_is_gone() {
+fn a_retry_joins_when_the_earlier_caller_is_gone() {
     let mut bench = bench();
     let gone = pay(&mut bench);
     bench.tell(Command::AskerLeft(gone));
@@ -42,7 +42,7 @@ fn a_retry_joins_when_the_earlier_asker_is_gone() {
 }
 
 #[test]
-fn two_approvals_after_the_askers_left_are_two_permits() {
+fn two_approvals_after_the_callers_left_are_two_permits() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
     bench.tell(Command::AskerLeft(one));
@@ -50,7 +50,9 @@ fn two_approvals_after_the_askers_left_are_two_permits() {
     bench.pass("c-1");
     bench.pass("c-2");
     let kept = bench.kept();
-    let permits = kept.iter().filter(|it| it.kind == StateKind::Permit);
+    let permits = kept
+        .iter()
+        .filter(|change| change.kind == StateKind::Permit);
     assert_eq!(permits.count(), 2, "each is kept");
     for _ in 0..2 {
         let ask = pay(&mut bench);
@@ -58,7 +60,12 @@ fn two_approvals_after_the_askers_left_are_two_permits() {
     }
     let third = pay(&mut bench);
     assert!(bench.waits(third), "no permit is left");
-    assert!(bench.kept().iter().all(|it| it.kind != StateKind::Permit));
+    assert!(
+        bench
+            .kept()
+            .iter()
+            .all(|change| change.kind != StateKind::Permit)
+    );
 }
 
 #[test]
@@ -77,7 +84,7 @@ fn identical_requests_behind_a_start_gate_are_two_requests() {
 }
 
 #[test]
-fn requests_behind_a_start_gate_are_bounded_by_bytes() {
+fn parked_requests_are_limited_by_bytes() {
     use crate::base::limits::{MAX_HELD_BYTES, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES};
     let body = format!(
         "{HELD}checkpoints: [{{checkpoint_id: terms, trigger: {{type: session_start}}, mode: blocking}}]\n"
@@ -97,14 +104,14 @@ fn requests_behind_a_start_gate_are_bounded_by_bytes() {
     assert_eq!(bench.denied(refused).code, DenyCode::Overload);
     assert!(bench.denied(refused).reason.contains("MiB"));
     let _ = MAX_HELD_BYTES;
-    // Who leaves makes room.
+    // A caller that leaves makes room.
     bench.tell(Command::AskerLeft(AskId(2)));
     let ask = bench.request("s-1", "pay", json!({ "text": text }));
     assert!(bench.waits(ask));
 }
 
 #[test]
-fn the_same_call_asked_again_is_one_run_and_another_call_is_another() {
+fn a_repeated_call_is_one_run_and_another_call_is_a_second_run() {
     let mut bench = bench();
     let first = bench.call("call-1", "pay", json!({}));
     let other = bench.call("call-2", "pay", json!({}));
@@ -118,7 +125,7 @@ fn the_same_call_asked_again_is_one_run_and_another_call_is_another() {
 }
 
 #[test]
-fn indexes_and_byte_counts_follow_what_is_held() {
+fn queue_indexes_and_byte_counts_follow_the_held_requests() {
     let mut bench = bench();
     let one = bench.request("s-1", "pay", json!({"amount": 1}));
     bench.request("s-1", "pay", json!({"amount": 22}));
@@ -136,7 +143,7 @@ fn indexes_and_byte_counts_follow_what_is_held() {
 }
 
 #[test]
-fn a_retry_uses_a_permit_before_it_joins_what_is_still_held() {
+fn a_retry_uses_a_permit_before_it_joins_a_held_request() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
     bench.tell(Command::AskerLeft(one));

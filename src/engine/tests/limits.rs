@@ -1,9 +1,9 @@
-//! What one agent can pile up, and what happens when it is full.
+//! Tests of the limits on held and running requests of one agent.
 
 use super::*;
 
 #[test]
-fn a_runaway_session_is_denied_not_queued_without_end() {
+fn held_requests_of_a_session_are_limited() {
     let mut bench = Bench::in_acme("s-1");
     let asks: Vec<_> = (0..70)
         .map(|n| bench.request("s-1", "ticket.delete", json!({"n": n})))
@@ -13,7 +13,7 @@ fn a_runaway_session_is_denied_not_queued_without_end() {
 }
 
 #[test]
-fn a_call_that_is_asked_again_without_end_does_not_pile_up() {
+fn repetitions_of_a_call_are_limited() {
     let mut bench = Bench::in_acme("s-1");
     let asks: Vec<_> = (0..70)
         .map(|_| bench.call("call-1", "ticket.delete", json!({})))
@@ -27,7 +27,7 @@ fn a_call_that_is_asked_again_without_end_does_not_pile_up() {
 }
 
 #[test]
-fn runs_that_are_never_completed_do_not_pile_up() {
+fn uncompleted_runs_are_limited() {
     let mut bench = Bench::in_acme("s-1");
     let get = |bench: &mut Bench| bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let first = get(&mut bench);
@@ -76,7 +76,7 @@ fn a_session_keeps_its_last_256_running_actions_and_forgets_the_257th_oldest() {
 }
 
 #[test]
-fn what_is_denied_because_too_much_is_held_is_on_record() {
+fn a_denial_because_of_a_full_queue_is_recorded() {
     use crate::base::limits::MAX_HELD;
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({"n": 0}));
@@ -96,7 +96,7 @@ fn what_is_denied_because_too_much_is_held_is_on_record() {
 }
 
 #[test]
-fn what_is_held_takes_no_more_memory_than_it_may() {
+fn held_requests_are_limited_by_bytes() {
     use crate::base::limits::MAX_HELD_BYTES;
     let mut bench = Bench::in_acme("s-1");
     let free = bench.engine.state.held.bytes();
@@ -108,13 +108,13 @@ fn what_is_held_takes_no_more_memory_than_it_may() {
     bench.engine.state.held.add_bytes(MAX_HELD_BYTES);
     let ask = bench.request("s-1", "ticket.delete", json!({"n": 1}));
     assert_eq!(bench.denied(ask).code, DenyCode::Overload);
-    // What nobody has to look at goes on.
+    // A request that needs no operator still runs.
     let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     assert!(matches!(bench.reply(ask), Reply::Allowed(_)));
 }
 
 #[test]
-fn texts_of_agents_have_a_limit() {
+fn texts_of_agents_are_limited() {
     let mut bench = Bench::acme();
     let long = "x".repeat(70_000);
     let start = |agent: &str, intent: Option<&String>| StartSession {
@@ -159,7 +159,7 @@ fn parameters_that_are_too_large_are_denied() {
 }
 
 #[test]
-fn requests_behind_a_start_gate_have_a_limit_too() {
+fn parked_requests_are_limited_in_number() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let asks: Vec<_> = (0..65)
@@ -171,7 +171,7 @@ fn requests_behind_a_start_gate_have_a_limit_too() {
 }
 
 #[test]
-fn advice_beside_a_gate_grants_nothing_until_the_gate_is_passed() {
+fn an_advisory_checkpoint_grants_nothing_until_the_gate_is_passed() {
     let body = "
 capabilities: [{capability_id: admin, actions: [wipe]}]
 checkpoints:

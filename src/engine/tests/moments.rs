@@ -1,4 +1,4 @@
-//! Checkpoints beside actions: input, results, errors, requests, intervals.
+//! Tests of checkpoints at input, results, errors, context requests and intervals.
 
 use super::*;
 
@@ -68,7 +68,7 @@ impl Bench {
 
 // covers A18, T21
 #[test]
-fn keywords_in_input_hand_over_context_and_only_the_hash_is_kept() {
+fn keywords_in_input_inject_context_and_only_the_hash_is_kept() {
     let mut bench = with("trigger: {type: keyword, patterns: [refund]}, inject_contexts: [tips]");
     let none = bench.input("hello");
     assert_eq!(bench.accepted(none), &Given::default());
@@ -83,7 +83,7 @@ fn keywords_in_input_hand_over_context_and_only_the_hash_is_kept() {
 }
 
 #[test]
-fn a_keyword_gate_holds_the_input_and_everything_after_it() {
+fn a_keyword_gate_holds_the_input_and_later_requests() {
     let mut bench = with("trigger: {type: keyword, patterns: [refund]}, mode: blocking");
     let input = bench.input("refund me");
     let action = bench.request("s-1", "a", json!({}));
@@ -94,7 +94,7 @@ fn a_keyword_gate_holds_the_input_and_everything_after_it() {
 }
 
 #[test]
-fn input_that_is_refused_is_not_taken_and_the_session_goes_on() {
+fn refused_input_is_dropped_and_the_session_goes_on() {
     let mut bench = with("trigger: {type: keyword, patterns: [refund]}, mode: blocking");
     let input = bench.input("refund me");
     let behind = bench.request("s-1", "a", json!({}));
@@ -106,7 +106,7 @@ fn input_that_is_refused_is_not_taken_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_gate_after_an_action_fires_after_it_and_not_before() {
+fn an_action_post_gate_fires_only_after_the_action() {
     let mut bench = with("trigger: {type: action_post, patterns: [pay]}, mode: blocking");
     let pay = bench.request("s-1", "pay", json!({}));
     bench.allowed(pay);
@@ -121,7 +121,7 @@ fn a_gate_after_an_action_fires_after_it_and_not_before() {
 }
 
 #[test]
-fn a_gate_that_was_not_passed_is_put_up_again() {
+fn an_unpassed_gate_is_raised_again() {
     let mut bench = with("trigger: {type: action_post, patterns: [pay]}, mode: blocking");
     bench.run("pay");
     bench.refuse("c-1", "");
@@ -139,7 +139,7 @@ fn a_gate_that_was_not_passed_is_put_up_again() {
 
 // covers B25
 #[test]
-fn intervals_of_time_and_of_actions_come_round() {
+fn time_and_count_intervals_fire_repeatedly() {
     let mut timed = with("trigger: {type: time_interval, seconds: 60}, inject_contexts: [tips]");
     let early = timed.request("s-1", "a", json!({}));
     assert!(timed.allowed(early).given.contexts.is_empty());
@@ -167,7 +167,7 @@ fn intervals_of_time_and_of_actions_come_round() {
 
 // covers T19
 #[test]
-fn a_reported_error_is_recorded_and_can_hand_over_guidance() {
+fn a_reported_error_is_recorded_and_can_give_guidance() {
     let mut bench = with("trigger: {type: error_occurred}, guidance: {content: try again later}");
     let report = bench.error();
     assert_eq!(
@@ -184,7 +184,7 @@ fn a_reported_error_is_recorded_and_can_hand_over_guidance() {
 
 // covers T7
 #[test]
-fn context_comes_when_it_is_asked_for() {
+fn requested_context_is_injected() {
     let mut bench = with("trigger: {type: explicit_request}, guidance: {content: as you asked}");
     let ask = bench.context(&["tips", "unknown"], None);
     let given = bench.accepted(ask);
@@ -212,7 +212,7 @@ fn an_interactive_checkpoint_fires_by_its_name_only() {
 }
 
 #[test]
-fn the_end_of_a_session_is_noticed_but_not_held() {
+fn session_end_checkpoints_are_recorded_and_never_hold() {
     let mut bench = with("trigger: {type: session_end}, mode: observational");
     let end = bench.end("s-1");
     assert_eq!(bench.reply(end), &Reply::Ended(Given::default()));
@@ -227,7 +227,7 @@ fn the_end_of_a_session_is_noticed_but_not_held() {
 }
 
 #[test]
-fn gates_of_moments_survive_a_restart() {
+fn gates_of_session_events_survive_a_restart() {
     let text = atlas(
         "
 actions: [{action_id: pay}, {action_id: a}]
@@ -247,7 +247,7 @@ checkpoints: [{checkpoint_id: g, mode: blocking, trigger: {type: action_post, pa
 
 // covers A12, A17, T8
 #[test]
-fn contexts_come_always_on_a_match_and_when_it_is_risky() {
+fn contexts_are_injected_always_on_match_and_by_risk() {
     let body = "
 actions: [{action_id: pay}, {action_id: wipe, risk_tier: high}]
 context_blocks:
@@ -291,7 +291,7 @@ context_blocks:
 }
 
 #[test]
-fn guidance_comes_in_the_order_of_its_weight() {
+fn guidance_is_sorted_by_priority() {
     let body = "
 actions: [{action_id: a}]
 checkpoints:
@@ -312,7 +312,7 @@ checkpoints:
 }
 
 #[test]
-fn one_session_cannot_fill_the_queue_with_what_it_says() {
+fn one_session_cannot_fill_the_queue_with_input_or_errors() {
     use crate::base::limits::MAX_HELD_PER_SESSION;
     let mut bench = with("trigger: {type: keyword, patterns: [x]}, mode: blocking");
     for number in 0..MAX_HELD_PER_SESSION {
@@ -322,7 +322,7 @@ fn one_session_cannot_fill_the_queue_with_what_it_says() {
     let more = bench.input("x once more");
     assert_eq!(bench.denied(more).code, DenyCode::Overload);
     assert_eq!(bench.held_ids().len(), MAX_HELD_PER_SESSION);
-    // Input that was refused is done with.
+    // The gate of refused input is dropped.
     assert_eq!(bench.engine.sessions()[0].unpassed, []);
     let mut bench = with("trigger: {type: error_occurred}, mode: blocking");
     for _ in 0..MAX_HELD_PER_SESSION + 5 {
@@ -346,7 +346,7 @@ fn one_session_cannot_fill_the_queue_with_what_it_says() {
 }
 
 #[test]
-fn passing_an_action_does_not_pass_what_stands_before_its_session() {
+fn passing_an_action_does_not_pass_the_gates_of_its_session() {
     let gate = "trigger: {type: action_pre, patterns: [a]}, mode: blocking}, \
         {checkpoint_id: words, trigger: {type: keyword, patterns: [x]}, mode: blocking";
     let mut bench = with(gate);

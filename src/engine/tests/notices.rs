@@ -1,10 +1,10 @@
-//! What stewards are told, and which of them.
+//! Tests of notices to stewards.
 
 use super::*;
 use crate::atlas::document::{NoticeTrigger, RiskTier};
 use crate::engine::notice::Notice;
 
-/// An Atlas of that name whose steward wants to be told of these.
+/// Builds an Atlas with this name whose steward asks for these notices.
 fn told_of(id: &str, triggers: &str, body: &str) -> String {
     format!(
         "atlas_version: '1.0'\natlas_id: {id}\nversion: '3'\nname: {id}\n\
@@ -24,18 +24,18 @@ impl Bench {
         notices.collect()
     }
 
-    /// Who was told of what.
+    /// Returns the Atlas and the trigger of every notice.
     fn told(&self) -> Vec<(&str, &str)> {
         let notices = self.notices().into_iter();
         notices
-            .map(|it| (it.atlas_id.as_str(), it.trigger.as_str()))
+            .map(|notice| (notice.atlas_id.as_str(), notice.trigger.as_str()))
             .collect()
     }
 
-    /// The type of the record that a notice names, which must come before it.
+    /// Returns the type of the record that a notice names. The record must come before the notice.
     fn cause_of(&self, notice: &Notice) -> String {
         let before = self.effects.iter();
-        let before = before.take_while(|it| **it != Effect::Notify(notice.clone()));
+        let before = before.take_while(|effect| **effect != Effect::Notify(notice.clone()));
         let found = before.filter_map(|effect| match effect {
             Effect::Record(draft) if draft.event_id == notice.event => Some(draft),
             _ => None,
@@ -51,7 +51,7 @@ const PAY: &str = "actions: [{action_id: pay, risk_tier: low}]\n\
 
 // covers B16
 #[test]
-fn the_steward_whose_policy_is_overruled_is_told_and_no_other() {
+fn only_the_steward_of_the_overruled_policy_is_notified() {
     let mine = told_of("mine", BOTH, PAY);
     let other = told_of("other", BOTH, "");
     let mut bench = Bench::new(&[&other, &mine]);
@@ -82,7 +82,7 @@ fn the_steward_whose_policy_is_overruled_is_told_and_no_other() {
 
 // covers B16
 #[test]
-fn approving_what_a_policy_wants_approved_is_told_and_refusing_it_is_not() {
+fn a_required_approval_is_notified_and_a_refusal_is_not() {
     let body = "actions: [{action_id: pay, risk_tier: low}]\n\
         policies: [{policy_id: ask, type: requires_approval, actions: [pay]}]\n";
     for (triggers, told) in [
@@ -102,7 +102,7 @@ fn approving_what_a_policy_wants_approved_is_told_and_refusing_it_is_not() {
 
 // covers B16
 #[test]
-fn a_high_risk_is_told_once_for_each_run_whatever_stood_before_it() {
+fn a_high_risk_run_is_notified_exactly_once() {
     let body = "actions: [{action_id: ban, risk_tier: critical}, {action_id: cut, risk_tier: high}, \
         {action_id: look, risk_tier: medium}]\ndefault_decision: allow\n\
         checkpoints: [{checkpoint_id: sure, trigger: {type: action_pre, patterns: [ban]}, mode: blocking}]\n";
@@ -111,7 +111,7 @@ fn a_high_risk_is_told_once_for_each_run_whatever_stood_before_it() {
     let look = bench.request("s-1", "look", json!({}));
     bench.allowed(look);
     assert_eq!(bench.told(), [], "medium is not high");
-    // Nothing stands before it.
+    // No gate is in the way.
     let cut = bench.request("s-1", "cut", json!({}));
     bench.allowed(cut);
     let [notice] = bench.notices()[..] else {
@@ -120,7 +120,7 @@ fn a_high_risk_is_told_once_for_each_run_whatever_stood_before_it() {
     assert_eq!(bench.cause_of(notice), "action_attempted");
     assert_eq!((&notice.gate, &notice.approver), (&None, &None));
     assert_eq!((notice.risk, notice.passed.len()), (RiskTier::High, 0));
-    // A gate does.
+    // A gate is in the way.
     bench.request("s-1", "ban", json!({"n": 1}));
     assert_eq!(bench.told().len(), 1, "it is held, and does not run");
     bench.pass("c-1");
@@ -130,7 +130,7 @@ fn a_high_risk_is_told_once_for_each_run_whatever_stood_before_it() {
     assert_eq!(bench.cause_of(notice), "checkpoint_passed");
     assert_eq!(notice.passed, ["sure"]);
     assert_eq!(notice.approver.as_deref(), Some("op-1"));
-    // Whoever asked had gone: it runs by the permit, later.
+    // The caller had left: the action runs later, by the permit.
     let left = bench.request("s-1", "ban", json!({"n": 2}));
     bench.tell(Command::AskerLeft(left));
     bench.pass("c-2");
@@ -145,7 +145,7 @@ fn a_high_risk_is_told_once_for_each_run_whatever_stood_before_it() {
     assert_eq!(notice.gate, Some("c-2".parse().unwrap()));
     assert_eq!(notice.passed, ["sure"]);
     assert_eq!(notice.approver.as_deref(), Some("op-1"));
-    // A denied one is told to nobody.
+    // A denied action causes no notice.
     bench.request("s-1", "ban", json!({"n": 3}));
     bench.refuse("c-3", "no");
     assert_eq!(bench.told().len(), 3);
@@ -153,7 +153,7 @@ fn a_high_risk_is_told_once_for_each_run_whatever_stood_before_it() {
 
 // covers B16
 #[test]
-fn those_hear_of_a_high_risk_whose_business_it_is() {
+fn only_stewards_concerned_by_an_action_are_notified() {
     let all = "default_decision: allow\nunknown_actions: allow\n";
     let declares = told_of(
         "declares",
@@ -199,7 +199,7 @@ fn those_hear_of_a_high_risk_whose_business_it_is() {
     bench.allowed(ban);
     let told: Vec<_> = bench.told().into_iter().map(|(id, _)| id).collect();
     assert_eq!(told, ["declares", "lists", "rules", "watches", "weighs"]);
-    // What nobody knows ran because of all of them.
+    // An action that no Atlas knows concerns all of them.
     let mut bench = Bench::new(&[&elsewhere, &deaf].map(String::as_str));
     bench.start("s-1");
     let drop = bench.request("s-1", "drop_database", json!({}));

@@ -1,4 +1,4 @@
-//! Numbers in requests, conditions, limits and answers: compared by value, exactly.
+//! Tests of numbers in requests, conditions, limits and answers: they are compared by value, exactly.
 
 use super::*;
 
@@ -74,7 +74,7 @@ policies:
 }
 
 #[test]
-fn a_small_cost_beside_a_large_sum_is_not_forgotten() {
+fn a_small_cost_is_not_lost_in_a_large_sum() {
     let atlas = "
 atlas_version: '1.0'
 atlas_id: org.test.budget

@@ -1,4 +1,4 @@
-//! What operators do beside deciding: it is recorded, kept, and lets nothing pass.
+//! Tests of operator actions other than decisions: they are recorded and stored, and let nothing pass.
 
 use super::restarts::restart;
 use super::*;
@@ -25,7 +25,7 @@ fn claimant(bench: &Bench) -> Option<String> {
     bench.held("c-2").claim.map(|claim| claim.by)
 }
 
-/// What went into the log.
+/// Returns the entries of the log.
 fn entries(bench: &Bench) -> Vec<Value> {
     let entries = bench.effects.iter().filter_map(|effect| match effect {
         Effect::Enter(payload) => Some(payload.fields().into()),
@@ -35,7 +35,7 @@ fn entries(bench: &Bench) -> Vec<Value> {
 }
 
 #[test]
-fn a_claim_is_taken_let_go_and_taken_over_and_decides_nothing() {
+fn a_claim_can_be_taken_released_and_taken_over_and_decides_nothing() {
     let (mut bench, ask) = held();
     assert_eq!(
         claim(&mut bench, "op-1", None, ClaimWish::Take),
@@ -61,7 +61,7 @@ fn a_claim_is_taken_let_go_and_taken_over_and_decides_nothing() {
 }
 
 #[test]
-fn a_claim_that_is_not_the_one_that_was_seen_is_not_touched() {
+fn a_claim_that_changed_since_it_was_seen_is_not_modified() {
     let (mut bench, _) = held();
     claim(&mut bench, "op-1", None, ClaimWish::Take);
     let refused = || Reply::Refused(Refused::ClaimChanged(Some("op-1".to_owned())));
@@ -79,7 +79,7 @@ fn a_claim_that_is_not_the_one_that_was_seen_is_not_touched() {
 }
 
 #[test]
-fn a_claim_comes_back_after_a_restart_bars_nobody_and_ends_with_the_gate() {
+fn a_claim_survives_a_restart_blocks_no_operator_and_ends_with_the_gate() {
     let (mut bench, _) = held();
     claim(&mut bench, "op-2", None, ClaimWish::Take);
     let mut next = restart(&bench, &[ACME]);
@@ -92,7 +92,7 @@ fn a_claim_comes_back_after_a_restart_bars_nobody_and_ends_with_the_gate() {
 }
 
 #[test]
-fn an_override_stands_until_it_is_acknowledged_also_after_a_restart() {
+fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     let body = "actions: [{action_id: pay, risk_tier: low}]\npolicies:\n  \
                 - {policy_id: no-pay, type: deny, actions: [pay], reason: closed, override: true}\n";
     let mut bench = Bench::new(&[&atlas(body)]);
@@ -128,7 +128,7 @@ fn an_override_stands_until_it_is_acknowledged_also_after_a_restart() {
 }
 
 #[test]
-fn a_known_fault_is_kept_until_the_record_holds_again() {
+fn an_acknowledged_fault_is_kept_until_the_record_is_intact() {
     let (mut bench, _) = held();
     let fault = RecordFault {
         mark: Digest::of("break"),
@@ -154,7 +154,7 @@ fn a_known_fault_is_kept_until_the_record_holds_again() {
 }
 
 #[test]
-fn who_sits_down_is_recorded_and_has_to_have_a_name_that_can_be_read() {
+fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
     let (mut bench, _) = held();
     let seat = |operator: &str| {
         Operate::TakeSeat(TakeSeat {

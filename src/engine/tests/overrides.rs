@@ -1,4 +1,4 @@
-//! Denials that an operator may overrule, for exactly one request.
+//! Tests of denials that an operator may overrule, for exactly one request.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn an_overruled_denial_lets_the_identical_request_run_once() {
         bench.payloads("action_blocked")[0]["override_available"],
         json!(true)
     );
-    // Asking again does not wait and does not pass.
+    // A repeated request does not wait and does not pass.
     let again = bench.request("s-1", "pay", json!({"amount": 1}));
     assert_eq!(bench.denied(again).code, DenyCode::Policy);
     assert_eq!(bench.held_ids(), ["c-1"]);
@@ -64,7 +64,7 @@ fn a_refused_or_expired_override_changes_nothing() {
 }
 
 #[test]
-fn a_denial_beside_it_that_is_final_leaves_nothing_to_overrule() {
+fn a_final_denial_cannot_be_overruled_together_with_another() {
     for more in [
         "  - {policy_id: never, type: deny, actions: ['*']}\n",
         "  - {policy_id: few, type: budget, actions: [pay], limit: 1, cost: amount}\n",
@@ -81,7 +81,7 @@ fn a_denial_beside_it_that_is_final_leaves_nothing_to_overrule() {
 }
 
 #[test]
-fn gates_that_stand_beside_it_are_part_of_the_same_decision() {
+fn gates_and_an_override_are_decided_together() {
     let mut bench = bench(
         "checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [pay]}, mode: blocking}]\n",
     );
@@ -97,7 +97,7 @@ fn gates_that_stand_beside_it_are_part_of_the_same_decision() {
 }
 
 #[test]
-fn an_override_is_asked_for_again_after_a_restart_and_a_permit_for_it_stays() {
+fn a_permit_from_an_override_survives_a_restart() {
     let mut bench = bench("");
     bench.request("s-1", "pay", json!({}));
     bench.pass("c-1");
@@ -115,7 +115,7 @@ fn an_override_is_asked_for_again_after_a_restart_and_a_permit_for_it_stays() {
 }
 
 #[test]
-fn a_permit_opens_the_gates_that_were_passed_and_no_other() {
+fn a_permit_opens_only_the_gates_that_were_passed() {
     let body = "actions: [{action_id: pay, risk_tier: low}, {action_id: look, risk_tier: low}]\n\
         checkpoints:\n\
         - {checkpoint_id: one, trigger: {type: action_pre, patterns: [pay]}, mode: blocking}\n\
@@ -137,7 +137,7 @@ fn a_permit_opens_the_gates_that_were_passed_and_no_other() {
 }
 
 #[test]
-fn an_overruled_denial_is_asked_about_again_beside_a_new_gate() {
+fn an_overruled_denial_is_asked_again_with_a_new_gate() {
     let more = "checkpoints:\n\
         - {checkpoint_id: two, trigger: {type: action_pre, patterns: [pay]}, mode: blocking, \
            when: {path: session.age_seconds, gte: 60}}\n";
@@ -159,7 +159,7 @@ fn an_overruled_denial_is_asked_about_again_beside_a_new_gate() {
 }
 
 #[test]
-fn one_session_cannot_fill_the_queue_with_what_is_denied() {
+fn one_session_cannot_fill_the_queue_with_denied_requests() {
     use crate::base::limits::MAX_HELD_PER_SESSION;
     let mut bench = bench("");
     for amount in 0..MAX_HELD_PER_SESSION + 3 {

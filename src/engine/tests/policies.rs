@@ -1,4 +1,4 @@
-//! Limits and conditions.
+//! Tests of limits and conditions.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn a_denied_request_does_not_use_up_a_limit() {
 }
 
 #[test]
-fn a_limit_that_is_spent_while_a_request_is_held_still_counts() {
+fn a_limit_spent_while_a_request_is_held_denies_it() {
     let body = "
 actions: [{action_id: pay}]
 policies:
@@ -66,7 +66,7 @@ policies:
 }
 
 #[test]
-fn limits_count_per_session_or_for_all() {
+fn limits_count_per_session_or_for_all_sessions() {
     for (scope, code) in [("session", None), ("all", Some(DenyCode::Limit))] {
         let policy = format!("type: rate_limit, max_calls: 1, window_seconds: 60, scope: {scope}");
         let mut bench = limited(&policy);
@@ -82,7 +82,7 @@ fn limits_count_per_session_or_for_all() {
 }
 
 #[test]
-fn a_budget_is_spent_by_what_runs_cost() {
+fn a_budget_is_reduced_by_the_cost_of_each_run() {
     let mut bench = limited("type: budget, limit: 100, cost: amount");
     let first = bench.request("s-1", "pay", json!({"amount": 60}));
     bench.allowed(first);
@@ -97,7 +97,7 @@ fn a_budget_is_spent_by_what_runs_cost() {
 }
 
 #[test]
-fn what_was_used_survives_a_restart() {
+fn usage_of_limits_survives_a_restart() {
     let text = atlas(
         "
 actions: [{action_id: pay}]
@@ -141,7 +141,7 @@ policies:
 }
 
 #[test]
-fn leaving_a_parameter_out_does_not_open_a_gate() {
+fn a_missing_parameter_does_not_bypass_a_gate() {
     let body = "
 actions: [{action_id: pay}]
 checkpoints:
@@ -199,7 +199,7 @@ checkpoints:
 }
 
 #[test]
-fn a_start_gate_that_fired_is_owed_even_when_its_condition_has_passed() {
+fn a_fired_start_gate_stays_required_after_its_condition_is_over() {
     let body = "
 actions: [{action_id: a}]
 checkpoints:
@@ -220,7 +220,7 @@ checkpoints:
 }
 
 #[test]
-fn a_start_gate_whose_condition_does_not_hold_is_not_put_up() {
+fn a_start_gate_with_a_false_condition_is_not_raised() {
     let body = "
 actions: [{action_id: a}]
 checkpoints:
@@ -237,7 +237,7 @@ checkpoints:
 
 // covers A26
 #[test]
-fn the_way_a_tier_is_found_can_be_chosen() {
+fn the_risk_mode_selects_the_tier_detection() {
     let body = |mode: &str| {
         atlas(&format!(
             "risk_config: {{mode: {mode}}}\n\
@@ -258,7 +258,7 @@ fn the_way_a_tier_is_found_can_be_chosen() {
 }
 
 #[test]
-fn a_run_leaves_the_window_of_a_rate_limit_when_its_time_is_up() {
+fn a_run_leaves_the_rate_limit_window_exactly_at_its_end() {
     let mut bench = limited("type: rate_limit, max_calls: 1, window_seconds: 60");
     let first = bench.request("s-1", "pay", json!({}));
     bench.allowed(first);
@@ -271,7 +271,7 @@ fn a_run_leaves_the_window_of_a_rate_limit_when_its_time_is_up() {
 }
 
 #[test]
-fn an_unknown_action_that_a_policy_wants_approved_is_asked_about_once() {
+fn an_unknown_action_with_an_approval_policy_has_one_gate() {
     let body = "
 unknown_actions: approve
 policies: [{policy_id: tools, type: requires_approval, actions: ['mcp.*']}]

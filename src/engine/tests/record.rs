@@ -1,4 +1,4 @@
-//! What is recorded, how durably, and without what.
+//! Tests of records: their content, durability and redaction.
 
 use super::*;
 use crate::atlas::redact::MARKER;
@@ -75,7 +75,7 @@ impl Bench {
             .collect()
     }
 
-    /// Everything that went into the record, as text.
+    /// Returns the text of all records.
     pub(super) fn recorded(&self) -> String {
         let drafts = self.drafts();
         let texts: Vec<_> = drafts
@@ -88,7 +88,7 @@ impl Bench {
 pub(super) const TIERS: &str = "actions: [{action_id: l, risk_tier: low}, {action_id: m, risk_tier: medium}, \
      {action_id: h, risk_tier: high}, {action_id: c, risk_tier: critical}]\n";
 
-/// A session that does a bit of everything, with a gate that is passed and one that is not.
+/// Runs a session with many kinds of events, with one passed and one refused gate.
 fn busy(level: &str) -> Bench {
     let body = format!(
         "{TIERS}trace_config: {{level: {level}}}\ncontext_blocks: [{{context_id: k, content: x, \
@@ -114,7 +114,7 @@ fn busy(level: &str) -> Bench {
 
 // covers T30
 #[test]
-fn a_level_leaves_events_out_before_they_are_counted_and_never_a_decision() {
+fn a_trace_level_drops_events_before_counting_and_never_a_decision() {
     let all = busy("complete");
     let everything = all.records();
     assert!(everything.contains(&"input_received") && everything.contains(&"action_completed"));
@@ -123,7 +123,7 @@ fn a_level_leaves_events_out_before_they_are_counted_and_never_a_decision() {
         minimal.records(),
         [
             "session_started",
-            // What stood in nobody's way is not stored; what a gate or a policy decided about is.
+            // An attempt without any gate or policy decision is not stored; a decided one is.
             "action_attempted",
             "checkpoint_triggered",
             "checkpoint_response",
@@ -153,7 +153,7 @@ fn a_level_leaves_events_out_before_they_are_counted_and_never_a_decision() {
 }
 
 #[test]
-fn the_most_complete_level_of_several_atlases_counts() {
+fn the_most_detailed_level_of_several_atlases_applies() {
     let minimal = atlas(&format!("{TIERS}trace_config: {{level: minimal}}\n"));
     let standard =
         atlas("trace_config: {level: standard}\n").replace("atlas_id: test", "atlas_id: b");
@@ -167,7 +167,7 @@ fn the_most_complete_level_of_several_atlases_counts() {
     );
 }
 
-/// Every row of the table of sync events, and every other type: a payload of each, with what is wanted.
+/// Returns a payload of every event type, with the wanted durability (true for sync).
 fn sync_table() -> Vec<(&'static str, Value, bool)> {
     let mut rows = Vec::new();
     for tier in Tier::ALL {
@@ -242,7 +242,7 @@ fn read(event_type: &str, fields: &Value) -> Payload {
 
 // covers T24, T26
 #[test]
-fn the_table_of_events_that_are_waited_for_holds_for_every_type_and_tier() {
+fn the_sync_table_holds_for_every_event_type_and_tier() {
     let table = sync_table();
     for event_type in Payload::TYPES {
         assert!(
@@ -263,7 +263,7 @@ fn the_table_of_events_that_are_waited_for_holds_for_every_type_and_tier() {
             wanted,
             "{event_type} {fields}"
         );
-        // What is read is what was written: optional fields are absent, not null.
+        // A payload reads back as written: optional fields are absent, not null.
         assert_eq!(Value::from(payload.fields()), fields);
         let mut strange = fields.as_object().unwrap().clone();
         strange.insert("surprise".to_owned(), json!(1));
@@ -276,7 +276,7 @@ fn the_table_of_events_that_are_waited_for_holds_for_every_type_and_tier() {
 
 // covers T27
 #[test]
-fn a_steward_adds_events_that_are_waited_for_by_name_or_tier_and_takes_none_away() {
+fn a_steward_can_add_sync_events_and_remove_none() {
     let durabilities = |config: &str| {
         let mut bench = bench(&format!("{TIERS}trace_config: {config}\n"));
         for action in ["l", "m", "h"] {
@@ -285,7 +285,9 @@ fn a_steward_adds_events_that_are_waited_for_by_name_or_tier_and_takes_none_away
         }
         let sync = |event_type: &str| -> Vec<bool> {
             let drafts = bench.drafts_of(event_type);
-            let sync = drafts.iter().map(|it| it.durability == Durability::Sync);
+            let sync = drafts
+                .iter()
+                .map(|draft| draft.durability == Durability::Sync);
             sync.collect()
         };
         (
@@ -307,7 +309,7 @@ fn a_steward_adds_events_that_are_waited_for_by_name_or_tier_and_takes_none_away
         durabilities("{sync_required_for: [action_attempted, action_completed]}"),
         (vec![yes; 3], vec![no; 3], vec![yes; 3])
     );
-    // What is waited for is stored, whatever the level says.
+    // A sync event is stored at every level of detail.
     let (attempted, checked, completed) =
         durabilities("{level: minimal, sync_required_for: [action_completed]}");
     assert_eq!((attempted, checked), (vec![yes], vec![]));
@@ -316,7 +318,7 @@ fn a_steward_adds_events_that_are_waited_for_by_name_or_tier_and_takes_none_away
 
 // covers T36
 #[test]
-fn an_agent_waits_only_for_what_it_must_know_or_must_not_outrun() {
+fn an_agent_waits_only_for_sync_records() {
     let mut bench = bench(TIERS);
     bench.hear("hello");
     let low = bench.request("s-1", "l", json!({}));
@@ -336,14 +338,14 @@ const SECRETIVE: &str = "actions: [{action_id: db.login, risk_tier: low, paramet
      {values: ['sk-[a-z0-9]+']}]}\n";
 
 #[test]
-fn secrets_are_left_out_of_what_is_recorded_and_of_nothing_else() {
+fn secrets_are_redacted_in_records_only() {
     let gate = "checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: ['db.*']}, \
                 mode: blocking}]\n";
     let mut bench = bench(&format!("{SECRETIVE}{gate}"));
     let params = json!({"password": "hunter2", "a": {"token": "t0ps3cret"}, "cmd": "use sk-abc1",
         "note": "[redacted]", "n": 1});
     let ask = bench.request("s-1", "db.login", params.clone());
-    // Who decides sees the real request, and the decision is bound to it.
+    // The operator sees the real request, and the decision is bound to it.
     let held = bench.held("c-1");
     let held::Subject::Action(call) = &held.subject else {
         panic!("{held:?}");
@@ -361,7 +363,7 @@ fn secrets_are_left_out_of_what_is_recorded_and_of_nothing_else() {
         json!({"password": MARKER, "a": {"token": MARKER}, "cmd": "use [redacted]",
             "note": "[redacted]", "n": 1})
     );
-    // The list tells what was left out from what an agent wrote that looks like it.
+    // The list tells redactions apart from text of an agent that looks like one.
     assert_eq!(
         attempted["redacted"],
         json!([
@@ -377,7 +379,7 @@ fn secrets_are_left_out_of_what_is_recorded_and_of_nothing_else() {
 }
 
 #[test]
-fn reasons_that_quote_parameters_do_not_tell_secrets() {
+fn reasons_that_quote_parameters_are_redacted() {
     let mut bench = bench(SECRETIVE);
     let ask = bench.request("s-1", "db.login", json!({"pin": "not-a-number-9"}));
     let told = &bench.denied(ask).reason;
@@ -399,7 +401,7 @@ fn reasons_that_quote_parameters_do_not_tell_secrets() {
 }
 
 #[test]
-fn a_secret_named_after_a_reason_does_not_make_it_disappear() {
+fn a_secret_equal_to_a_policy_reason_does_not_redact_the_reason() {
     let deny = "policies: [{policy_id: no, type: deny, actions: ['db.*'], reason: not today}]\n";
     let mut bench = bench(&format!("{SECRETIVE}{deny}"));
     bench.request("s-1", "db.login", json!({"password": "not today"}));
@@ -410,7 +412,7 @@ fn a_secret_named_after_a_reason_does_not_make_it_disappear() {
 }
 
 #[test]
-fn texts_of_agents_lose_what_looks_like_a_secret() {
+fn texts_of_agents_are_redacted_by_value_patterns() {
     let mut bench = bench(SECRETIVE);
     let ask = bench.request("s-1", "db.login", json!({}));
     bench.complete(ask, Ok("logged in with sk-1"));
@@ -437,7 +439,7 @@ fn texts_of_agents_lose_what_looks_like_a_secret() {
 }
 
 #[test]
-fn what_extensions_say_of_a_request_does_not_tell_its_secrets() {
+fn extension_texts_are_recorded_without_secrets() {
     let handled = "checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: ['db.*']}, \
          handler: board}, {checkpoint_id: beat, trigger: {type: count_interval, actions: 1}, \
          handler: board}, {checkpoint_id: mood, trigger: {type: custom, trigger_id: mood, \
@@ -479,7 +481,7 @@ fn what_extensions_say_of_a_request_does_not_tell_its_secrets() {
     let triggered = bench.payloads("checkpoint_triggered");
     let mood = triggered
         .iter()
-        .find(|it| it["checkpoint_id"] == "mood")
+        .find(|record| record["checkpoint_id"] == "mood")
         .unwrap();
     assert_eq!(
         mood["trigger_condition"],
@@ -488,10 +490,10 @@ fn what_extensions_say_of_a_request_does_not_tell_its_secrets() {
     assert_eq!(mood["redacted"][0]["paths"], json!(["trigger_condition"]));
     let invalid = &bench.payloads("checkpoint_response")[0];
     assert_eq!(invalid["redacted"][0]["paths"], json!(["problems"]));
-    // The interval's handler was told of the same request.
+    // The interval's handler received the same request.
     let said = bench.payloads("plugin_event");
     let of_beat = said
         .iter()
-        .filter(|it| it["data"]["checkpoint_id"] == "beat");
+        .filter(|record| record["data"]["checkpoint_id"] == "beat");
     assert!(of_beat.count() > 0, "{said:?}");
 }

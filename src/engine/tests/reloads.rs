@@ -1,4 +1,4 @@
-//! Other Atlases while agents are at work: nothing is opened by it.
+//! Tests of reloads while agents are at work: a reload opens nothing.
 
 use super::*;
 use crate::engine::extension::Extensions;
@@ -14,7 +14,7 @@ fn stricter() -> String {
 }
 
 #[test]
-fn what_is_held_can_be_refused_and_passed_only_when_its_atlas_is_back() {
+fn a_held_request_passes_only_under_its_own_atlas() {
     let mut bench = Bench::in_acme("s-1");
     let asked = bench.request("s-1", "ticket.delete", json!({}));
     bench.reload(&stricter());
@@ -33,7 +33,7 @@ fn what_is_held_can_be_refused_and_passed_only_when_its_atlas_is_back() {
 }
 
 #[test]
-fn even_an_atlas_without_gates_opens_nothing_that_is_held() {
+fn an_atlas_without_gates_releases_no_held_request() {
     let open = atlas("actions: [{action_id: ticket.delete, risk_tier: low}]\n");
     let mut bench = Bench::in_acme("s-1");
     let asked = bench.request("s-1", "ticket.delete", json!({}));
@@ -46,21 +46,21 @@ fn even_an_atlas_without_gates_opens_nothing_that_is_held() {
 }
 
 #[test]
-fn a_permit_of_the_atlas_before_opens_nothing() {
+fn a_permit_from_an_earlier_atlas_opens_nothing() {
     let mut bench = Bench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
     bench.tell(Command::AskerLeft(gone));
     bench.pass("c-2");
     bench.reload(&stricter());
     let retry = bench.request("s-1", "ticket.delete", json!({}));
-    // First at the start gate of the new Atlas, then at its own.
+    // First at the start gate of the new Atlas, then at the request's own gate.
     bench.pass("c-3");
     assert!(bench.waits(retry));
     assert_eq!(bench.held_ids(), ["c-4"]);
 }
 
 #[test]
-fn a_session_starts_anew_with_the_next_thing_it_does() {
+fn a_session_restarts_under_a_new_atlas_with_its_next_command() {
     let open = atlas("actions: [{action_id: ticket.get, risk_tier: low}]\n");
     let mut bench = Bench::new(&[&open]);
     bench.start("s-1");
@@ -74,7 +74,7 @@ fn a_session_starts_anew_with_the_next_thing_it_does() {
 }
 
 #[test]
-fn what_an_extension_says_to_a_question_of_the_atlas_before_does_not_count() {
+fn an_extension_answer_for_an_earlier_atlas_does_not_count() {
     let body = |threshold: &str| {
         atlas(&format!(
             "actions: [{{action_id: a, risk_tier: low}}]\n\

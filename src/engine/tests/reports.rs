@@ -1,4 +1,4 @@
-//! What agents tell that is only noted.
+//! Tests of reports that are only recorded.
 
 use super::record::{TIERS, bench, session};
 use super::*;
@@ -50,7 +50,11 @@ fn a_wrapper_is_recorded_and_verified_by_its_proof() {
     assert_eq!(verified["failures"].as_array().unwrap().len(), 3);
     for event_type in ["wrapper_constructed", "wrapper_verified"] {
         let drafts = bench.drafts_of(event_type);
-        assert!(drafts.iter().all(|it| it.durability == Durability::Sync));
+        assert!(
+            drafts
+                .iter()
+                .all(|draft| draft.durability == Durability::Sync)
+        );
     }
     let mut huge = wrapper();
     huge.components = vec!["x".to_owned(); 300];
@@ -60,7 +64,7 @@ fn a_wrapper_is_recorded_and_verified_by_its_proof() {
 
 // covers T9
 #[test]
-fn feedback_is_about_a_context_that_was_handed_over() {
+fn feedback_needs_a_context_that_was_injected() {
     let mut bench = bench("context_blocks: [{context_id: k, content: x, inject_mode: always}]\n");
     let feedback = |context_id: &str| {
         Report::Feedback(Feedback {
@@ -86,7 +90,7 @@ fn feedback_is_about_a_context_that_was_handed_over() {
 
 // covers T22
 #[test]
-fn of_output_only_hash_and_size_are_kept() {
+fn output_is_recorded_only_as_hash_and_size() {
     let mut bench = bench(TIERS);
     let ask = bench.report(Report::Output(Output {
         session: session(),
@@ -107,7 +111,7 @@ fn of_output_only_hash_and_size_are_kept() {
 
 // covers T19, T20
 #[test]
-fn a_recovery_names_the_error_that_it_is_of() {
+fn a_recovery_names_its_error() {
     let mut bench = bench(TIERS);
     let error = bench.fail("disk full");
     let draft = bench.drafts_of("error_occurred")[0].clone();
@@ -136,7 +140,7 @@ fn a_recovery_names_the_error_that_it_is_of() {
     let recovered = bench.drafts_of("error_recovered")[1].clone();
     assert_eq!(recovered.trace_id, draft.trace_id);
     assert_eq!(recovered.parent_span_id, Some(draft.span_id));
-    // What was recovered from is done with, and what nobody reported never was.
+    // An error that was recovered from is closed, and an unknown error cannot be recovered from.
     for unknown in [error, "made-up".parse().unwrap()] {
         let ask = bench.report(recovery(&unknown, true));
         assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);

@@ -1,4 +1,4 @@
-//! What agents ask, and what stands in their way.
+//! Tests of action requests, and of the gates in their way.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn an_acme_session_waits_at_its_onboarding_gate() {
 }
 
 #[test]
-fn a_request_behind_a_pending_session_gate_does_not_run() {
+fn a_request_waits_behind_a_pending_start_gate() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
@@ -29,7 +29,7 @@ fn a_request_behind_a_pending_session_gate_does_not_run() {
 }
 
 #[test]
-fn what_the_start_gate_gives_reaches_the_agent_once() {
+fn contexts_of_the_start_gate_reach_the_agent_once() {
     let ids = |given: &Given| -> Vec<_> {
         let contexts = given.contexts.iter();
         contexts.map(|c| c.context_id.clone()).collect()
@@ -86,7 +86,7 @@ fn passing_the_onboarding_unlocks_and_injects() {
 }
 
 #[test]
-fn a_session_that_was_refused_may_not_act() {
+fn a_refused_session_may_not_act() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let before = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
@@ -99,7 +99,7 @@ fn a_session_that_was_refused_may_not_act() {
 }
 
 #[test]
-fn a_session_whose_gate_expired_is_asked_again_when_it_wants_to_act() {
+fn an_expired_start_gate_is_raised_again_with_the_next_request() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let waiting = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
@@ -147,7 +147,7 @@ fn a_deletion_is_held_at_every_gate_that_applies() {
     );
     bench.pass("c-2");
     bench.allowed(delete);
-    // The capability stays unlocked, the other gates stand again.
+    // The capability stays unlocked; the other gates are raised again.
     let again = bench.request("s-1", "ticket.delete", json!({"ids": [2]}));
     assert!(bench.waits(again));
     assert_eq!(bench.held("c-3").gates.len(), 3);
@@ -194,7 +194,7 @@ fn an_action_that_no_atlas_knows_is_denied() {
 }
 
 #[test]
-fn a_deny_policy_is_final_and_nobody_is_asked() {
+fn a_deny_policy_is_final_and_holds_nothing() {
     let body = "
 actions: [{action_id: db.drop, risk_tier: critical}]
 checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: ['db.*']}, mode: blocking}]
@@ -215,7 +215,7 @@ policies:
 }
 
 #[test]
-fn a_locked_capability_without_a_gate_denies_and_says_what_unlocks_it() {
+fn a_locked_capability_denies_and_names_the_unlocking_gate() {
     let body = "
 capabilities: [{capability_id: admin, actions: ['admin.*']}]
 checkpoints:
@@ -246,7 +246,7 @@ actions: [{action_id: promote}, {action_id: retire}]
     let wipe = bench.request("s-1", "admin.wipe", json!({}));
     assert_eq!(bench.denied(wipe).code, DenyCode::DeniedAction);
 
-    // A gate that is passed after a lock lifts it.
+    // A gate that is passed after a lock lifts the lock.
     bench.request("s-1", "retire", json!({}));
     bench.pass("c-2");
     let locked = bench.request("s-1", "admin.show", json!({}));
@@ -258,7 +258,7 @@ actions: [{action_id: promote}, {action_id: retire}]
 }
 
 #[test]
-fn a_gate_that_locks_what_is_held_behind_it_wins() {
+fn a_lock_set_meanwhile_denies_a_held_request() {
     let body = "
 capabilities: [{capability_id: admin, actions: ['admin.*']}]
 checkpoints:
@@ -281,7 +281,7 @@ actions: [{action_id: leave}]
 
 // covers B5
 #[test]
-fn advisory_takes_effect_and_observational_only_records() {
+fn advisory_checkpoints_take_effect_and_observational_ones_only_record() {
     let body = "
 capabilities: [{capability_id: extra, actions: [extra.use]}]
 context_blocks: [{context_id: tips, content: take care, inject_mode: on_demand}]
@@ -306,7 +306,7 @@ actions: [{action_id: work}, {action_id: watched}]
     assert_eq!(given.guidance[0].block.content, "slowly");
     let extra = bench.request("s-1", "extra.use", json!({}));
     bench.allowed(extra);
-    // A context is handed over once a session.
+    // A context is injected once per session.
     let again = bench.request("s-1", "work", json!({}));
     assert!(bench.allowed(again).given.contexts.is_empty());
 
@@ -325,7 +325,7 @@ actions: [{action_id: work}, {action_id: watched}]
 }
 
 #[test]
-fn a_default_of_deny_wants_an_allow_policy() {
+fn a_default_of_deny_requires_an_allow_policy() {
     let body = "
 default_decision: deny
 actions: [{action_id: a}, {action_id: b}, {action_id: c}]
@@ -344,7 +344,7 @@ policies:
 }
 
 #[test]
-fn a_declared_tier_wins_over_the_words() {
+fn a_declared_tier_wins_over_the_detected_one() {
     let body = "
 actions: [{action_id: cache.delete, risk_tier: low}, {action_id: hello, risk_tier: critical}]
 checkpoints: [{checkpoint_id: g, trigger: {type: risk_threshold, min_tier: high}, mode: blocking}]
@@ -359,7 +359,7 @@ checkpoints: [{checkpoint_id: g, trigger: {type: risk_threshold, min_tier: high}
 }
 
 #[test]
-fn requests_that_make_no_sense_are_denied() {
+fn malformed_requests_are_denied() {
     let mut bench = Bench::in_acme("s-1");
     let long = "x".repeat(300);
     for (session, action, params) in [
@@ -409,7 +409,7 @@ fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
 
 // covers T29
 #[test]
-fn records_hang_in_the_span_tree_of_their_operation() {
+fn records_belong_to_the_span_tree_of_their_operation() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let drafts: Vec<_> = bench.drafts().collect();
@@ -426,7 +426,7 @@ fn records_hang_in_the_span_tree_of_their_operation() {
 
 // covers T4
 #[test]
-fn ending_a_session_withdraws_what_it_asked_and_sums_it_up() {
+fn ending_a_session_withdraws_its_requests_and_records_a_summary() {
     let mut bench = Bench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(5);
@@ -467,7 +467,7 @@ fn a_session_belongs_to_the_agent_that_started_it() {
 }
 
 #[test]
-fn an_asker_that_left_while_it_waited_for_the_start_gate_runs_nothing() {
+fn a_caller_that_left_at_the_start_gate_runs_nothing() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let gone = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
@@ -478,7 +478,7 @@ fn an_asker_that_left_while_it_waited_for_the_start_gate_runs_nothing() {
 }
 
 #[test]
-fn a_capability_that_was_locked_is_not_opened_by_its_gate() {
+fn an_access_gate_does_not_open_a_capability_locked_by_a_checkpoint() {
     let body = "
 capabilities: [{capability_id: admin, actions: ['admin.*']}]
 checkpoints:

@@ -1,4 +1,4 @@
-//! What an agent may do: asked, answered, and relied on.
+//! Tests of resolutions.
 
 use super::*;
 use crate::base::limits::RESOLUTION_LIFETIME;
@@ -71,7 +71,7 @@ impl Bench {
 
 // covers B15
 #[test]
-fn a_resolution_says_what_runs_what_does_not_and_what_stands_between() {
+fn a_resolution_lists_allowed_denied_and_constrained_actions() {
     let mut bench = bench();
     let ask = bench.resolve(Some("a refund please"));
     let resolution = bench.resolved(ask).clone();
@@ -79,14 +79,20 @@ fn a_resolution_says_what_runs_what_does_not_and_what_stands_between() {
     let denied: Vec<_> = resolution
         .denied
         .iter()
-        .map(|it| (it.action.as_str(), it.policy_id.as_str()))
+        .map(|denied| (denied.action.as_str(), denied.policy_id.as_str()))
         .collect();
     assert_eq!(denied, [("open.it", "locked"), ("wipe", "never")]);
     assert!(resolution.denied[1].reason.contains("too much"));
     let constraints: Vec<_> = resolution
         .constraints
         .iter()
-        .map(|it| (it.action.as_str(), it.kind, it.by.as_str()))
+        .map(|constraint| {
+            (
+                constraint.action.as_str(),
+                constraint.kind,
+                constraint.by.as_str(),
+            )
+        })
         .collect();
     assert_eq!(
         constraints,
@@ -105,7 +111,7 @@ fn a_resolution_says_what_runs_what_does_not_and_what_stands_between() {
 }
 
 #[test]
-fn asking_what_may_be_done_burns_no_limit_and_lets_nothing_run() {
+fn a_resolution_uses_no_limit_and_allows_nothing() {
     let mut bench = bench();
     for _ in 0..5 {
         let ask = bench.resolve(None);
@@ -121,7 +127,7 @@ fn asking_what_may_be_done_burns_no_limit_and_lets_nothing_run() {
 }
 
 #[test]
-fn a_resolution_that_is_made_up_foreign_expired_or_silent_is_no_reason_to_run() {
+fn an_invented_foreign_expired_or_uncovered_resolution_is_denied() {
     let mut bench = bench();
     let ask = bench.resolve(None);
     let id = bench.resolved(ask).id.clone();
@@ -142,7 +148,7 @@ fn a_resolution_that_is_made_up_foreign_expired_or_silent_is_no_reason_to_run() 
     }
     let good = bench.rely("s-1", "read", &id);
     bench.allowed(good);
-    // What is listed with something in its way still meets it.
+    // A listed action with a constraint still meets that constraint.
     let gated = bench.rely("s-1", "drop", &id);
     assert!(bench.waits(gated));
     bench.advance(RESOLUTION_LIFETIME.as_secs());
@@ -151,7 +157,7 @@ fn a_resolution_that_is_made_up_foreign_expired_or_silent_is_no_reason_to_run() 
 }
 
 #[test]
-fn a_session_that_is_held_is_told_so_and_nothing_is_allowed() {
+fn a_resolution_of_a_held_session_lists_its_gate_and_allows_nothing() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let ask = bench.resolve(None);
@@ -162,7 +168,7 @@ fn a_session_that_is_held_is_told_so_and_nothing_is_allowed() {
         bench
             .records()
             .iter()
-            .filter(|it| **it == "action_attempted")
+            .filter(|event| **event == "action_attempted")
             .count(),
         0
     );
@@ -190,7 +196,7 @@ fn named_actions_are_judged_with_their_parameters() {
 }
 
 #[test]
-fn a_resolution_from_before_an_atlas_changed_is_no_reason_to_run() {
+fn a_resolution_from_another_atlas_is_denied() {
     let mut bench = bench();
     let ask = bench.resolve(None);
     let id = bench.resolved(ask).id.clone();

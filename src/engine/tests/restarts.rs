@@ -1,8 +1,8 @@
-//! Going on after a stop, however it came.
+//! Tests of restarts.
 
 use super::*;
 
-/// The engine that a new process would have, at the same moment.
+/// Restores the engine as a new process would, at the same time.
 pub(super) fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
     let ids = Box::new(CountedIds::default());
     let restored = Engine::restore(
@@ -22,7 +22,7 @@ pub(super) fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
 }
 
 #[test]
-fn held_requests_come_back_with_the_same_identifiers() {
+fn held_requests_keep_their_identifiers_after_a_restart() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({"id": 1}));
     let mut next = restart(&bench, &[ACME]);
@@ -30,13 +30,13 @@ fn held_requests_come_back_with_the_same_identifiers() {
     assert_eq!(next.engine.sessions(), bench.engine.sessions());
     let set = |e: &&Effect| matches!(e, Effect::SetDeadline(gate, _) if gate.as_str() == "c-2");
     assert_eq!(next.effects.iter().filter(set).count(), 2, "set again");
-    // The next gate has a number of its own.
+    // The next gate gets a new number.
     next.request("s-1", "ticket.delete", json!({"id": 2}));
     assert_eq!(next.held_ids(), ["c-2", "c-3"]);
 }
 
 #[test]
-fn an_agent_that_asks_again_after_a_restart_joins_its_held_request() {
+fn a_retry_after_a_restart_joins_its_held_request() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({"id": 1}));
     let mut next = restart(&bench, &[ACME]);
@@ -47,7 +47,7 @@ fn an_agent_that_asks_again_after_a_restart_joins_its_held_request() {
 }
 
 #[test]
-fn what_expired_while_nobody_ran_is_denied_on_the_way_up() {
+fn requests_that_expired_during_downtime_are_denied_at_start() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(1000);
@@ -86,7 +86,7 @@ fn under_another_atlas_a_held_request_can_be_denied_but_not_passed() {
 }
 
 #[test]
-fn asked_again_under_another_atlas_a_request_is_judged_anew() {
+fn a_repeated_request_under_another_atlas_is_judged_anew() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let changed = ACME.replace("min_length: 20", "min_length: 30");
@@ -100,8 +100,8 @@ fn asked_again_under_another_atlas_a_request_is_judged_anew() {
 }
 
 #[test]
-fn a_session_let_in_under_another_atlas_waits_at_the_gate_of_this_one() {
-    // Let in without being asked, or under other questions: neither counts here.
+fn a_session_admitted_under_another_atlas_waits_at_the_new_start_gate() {
+    // Admitted without a gate, or under other questions: neither counts here.
     let open = atlas("actions: [{action_id: ticket.get}]\n");
     let asked = ACME.replace("min_length: 20", "min_length: 30");
     for before in [open, asked] {
@@ -124,7 +124,7 @@ fn a_session_let_in_under_another_atlas_waits_at_the_gate_of_this_one() {
             let gates = next.held_ids();
             next.pass(gates[0].as_str());
             next.allowed(get);
-            // Once is enough.
+            // Passing the gate once is enough.
             let more = next.request("s-1", "ticket.get", json!({"ticket_id": "y"}));
             next.allowed(more);
         }
@@ -132,7 +132,7 @@ fn a_session_let_in_under_another_atlas_waits_at_the_gate_of_this_one() {
 }
 
 #[test]
-fn what_was_unlocked_under_another_atlas_is_locked_again() {
+fn capabilities_unlocked_under_another_atlas_are_locked_again() {
     let body = "
 capabilities: [{capability_id: admin, actions: ['admin.*']}]
 checkpoints:
@@ -153,7 +153,7 @@ actions: [{action_id: promote}]
 }
 
 #[test]
-fn a_session_that_was_refused_stays_so_under_another_atlas() {
+fn a_refused_session_stays_refused_under_another_atlas() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     bench.refuse("c-1", "");
@@ -163,7 +163,7 @@ fn a_session_that_was_refused_stays_so_under_another_atlas() {
 }
 
 #[test]
-fn a_session_whose_gate_is_gone_from_the_atlas_acts_at_once() {
+fn a_session_acts_at_once_when_the_new_atlas_has_no_start_gate() {
     for expires in [false, true] {
         let mut bench = Bench::acme();
         bench.start("s-1");
@@ -178,7 +178,7 @@ fn a_session_whose_gate_is_gone_from_the_atlas_acts_at_once() {
 }
 
 #[test]
-fn a_session_whose_gate_was_lost_is_asked_again() {
+fn a_lost_start_gate_is_raised_again() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     bench
@@ -204,7 +204,7 @@ fn a_permit_given_under_another_atlas_is_void() {
 }
 
 #[test]
-fn a_session_gate_of_another_atlas_is_asked_anew() {
+fn a_start_gate_of_another_atlas_is_raised_anew() {
     let mut bench = Bench::acme();
     bench.start("s-1");
     let changed = ACME.replace("min_length: 20", "min_length: 30");
@@ -216,7 +216,7 @@ fn a_session_gate_of_another_atlas_is_asked_anew() {
 }
 
 #[test]
-fn state_that_cannot_be_read_stops_the_start() {
+fn unreadable_state_stops_the_start() {
     let bench = Bench::in_acme("s-1");
     let mut kept = bench.kept();
     kept.push(StateChange {

@@ -1,4 +1,4 @@
-//! Bounds on live sessions: per process, and in all.
+//! Tests of the bounds on live sessions: per caller, and in all.
 
 use super::*;
 use crate::base::limits::{MAX_SESSIONS, MAX_SESSIONS_PER_PEER, SESSIONS_ENDED_TOGETHER};
@@ -7,7 +7,7 @@ fn start_from(bench: &mut Bench, session: &str, pid: i32) -> AskId {
     start_under(bench, session, pid, None)
 }
 
-/// Starts a session from a process that another one leads.
+/// Starts a session from a process with this process session leader.
 fn start_under(bench: &mut Bench, session: &str, pid: i32, leader: Option<i32>) -> AskId {
     let start = StartSession {
         session: session.parse().unwrap(),
@@ -31,7 +31,7 @@ fn open_bench() -> Bench {
     Bench::new(&[&atlas("default_decision: allow\nunknown_actions: allow\n")])
 }
 
-/// Puts live sessions into the engine without a record of each.
+/// Adds live sessions to the engine without recording them.
 fn fill(bench: &mut Bench, count: usize) {
     let (hash, now) = (bench.engine.atlas_hash(), bench.now);
     for n in 0..count {
@@ -42,7 +42,7 @@ fn fill(bench: &mut Bench, count: usize) {
 }
 
 #[test]
-fn one_process_opens_so_many_sessions_and_others_are_not_touched_by_that() {
+fn the_session_limit_of_one_process_does_not_affect_others() {
     let mut bench = open_bench();
     let started = |bench: &Bench, ask| matches!(bench.reply(ask), Reply::Started(_));
     for n in 0..MAX_SESSIONS_PER_PEER {
@@ -62,7 +62,7 @@ fn one_process_opens_so_many_sessions_and_others_are_not_touched_by_that() {
 }
 
 #[test]
-fn the_longest_idle_sessions_make_room_and_what_waits_or_works_stays() {
+fn the_longest_idle_sessions_make_room_and_busy_ones_stay() {
     let gate = "checkpoints:\n  - {checkpoint_id: g, name: G, mode: blocking, \
                 trigger: {type: action_pre, patterns: [pay]}}\n";
     let body = format!("default_decision: allow\nunknown_actions: allow\n{gate}");
@@ -92,7 +92,7 @@ fn the_longest_idle_sessions_make_room_and_what_waits_or_works_stays() {
 }
 
 #[test]
-fn a_session_is_denied_when_every_other_one_waits_or_works() {
+fn a_session_is_denied_when_every_other_one_is_busy() {
     let mut bench = open_bench();
     fill(&mut bench, MAX_SESSIONS);
     let running = {
@@ -116,7 +116,7 @@ fn processes_of_one_terminal_share_one_limit() {
     let mut bench = open_bench();
     let terminal = Some(3);
     for n in 0..MAX_SESSIONS_PER_PEER {
-        // Each session from a process of its own, as hooks do.
+        // Each session comes from another process, as with hooks.
         let pid = 100 + i32::try_from(n).unwrap();
         let ask = start_under(&mut bench, &format!("s-{n}"), pid, terminal);
         assert!(matches!(bench.reply(ask), Reply::Started(_)), "{n}");

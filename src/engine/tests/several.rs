@@ -1,9 +1,9 @@
-//! Several Atlases at once, and what policies come to.
+//! Tests of several Atlases at once, and of the verdicts of policies.
 
 use super::*;
 
 #[test]
-fn an_atlas_unlocks_nothing_of_another_that_has_a_capability_of_the_same_name() {
+fn an_atlas_does_not_unlock_a_capability_of_the_same_name_in_another() {
     let lax = "
 capabilities: [{capability_id: admin-support, actions: [lax.use]}]
 checkpoints:
@@ -39,14 +39,14 @@ policies: [{policy_id: ok, type: allow, actions: ['*']}]
         let a = bench.request("s-1", "a", json!({}));
         assert_eq!(bench.denied(a).code, DenyCode::Policy);
         assert_eq!(bench.payloads("policy_checked")[0]["decision"], "deny");
-        // What the strict one does not know is not its to deny.
+        // The strict Atlas does not deny an action that it does not know.
         let b = bench.request("s-1", "b", json!({}));
         bench.allowed(b);
     }
 }
 
 #[test]
-fn what_one_atlas_allows_at_a_gate_does_not_overrule_another_that_denies_by_default() {
+fn allow_actions_of_one_atlas_do_not_overrule_the_default_deny_of_another() {
     let strict = atlas("default_decision: deny\nactions: [{action_id: a}]\n");
     let lax = "
 actions: [{action_id: b}]
@@ -61,14 +61,14 @@ checkpoints:
         bench.start("s-1");
         let a = bench.request("s-1", "a", json!({}));
         assert_eq!(bench.denied(a).code, DenyCode::Policy);
-        // What the strict one does not know, the other one may allow.
+        // The other Atlas may allow an action that the strict one does not know.
         let b = bench.request("s-1", "b", json!({}));
         bench.allowed(b);
     }
 }
 
 #[test]
-fn of_several_atlases_the_highest_tier_and_the_highest_priority_count() {
+fn the_highest_tier_and_priority_of_several_atlases_apply() {
     let with = |id: &str, tier: &str, priority: u64| {
         let body = format!(
             "actions: [{{action_id: a, risk_tier: {tier}}}]\n\
@@ -88,7 +88,7 @@ fn of_several_atlases_the_highest_tier_and_the_highest_priority_count() {
 }
 
 #[test]
-fn the_record_of_the_policies_says_what_they_came_to() {
+fn the_policy_record_names_the_deciding_rule() {
     let verdict = |bench: &Bench, n: usize| {
         let checked = bench.payloads("policy_checked")[n].clone();
         (checked["policy_id"].clone(), checked["decision"].clone())
@@ -140,7 +140,7 @@ fn unknown_actions_can_be_allowed_or_left_to_the_operator() {
     asked.pass("c-1");
     asked.allowed(ask);
 
-    // Deny in any Atlas wins.
+    // A denial in any Atlas wins.
     let mut both = Bench::new(&[&atlas("unknown_actions: allow\n"), ACME]);
     both.start("s-1");
     both.pass("c-1");

@@ -1,4 +1,4 @@
-//! The span tree of a session, and one trace for each operation.
+//! Tests of the span tree of a session, with one trace for each operation.
 
 use super::*;
 
@@ -9,14 +9,14 @@ const BODY: &str = "context_blocks: [{context_id: k, content: hello, inject_mode
      inject_contexts: [k]}\n";
 
 impl Bench {
-    /// The tree as lines: each record below the one that its parent span is of.
+    /// Returns the tree as lines: each record is indented below the record of its parent span.
     fn tree(&self) -> Vec<String> {
         let drafts: Vec<_> = self.drafts().collect();
         let depth = |draft: &crate::trace::event::Draft| {
             let mut depth = 0;
             let mut parent = draft.parent_span_id.clone();
             while let Some(span) = parent.take() {
-                let above = drafts.iter().find(|it| it.span_id == span);
+                let above = drafts.iter().find(|above| above.span_id == span);
                 let above = above.unwrap_or_else(|| panic!("nothing has the span {span}"));
                 parent.clone_from(&above.parent_span_id);
                 depth += 1;
@@ -33,14 +33,14 @@ impl Bench {
         drafts.iter().map(line).collect()
     }
 
-    /// Which operation each record belongs to, numbered in the order they appear.
+    /// Returns the operation of each record, numbered in the order of appearance.
     fn operations(&self) -> Vec<(&str, usize)> {
         let mut seen: Vec<TraceId> = Vec::new();
         let drafts = self.drafts().map(|draft| {
             if !seen.contains(&draft.trace_id) {
                 seen.push(draft.trace_id.clone());
             }
-            let number = seen.iter().position(|it| *it == draft.trace_id);
+            let number = seen.iter().position(|trace| *trace == draft.trace_id);
             (draft.payload.event_type(), number.unwrap())
         });
         drafts.collect()
@@ -59,7 +59,7 @@ fn bench() -> Bench {
 
 // covers T28
 #[test]
-fn spans_nest_as_the_specification_draws_them() {
+fn spans_nest_as_in_the_specification() {
     let mut bench = bench();
     bench.hear("a refund, please");
     let ask = bench.request("s-1", "read", json!({}));
@@ -79,13 +79,16 @@ fn spans_nest_as_the_specification_draws_them() {
             "  session_ended",
         ]
     );
-    let spans: BTreeSet<_> = bench.drafts().map(|it| it.span_id.to_string()).collect();
+    let spans: BTreeSet<_> = bench
+        .drafts()
+        .map(|draft| draft.span_id.to_string())
+        .collect();
     assert_eq!(spans.len(), bench.records().len(), "every record is a span");
 }
 
 // covers T28
 #[test]
-fn a_gate_hangs_under_its_request_and_what_was_decided_under_the_gate() {
+fn a_gate_is_a_child_of_its_request_and_its_decision_a_child_of_the_gate() {
     let mut bench = bench();
     let ask = bench.request("s-1", "wipe", json!({}));
     bench.pass("c-1");
@@ -109,14 +112,14 @@ fn a_gate_hangs_under_its_request_and_what_was_decided_under_the_gate() {
 
 // covers T29
 #[test]
-fn a_request_its_gates_its_decision_its_permit_and_its_completion_are_one_operation() {
+fn a_request_with_its_gates_decision_permit_and_completion_is_one_operation() {
     let mut bench = bench();
     let asker = bench.request("s-1", "wipe", json!({}));
     bench.tell(Command::AskerLeft(asker));
     let again = bench.request("s-1", "wipe", json!({}));
     bench.tell(Command::AskerLeft(again));
     bench.pass("c-1");
-    // The asker had left: the identical retry uses the permit.
+    // The caller had left: the identical retry uses the permit.
     let retry = bench.request("s-1", "wipe", json!({}));
     bench.done(retry);
     let other = bench.request("s-1", "read", json!({}));
@@ -125,17 +128,23 @@ fn a_request_its_gates_its_decision_its_permit_and_its_completion_are_one_operat
     let numbers: Vec<_> = operations.iter().map(|(_, number)| *number).collect();
     let attempts = operations
         .iter()
-        .filter(|(it, _)| *it == "action_attempted");
+        .filter(|(event, _)| *event == "action_attempted");
     assert_eq!(attempts.count(), 4, "{operations:?}");
     let last = operations.len() - 3;
     assert_eq!(numbers[0], 0);
-    assert!(numbers[1..last].iter().all(|it| *it == 1), "{operations:?}");
-    assert!(numbers[last..].iter().all(|it| *it == 2), "{operations:?}");
+    assert!(
+        numbers[1..last].iter().all(|number| *number == 1),
+        "{operations:?}"
+    );
+    assert!(
+        numbers[last..].iter().all(|number| *number == 2),
+        "{operations:?}"
+    );
 }
 
 // covers T29
 #[test]
-fn what_an_agent_does_for_an_input_belongs_to_the_input() {
+fn actions_after_an_input_belong_to_its_operation() {
     let mut bench = bench();
     bench.hear("one");
     for _ in 0..2 {
@@ -151,9 +160,13 @@ fn what_an_agent_does_for_an_input_belongs_to_the_input() {
     bench.ask(|ask| Command::Report(ask, Report::Output(output)));
     bench.hear("two");
     bench.end("s-1");
-    let numbers: Vec<_> = bench.operations().into_iter().map(|it| it.1).collect();
-    // The session, the first input with two actions of three records each and the output, the second
-    // input, and the end of the session.
+    let numbers: Vec<_> = bench
+        .operations()
+        .into_iter()
+        .map(|record| record.1)
+        .collect();
+    // The session, the first input with two actions of three records each and the output, the second input,
+    // and the end of the session.
     assert_eq!(numbers, [0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0]);
 }
 
@@ -173,10 +186,10 @@ fn a_denial_that_may_be_overruled_stays_one_operation() {
         .operations()
         .into_iter()
         .skip(1)
-        .map(|it| it.1)
+        .map(|record| record.1)
         .collect();
     assert!(
-        numbers.iter().all(|it| *it == 1),
+        numbers.iter().all(|number| *number == 1),
         "{:?}",
         bench.operations()
     );
@@ -221,7 +234,7 @@ fn a_session_and_its_actions_are_recorded_in_full() {
 
 // covers T15, T16
 #[test]
-fn a_checkpoint_is_recorded_from_its_firing_to_its_end() {
+fn a_checkpoint_is_recorded_from_firing_to_completion() {
     let mut bench = bench();
     bench.hear("a refund");
     let hash = Digest::of("a refund").to_string();
@@ -254,7 +267,7 @@ fn a_checkpoint_is_recorded_from_its_firing_to_its_end() {
 
 // covers T7
 #[test]
-fn a_request_for_context_says_who_asks_and_what_for() {
+fn a_context_request_is_recorded_with_its_type_and_query() {
     let body = "context_blocks: [{context_id: k, content: x, keywords: [refund, money]}]\n\
                 checkpoints: [{checkpoint_id: i, trigger: {type: interactive}}]\n";
     let mut bench = Bench::new(&[&atlas(body)]);
@@ -263,7 +276,7 @@ fn a_request_for_context_says_who_asks_and_what_for() {
     let ask = |query: Option<&str>, hints: &[&str], checkpoint: Option<&str>| ContextRequest {
         session: "s-1".parse().unwrap(),
         query: query.map(str::to_owned),
-        hints: hints.iter().map(|it| (*it).to_owned()).collect(),
+        hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
         checkpoint: checkpoint.map(str::to_owned),
     };
     for request in [ask(Some("how?"), &["k"], None), ask(None, &[], Some("i"))] {

@@ -1,8 +1,8 @@
-//! Limits whose use is not known: the kept counts were changed while no console was open.
+//! Limits with unknown usage: the stored counts were changed while no console was open.
 //!
-//! Limits that all sessions share then count as spent: a rate limit for one full window, a budget until an operator
-//! loads another version of the Atlas. What counts for one session alone is not meant: no session is taken up again
-//! where the counts are not believed.
+//! Limits that sessions share then count as spent: a rate limit for one full window, a budget until an
+//! operator loads another version of the Atlas. Limits of a single session are not concerned: no session is
+//! resumed if the counts are not trusted.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ use crate::engine::Engine;
 use crate::engine::command::{StateChange, StateKind};
 use crate::engine::turn::changed_state;
 
-/// The key of the row that has it. Limits are kept under keys with slashes.
+/// Key of the stored row. Keys of limits contain slashes, so they differ.
 pub(in crate::engine) const UNKNOWN: &str = "unknown";
 
-/// The limits whose use is not known.
+/// State of the limits whose usage is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::engine) struct UnknownUsage {
-    /// The start at which the counts were not believed.
+    /// Time of the start at which the counts were not trusted.
     since: Timestamp,
-    /// True while budgets count as spent, too: until an operator has loaded another version of the Atlas.
+    /// True while budgets count as spent, too: until an operator loads another version of the Atlas.
     budgets: bool,
 }
 
 impl UnknownUsage {
-    /// The reason why a limit counts as spent, if it does.
+    /// Returns the reason why a limit counts as spent, if it does.
     pub(super) fn refusal(&self, limit: &Limit, now: Timestamp) -> Option<String> {
         if limit.scope() == Scope::Session {
             return None;
@@ -57,12 +57,12 @@ impl UnknownUsage {
 }
 
 impl Usage {
-    /// Takes up that the use of limits is not known.
+    /// Restores the state of unknown usage.
     pub(in crate::engine) fn restore_unknown(&mut self, unknown: UnknownUsage) {
         self.unknown = Some(unknown);
     }
 
-    /// Changes the moment since which the use of limits is not known. Gives what has to be kept.
+    /// Applies `adjust` to the time since which the usage is not known. Returns the state to store.
     pub(in crate::engine) fn adjust_unknown(
         &mut self,
         adjust: impl Fn(Timestamp) -> Timestamp,
@@ -74,7 +74,7 @@ impl Usage {
 }
 
 impl Engine {
-    /// The state under which limits that all sessions share count as spent, from `now` on.
+    /// Returns the state under which shared limits count as spent, from `now` on.
     #[must_use]
     pub fn usage_unknown(now: Timestamp) -> StateChange {
         let unknown = UnknownUsage {
@@ -84,8 +84,8 @@ impl Engine {
         changed_state(StateKind::Usage, UNKNOWN, Some(&unknown))
     }
 
-    /// The state in which an operator has loaded another version of the Atlas: budgets count anew where what was
-    /// used of them is not known. `None` where nothing changes.
+    /// Returns the state after an operator loaded another version of the Atlas: budgets with unknown usage
+    /// count from zero. `None` if nothing changes.
     #[must_use]
     pub fn budgets_accepted(&self) -> Option<StateChange> {
         let unknown = self.state.usage.unknown.filter(|unknown| unknown.budgets)?;
@@ -97,7 +97,7 @@ impl Engine {
         Some(change)
     }
 
-    /// Counts budgets anew where what was used of them is not known.
+    /// Counts budgets with unknown usage from zero.
     pub(in crate::engine) fn accept_budgets(&mut self) {
         if let Some(unknown) = &mut self.state.usage.unknown {
             unknown.budgets = false;

@@ -1,4 +1,4 @@
-//! What calls are answered with that are not done.
+//! Faults: the answers to calls that have no result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -8,37 +8,37 @@ use crate::base::json::JsonFault;
 use crate::base::text::one_line;
 use crate::engine::command::{Asked, Denied, DenyCode, InvalidAnswers};
 
-/// Why a call has no result, as JSON-RPC has it.
+/// Reason why a call has no result, as a JSON-RPC error object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// For programs.
+    /// Code for programs.
     pub code: i64,
-    /// For people.
+    /// Message for people.
     pub message: String,
-    /// The rest.
+    /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
 impl Fault {
-    /// The text is no JSON.
+    /// The text is not JSON.
     pub const PARSE: i64 = -32700;
-    /// It is no request.
+    /// The JSON is not a request.
     pub const REQUEST: i64 = -32600;
-    /// There is no such call.
+    /// Unknown call.
     pub const METHOD: i64 = -32601;
-    /// The parameters are not the call's own.
+    /// The parameters do not fit the call.
     pub const PARAMS: i64 = -32602;
-    /// It is denied.
+    /// The request is denied.
     pub const DENIED: i64 = -32001;
-    /// The agent has to answer first.
+    /// The agent has to answer questions first.
     pub const ANSWER_FIRST: i64 = -32002;
-    /// The agent's answers break rules.
+    /// The agent's answers break rules of the questions.
     pub const INVALID_ANSWERS: i64 = -32003;
-    /// The door is too busy.
+    /// The server is too busy.
     pub const BUSY: i64 = -32004;
 
-    /// One without more to it.
+    /// Creates a fault without details.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -47,7 +47,7 @@ impl Fault {
         }
     }
 
-    /// Parameters that are not the call's own.
+    /// Creates a fault for parameters that do not fit the call.
     pub fn params(path: &str, why: impl std::fmt::Display) -> Self {
         let why = one_line(&why.to_string());
         let message = match path {
@@ -57,8 +57,8 @@ impl Fault {
         Self::new(Self::PARAMS, message)
     }
 
-    /// JSON that is refused because of a key or a number. What lies below `params` is told with its path
-    /// there: as wrong parameters.
+    /// Creates a fault for JSON that is refused because of a key or a number. A fault below `params` is
+    /// reported as wrong parameters, with its path there.
     #[must_use]
     pub fn ambiguous(fault: &JsonFault, params: &str) -> Self {
         let below = fault.path.strip_prefix(params);
@@ -88,7 +88,7 @@ impl Fault {
         }
     }
 
-    /// The agent is asked something, and nothing goes on before it has answered.
+    /// Creates a fault that asks the agent to answer questions before the request continues.
     pub(super) fn answer_first(asked: &Asked) -> Self {
         Self {
             data: Some(json!({"asked": asked, "answer_with": answer_with()})),
@@ -103,14 +103,14 @@ impl Fault {
         }
     }
 
-    /// What the agent is asked, if that is why there is no result.
+    /// Returns the questions to the agent, if they are the reason of this fault.
     #[must_use]
     pub fn asked(&self) -> Option<Asked> {
         let asked = self.data.as_ref()?.get("asked")?;
         serde_json::from_value(asked.clone()).ok()
     }
 
-    /// Answers that break rules.
+    /// Creates a fault for answers that break rules.
     pub(super) fn invalid(invalid: &InvalidAnswers) -> Self {
         let problems = invalid.problems.iter().map(|problem| {
             let gate = invalid.held.gates.get(problem.gate);
@@ -132,21 +132,21 @@ impl Fault {
         }
     }
 
-    /// The denial it is, if it is one.
+    /// Returns the code of the denial, if this fault is a denial.
     #[must_use]
     pub fn denied(&self) -> Option<DenyCode> {
         let code = self.data.as_ref()?.get("code")?;
         serde_json::from_value(code.clone()).ok()
     }
 
-    /// What can be done about it, if somebody knows.
+    /// Returns advice on the fault, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.data.as_ref()?.get("help")?.as_str()
     }
 }
 
-/// The call that takes an agent's answers, and its path over HTTP.
+/// Returns the call that takes an agent's answers, and its path over HTTP.
 pub(super) fn answer_with() -> Value {
     json!({"call": "checkpoint.answer", "path": "/v1/checkpoint/answer"})
 }

@@ -1,4 +1,4 @@
-//! Carrying calls out.
+//! Execution of calls.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::gateway::hall::{Hall, Joined, Named, NamedRun};
 use crate::memento::Name;
 use crate::runtime::{Agents, Answered, Requested, TakeTurn, Taken, TurnTaken};
 
-/// A session that a call has begun, or taken up again.
+/// A session that a call has started or resumed.
 #[derive(Clone, Debug)]
 pub(in crate::gateway) struct Begun {
     pub(in crate::gateway) session: SessionId,
@@ -39,7 +39,7 @@ impl Begun {
 }
 
 impl Start {
-    /// Begins the session, or takes it up again with its secret.
+    /// Starts the session, or resumes it with its secret.
     pub(in crate::gateway) async fn begin(
         self,
         key: Option<Key>,
@@ -81,30 +81,33 @@ fn no_secret(error: getrandom::Error) -> Fault {
 }
 
 impl Call {
-    /// Carries the call out. Whether the session is the asker's was looked at before.
+    /// Executes the call. The caller has already checked that the connection may act for the session.
     pub(in crate::gateway) async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
         let agents = &hall.agents;
         match self {
             Self::Start(start) => start.begin(None, None, agents).await?.result(),
-            Self::End(it) => {
-                hall.forget_runs(&it.session);
-                Ok(handed(&agents.end_session(it.into()).await?))
+            Self::End(call) => {
+                hall.forget_runs(&call.session);
+                Ok(handed(&agents.end_session(call.into()).await?))
             }
-            Self::Input(it) => {
-                let session = it.session.clone();
-                taken(hall.waiting(session, agents.take_input(it.into())).await?)
+            Self::Input(call) => {
+                let session = call.session.clone();
+                taken(
+                    hall.waiting(session, agents.take_input(call.into()))
+                        .await?,
+                )
             }
-            Self::Request(it) => it.carry_out(hall).await,
-            Self::Completed(it) => it.carry_out(hall).await,
-            Self::Context(it) => taken(agents.take_context_request(it.into()).await?),
-            Self::Feedback(it) => done(agents.context_feedback(it.into()).await),
-            Self::Turn(it) => Ok(turned(&agents.turn(TakeTurn::from(*it)).await?)),
+            Self::Request(call) => call.carry_out(hall).await,
+            Self::Completed(call) => call.carry_out(hall).await,
+            Self::Context(call) => taken(agents.take_context_request(call.into()).await?),
+            Self::Feedback(call) => done(agents.context_feedback(call.into()).await),
+            Self::Turn(call) => Ok(turned(&agents.turn(TakeTurn::from(*call)).await?)),
             Self::HandOver(call) => done(agents.hand_over(call.into()).await),
-            Self::Answer(it) => it.carry_out(agents).await,
-            Self::Error(it) => taken(agents.take_error(it.into()).await?),
-            Self::Recovered(it) => done(agents.error_recovered(it.into()).await),
-            Self::Output(it) => done(agents.output(it.into()).await),
-            Self::Resolve(it) => told(&agents.resolve(it.into()).await?),
+            Self::Answer(call) => call.carry_out(agents).await,
+            Self::Error(call) => taken(agents.take_error(call.into()).await?),
+            Self::Recovered(call) => done(agents.error_recovered(call.into()).await),
+            Self::Output(call) => done(agents.output(call.into()).await),
+            Self::Resolve(call) => told(&agents.resolve(call.into()).await?),
             Self::WrapperConstructed(call) => {
                 let noted = agents.report_wrapper(call.into()).await?;
                 Ok(json!({ "failures": noted.failures }))
@@ -136,10 +139,10 @@ impl Request {
             }
             Joined::Later(mut told) => {
                 let outcome = told.wait_for(Option::is_some).await;
-                let outcome = outcome.ok().and_then(|it| it.clone());
+                let outcome = outcome.ok().and_then(|shared| shared.clone());
                 match outcome {
                     Some(outcome) => outcome,
-                    // The first has left without an answer.
+                    // The first caller disconnected without an answer.
                     None => self.ask(hall).await,
                 }
             }
@@ -177,7 +180,7 @@ impl Completed {
                 Named::Unknown => return Err(no_such_run(&name)),
             },
         };
-        // One that cannot be completed does not keep the others from it.
+        // If one run cannot be completed, the others still are.
         let mut given = Given::default();
         let mut outcome: Result<(), Fault> = Ok(());
         for execution in runs {
@@ -219,7 +222,7 @@ impl Answers {
     }
 }
 
-/// A result that hands something over, or says nothing but that it is done.
+/// Builds a result with the injected contexts, or an empty one.
 fn handed(given: &Given) -> Value {
     if given.is_empty() {
         return json!({});
@@ -227,7 +230,7 @@ fn handed(given: &Given) -> Value {
     json!({ "given": given })
 }
 
-/// A result that says nothing but that it is done.
+/// Builds an empty result.
 fn done(result: Result<(), Denied>) -> Result<Value, Fault> {
     result.map(|()| json!({})).map_err(Fault::from)
 }

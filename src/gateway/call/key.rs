@@ -1,35 +1,35 @@
-//! The secret by which a caller shows that a session is its own.
+//! The secret with which a caller proves that a session belongs to it.
 
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::base::digest::Digest;
 
-/// Shortest and longest secret of a session.
+/// Allowed length of a session secret in bytes.
 const KEY_LEN: std::ops::RangeInclusive<usize> = 16..=256;
 
-/// The secret of a session: who knows it speaks for the session.
+/// Secret of a session. A caller that knows it may act for the session.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// A new one.
+    /// Creates a random secret.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// Fails when the system provides no randomness.
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
         Ok(Self(Uuid::from_bytes(bytes).simple().to_string()))
     }
 
-    /// What is kept of it.
+    /// Returns the digest that is stored in place of the secret.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(format!("session key\n{}", self.0))
     }
 
-    /// The secret itself, for whoever it belongs to.
+    /// Returns the secret, to be sent to the owner of the session.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! What each call is told.
+//! Parameters of each call.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ use crate::trace::event::{OutputType, UsageOutcome};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    /// The session's identifier; the console makes one when there is none.
+    /// Identifier of the session. If it is missing, the console creates one.
     #[serde(default)]
     pub session: Option<SessionId>,
-    /// What kind of agent.
+    /// Kind of agent.
     pub agent: String,
-    /// Its version.
+    /// Version of the agent.
     #[serde(default)]
     pub version: Option<String>,
-    /// What the session is for, in the agent's own words.
+    /// Purpose of the session, in the agent's own words.
     #[serde(default)]
     pub intent: Option<String>,
-    /// What it shows to be let in, where an Atlas wants to see something.
+    /// Key that the agent presents, if an Atlas requires one.
     #[serde(default)]
     pub api_key: Option<String>,
 }
@@ -38,13 +38,13 @@ pub struct Start {
 pub struct End {
     /// The session.
     pub session: SessionId,
-    /// How it ended.
+    /// Final status.
     #[serde(default = "completed")]
     pub status: FinalStatus,
-    /// What it did.
+    /// Summary of the session.
     #[serde(default)]
     pub summary: Option<String>,
-    /// The answer that takes along what the agent is handed at last.
+    /// The answer that delivers the last contexts to the agent.
     #[serde(default)]
     pub given: engine::GivenWhen,
 }
@@ -54,12 +54,12 @@ fn completed() -> FinalStatus {
 }
 
 impl From<End> for engine::EndSession {
-    fn from(it: End) -> Self {
+    fn from(call: End) -> Self {
         Self {
-            session: it.session,
-            status: it.status,
-            summary: it.summary,
-            delivery: it.given,
+            session: call.session,
+            status: call.status,
+            summary: call.summary,
+            delivery: call.given,
         }
     }
 }
@@ -72,10 +72,10 @@ pub struct Heard {
     pub session: SessionId,
     /// The text. Only its hash is kept.
     pub text: String,
-    /// Where it came from.
+    /// Source of the text.
     #[serde(default = "from_user")]
     pub source: InputSource,
-    /// Tells whether the agent gets the text as soon as it is asked something about it.
+    /// Tells whether the agent receives the text as soon as it is asked a question about it.
     #[serde(default)]
     pub reaches_asked_agent: bool,
 }
@@ -85,12 +85,12 @@ fn from_user() -> InputSource {
 }
 
 impl From<Heard> for engine::Input {
-    fn from(it: Heard) -> Self {
+    fn from(call: Heard) -> Self {
         Self {
-            session: it.session,
-            text: it.text,
-            source: it.source,
-            reaches_asked_agent: it.reaches_asked_agent,
+            session: call.session,
+            text: call.text,
+            source: call.source,
+            reaches_asked_agent: call.reaches_asked_agent,
         }
     }
 }
@@ -106,14 +106,14 @@ pub struct Request {
     /// Its parameters.
     #[serde(default)]
     pub params: Map<String, Value>,
-    /// When the asker stops waiting. What is not decided by then is denied.
+    /// Time at which the caller stops waiting. A request that is undecided by then is denied.
     #[serde(default, deserialize_with = "Timestamp::deserialize_rfc3339")]
     pub deadline: Option<Timestamp>,
-    /// The resolution it relies on.
+    /// Resolution that the request relies on.
     #[serde(default)]
     pub resolution: Option<String>,
-    /// What the agent calls the run; it may say later what came of it by that name. The same request with the
-    /// same reference, asked again while the first waits, is one call.
+    /// The agent's name for the run, to report its result later. A repeated request with an equal reference
+    /// joins the first one while that waits: both are one call.
     #[serde(default)]
     pub reference: Option<Name>,
     /// Identifier of this call, where identical calls share a reference.
@@ -122,7 +122,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The identifier of this call, where it has one.
+    /// Returns the identifier of this call, if it has one.
     pub(super) fn call_id(&self) -> Option<String> {
         let id = self.call.as_ref().or(self.reference.as_ref());
         id.map(ToString::to_string)
@@ -130,24 +130,24 @@ impl Request {
 }
 
 impl From<Request> for engine::ActionRequest {
-    fn from(it: Request) -> Self {
+    fn from(call: Request) -> Self {
         Self {
-            call: it.call_id(),
-            session: it.session,
-            action: it.action,
-            params: it.params.into(),
-            deadline: it.deadline,
-            resolution: it.resolution,
+            call: call.call_id(),
+            session: call.session,
+            action: call.action,
+            params: call.params.into(),
+            deadline: call.deadline,
+            resolution: call.resolution,
         }
     }
 }
 
-/// A run, as an agent names it.
+/// A run, named in one of two ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// As the console named it.
+    /// Name from the console.
     Execution(ExecutionId),
-    /// As the agent did when it asked.
+    /// Name from the agent's request.
     Reference(Name),
 }
 
@@ -159,9 +159,9 @@ pub struct Completed {
     pub session: SessionId,
     /// The run that was allowed.
     pub run: Run,
-    /// What came of it.
+    /// Outcome of the run.
     pub result: Result<String, engine::ActionError>,
-    /// The answer that takes along what the agent is handed because of it.
+    /// The answer that delivers contexts caused by this result.
     pub given: engine::GivenWhen,
 }
 
@@ -180,14 +180,14 @@ struct WrittenCompleted {
 impl TryFrom<WrittenCompleted> for Completed {
     type Error = &'static str;
 
-    fn try_from(it: WrittenCompleted) -> Result<Self, Self::Error> {
-        let result = match (it.result, it.error) {
+    fn try_from(call: WrittenCompleted) -> Result<Self, Self::Error> {
+        let result = match (call.result, call.error) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(error),
             (None, None) => Ok(String::new()),
             (Some(_), Some(_)) => return Err("there is a `result` or an `error`, and not both"),
         };
-        let run = match (it.execution, it.reference) {
+        let run = match (call.execution, call.reference) {
             (Some(execution), None) => Run::Execution(execution),
             (None, Some(reference)) => Run::Reference(reference),
             (None, None) | (Some(_), Some(_)) => {
@@ -195,10 +195,10 @@ impl TryFrom<WrittenCompleted> for Completed {
             }
         };
         Ok(Self {
-            session: it.session,
+            session: call.session,
             run,
             result,
-            given: it.given,
+            given: call.given,
         })
     }
 }
@@ -209,24 +209,24 @@ impl TryFrom<WrittenCompleted> for Completed {
 pub struct Wanted {
     /// The session.
     pub session: SessionId,
-    /// What is looked for.
+    /// Search text.
     #[serde(default)]
     pub query: Option<String>,
-    /// Contexts by identifier.
+    /// Identifiers of contexts.
     #[serde(default)]
     pub hints: Vec<String>,
-    /// An interactive checkpoint to fire.
+    /// Interactive checkpoint to fire.
     #[serde(default)]
     pub checkpoint: Option<String>,
 }
 
 impl From<Wanted> for engine::ContextRequest {
-    fn from(it: Wanted) -> Self {
+    fn from(call: Wanted) -> Self {
         Self {
-            session: it.session,
-            query: it.query,
-            hints: it.hints,
-            checkpoint: it.checkpoint,
+            session: call.session,
+            query: call.query,
+            hints: call.hints,
+            checkpoint: call.checkpoint,
         }
     }
 }
@@ -239,24 +239,24 @@ pub struct Helped {
     pub session: SessionId,
     /// The context.
     pub context_id: String,
-    /// Whether it helped.
+    /// Tells whether the context helped.
     pub helpful: bool,
-    /// Why.
+    /// Reason of the agent.
     #[serde(default)]
     pub reason: Option<String>,
-    /// What the agent made of it.
+    /// Use that the agent made of the context.
     #[serde(default)]
     pub usage_outcome: Option<UsageOutcome>,
 }
 
 impl From<Helped> for engine::Feedback {
-    fn from(it: Helped) -> Self {
+    fn from(call: Helped) -> Self {
         Self {
-            session: it.session,
-            context_id: it.context_id,
-            helpful: it.helpful,
-            reason: it.reason,
-            usage_outcome: it.usage_outcome,
+            session: call.session,
+            context_id: call.context_id,
+            helpful: call.helpful,
+            reason: call.reason,
+            usage_outcome: call.usage_outcome,
         }
     }
 }
@@ -267,7 +267,7 @@ impl From<Helped> for engine::Feedback {
 pub struct Taken {
     /// The session.
     pub session: SessionId,
-    /// The conversation; without a name it is the session's own.
+    /// Conversation; without a name, the session's own thread.
     #[serde(default)]
     pub thread: Option<Name>,
     /// The turn.
@@ -275,11 +275,11 @@ pub struct Taken {
 }
 
 impl From<Taken> for TakeTurn {
-    fn from(it: Taken) -> Self {
+    fn from(call: Taken) -> Self {
         Self {
-            session: it.session,
-            thread: it.thread,
-            turn: it.turn,
+            session: call.session,
+            thread: call.thread,
+            turn: call.turn,
         }
     }
 }
@@ -290,10 +290,10 @@ impl From<Taken> for TakeTurn {
 pub struct HandsOver {
     /// Session that owns the thread.
     pub session: SessionId,
-    /// The thread; the session's own if there is none.
+    /// Name of the thread; without a name, the session's own thread.
     #[serde(default)]
     pub thread: Option<Name>,
-    /// Session that may take it up.
+    /// Session that may continue the thread.
     pub to: SessionId,
 }
 
@@ -323,12 +323,12 @@ pub struct Answers {
 }
 
 impl From<Answers> for engine::Answer {
-    fn from(it: Answers) -> Self {
+    fn from(call: Answers) -> Self {
         Self {
-            session: it.session,
-            gate: it.gate,
-            answers: it.answers,
-            release: it.release,
+            session: call.session,
+            gate: call.gate,
+            answers: call.answers,
+            release: call.release,
         }
     }
 }
@@ -339,30 +339,30 @@ impl From<Answers> for engine::Answer {
 pub struct Erred {
     /// The session.
     pub session: SessionId,
-    /// What kind of error.
+    /// Kind of error.
     pub error_type: String,
-    /// For programs.
+    /// Code for programs.
     #[serde(default)]
     pub error_code: Option<String>,
-    /// For people.
+    /// Message for people.
     pub message: String,
-    /// Whether work can go on.
+    /// Tells whether the agent can continue.
     #[serde(default)]
     pub recoverable: bool,
-    /// Where it happened.
+    /// Stack trace.
     #[serde(default)]
     pub stack_trace: Option<String>,
 }
 
 impl From<Erred> for engine::ErrorReport {
-    fn from(it: Erred) -> Self {
+    fn from(call: Erred) -> Self {
         Self {
-            session: it.session,
-            error_type: it.error_type,
-            error_code: it.error_code,
-            message: it.message,
-            recoverable: it.recoverable,
-            stack_trace: it.stack_trace,
+            session: call.session,
+            error_type: call.error_type,
+            error_code: call.error_code,
+            message: call.message,
+            recoverable: call.recoverable,
+            stack_trace: call.stack_trace,
         }
     }
 }
@@ -375,19 +375,19 @@ pub struct Recovered {
     pub session: SessionId,
     /// The error, by the event that recorded it.
     pub error: EventId,
-    /// How.
+    /// Method of the recovery.
     pub method: String,
-    /// Whether it worked.
+    /// Tells whether the recovery worked.
     pub success: bool,
 }
 
 impl From<Recovered> for engine::Recovery {
-    fn from(it: Recovered) -> Self {
+    fn from(call: Recovered) -> Self {
         Self {
-            session: it.session,
-            error: it.error,
-            method: it.method,
-            success: it.success,
+            session: call.session,
+            error: call.error,
+            method: call.method,
+            success: call.success,
         }
     }
 }
@@ -400,10 +400,10 @@ pub struct Produced {
     pub session: SessionId,
     /// The text. Only its hash and its size are kept.
     pub text: String,
-    /// What kind of output.
+    /// Kind of output.
     #[serde(default = "words")]
     pub output_type: OutputType,
-    /// Whether it asks for an action.
+    /// Tells whether the output asks for an action.
     #[serde(default)]
     pub contains_action: bool,
 }
@@ -413,12 +413,12 @@ fn words() -> OutputType {
 }
 
 impl From<Produced> for engine::Output {
-    fn from(it: Produced) -> Self {
+    fn from(call: Produced) -> Self {
         Self {
-            session: it.session,
-            text: it.text,
-            output_type: it.output_type,
-            contains_action: it.contains_action,
+            session: call.session,
+            text: call.text,
+            output_type: call.output_type,
+            contains_action: call.contains_action,
         }
     }
 }
@@ -429,15 +429,15 @@ impl From<Produced> for engine::Output {
 pub struct Resolve {
     /// The session.
     pub session: SessionId,
-    /// What it was asked to do.
+    /// Task of the session, as the agent was given it.
     #[serde(default)]
     pub input: Option<String>,
-    /// The actions it asks about; every one that is known when empty.
+    /// Actions to resolve; if empty, all known actions.
     #[serde(default)]
     pub actions: Vec<Asked>,
 }
 
-/// An action that an agent asks about.
+/// An action that an agent asks about in `resolve`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -449,14 +449,17 @@ pub struct Asked {
 }
 
 impl From<Resolve> for engine::Resolve {
-    fn from(it: Resolve) -> Self {
-        let actions = it.actions.into_iter().map(|it| engine::ResolveAction {
-            action: it.action,
-            params: it.params.into(),
-        });
+    fn from(call: Resolve) -> Self {
+        let actions = call
+            .actions
+            .into_iter()
+            .map(|action| engine::ResolveAction {
+                action: action.action,
+                params: action.params.into(),
+            });
         Self {
-            session: it.session,
-            input: it.input,
+            session: call.session,
+            input: call.input,
             actions: actions.collect(),
         }
     }

@@ -1,4 +1,4 @@
-//! Calls about the wrapper of an agent: what it is made of, and whether it holds.
+//! Calls about the wrapper of an agent: its parts, and the results of its checks.
 
 use serde::Deserialize;
 
@@ -14,17 +14,17 @@ pub struct WrapperConstructed {
     pub session: SessionId,
     /// Version of the wrapper.
     pub wrapper_version: String,
-    /// Parts of it: its program, and the events of the agent that it intercepts.
+    /// Parts of the wrapper: its program, and the agent's events that it intercepts.
     pub components: Vec<String>,
-    /// Plugins in it.
+    /// Plugins of the wrapper.
     #[serde(default)]
     pub plugins: Vec<String>,
     /// `mcp`, `rest` or `direct`.
     pub transport: String,
-    /// Place of its cache.
+    /// Backend of its cache.
     #[serde(default = "no_cache")]
     pub cache_backend: String,
-    /// Kinds of events that it can intercept.
+    /// Kinds of events that the wrapper can intercept.
     pub capabilities: WrapperCapabilities,
     /// SHA-256 of the canonical JSON of all other fields of the event.
     pub construction_hash: String,

@@ -1,21 +1,21 @@
-//! What each agent can be held to, and what not: said by their makers, and not to be changed from here.
+//! Limits of the control over each agent. The agents' makers set them; `cra` cannot change them.
 
 use crate::gateway::hook::Host;
 
-/// What an agent can be held to.
+/// Limits of the control over an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// What it does when a hook is late.
+    /// Reaction of the agent to a late hook.
     pub late: &'static str,
-    /// What it does when a hook cannot be run or dies.
+    /// Reaction of the agent to a hook that cannot be run or dies.
     pub broken: &'static str,
-    /// Whether its own user can be asked.
+    /// Tells whether the agent can ask its own user.
     pub ask: &'static str,
-    /// What is never asked about.
+    /// Steps for which no hook is called.
     pub unseen: &'static str,
 }
 
-/// What an agent can be held to, once it is connected.
+/// Returns the limits of a connected agent.
 #[must_use]
 pub fn bounds(host: Host) -> Bounds {
     match host {

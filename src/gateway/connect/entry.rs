@@ -1,4 +1,4 @@
-//! One entry: what is written, and how it is known again.
+//! One hook entry: its text, and how it is recognised.
 
 use std::path::Path;
 
@@ -13,9 +13,9 @@ use crate::gateway::hook::{Host, Offline};
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Entry {
-    /// Handlers that share a matcher. Ours has none: it is run for every tool.
+    /// Handlers that share a matcher. Our entry has none, so it runs for every tool.
     Group { hooks: [Handler; 1] },
-    /// A handler of its own.
+    /// A single handler.
     Plain(Handler),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Handler {
     status: Option<&'static str>,
 }
 
-/// Every entry of an agent, by its event.
+/// Returns all entries of an agent with their events.
 pub(super) fn all(host: Host, wiring: &Wiring) -> Vec<(&'static str, Entry)> {
     let events = table::events(host).iter();
     let entries = events.map(|(event, when)| (*event, entry(host, *when, wiring)));
@@ -67,7 +67,7 @@ fn entry(host: Host, when: When, wiring: &Wiring) -> Entry {
                 ..shared
             }],
         },
-        // What listens only must not stop it when it breaks.
+        // A hook that only reports must not stop the agent when it breaks.
         Host::Cursor => Entry::Plain(Handler {
             kind: None,
             fail_closed: when.is_gate().then_some(true),
@@ -83,11 +83,12 @@ fn entry(host: Host, when: When, wiring: &Wiring) -> Entry {
     }
 }
 
-/// What our hooks are called, where hooks have names.
+/// Name of our hooks, for agents whose hooks have names.
 pub(super) const NAME: &str = "cra";
 
-/// The command line of a hook. These agents go on when a hook cannot be run or dies, but stop when it ends
-/// with 2: so the shell says that in its place. Cursor and Copilot stop by themselves.
+/// Builds the command line of a hook. Claude Code, Codex and Gemini continue when a hook cannot be run or
+/// dies, but stop when it exits with 2: the shell exits with 2 in that case. Cursor and Copilot stop
+/// without help.
 fn command(host: Host, when: When, wiring: &Wiring) -> String {
     let timer = table::timer(host, when, wiring.timeout).to_string();
     let program = wiring.program.to_string_lossy();
@@ -110,14 +111,14 @@ fn command(host: Host, when: When, wiring: &Wiring) -> String {
     let line = words.join(" ");
     match host {
         Host::ClaudeCode | Host::Codex | Host::Gemini if when.is_gate() => {
-            // Codex takes no exit code for a no that comes without words.
+            // Codex ignores the exit code of a denial without a message.
             format!("{line} || {{ echo 'cra: its hook failed, so nothing goes on' >&2; exit 2; }}")
         }
         Host::ClaudeCode | Host::Codex | Host::Gemini | Host::Cursor | Host::Copilot => line,
     }
 }
 
-/// What a handler runs, as words.
+/// Returns the command line of a handler as words.
 pub(super) fn command_words(handler: &Value) -> Vec<String> {
     let line = ["command", "bash", "powershell"];
     let line = line.iter().find_map(|name| handler.get(name)?.as_str());
@@ -128,7 +129,7 @@ pub(super) fn command_words(handler: &Value) -> Vec<String> {
     words
 }
 
-/// Whether a handler runs our hook for that agent, wherever the program is and whatever else it is told.
+/// Returns true if a handler runs our hook for that agent, with any program path and any other arguments.
 pub(super) fn is_ours(host: Host, handler: &Value) -> bool {
     let words = command_words(handler);
     let Some(program) = program(&words) else {
@@ -140,16 +141,20 @@ pub(super) fn is_ours(host: Host, handler: &Value) -> bool {
 }
 
 fn program(words: &[String]) -> Option<usize> {
-    let named = |word: &String| Path::new(word).file_name().is_some_and(|it| it == "cra");
+    let named = |word: &String| {
+        Path::new(word)
+            .file_name()
+            .is_some_and(|file_name| file_name == "cra")
+    };
     words.iter().position(named)
 }
 
-/// How a command line is wired.
+/// Reads hook settings from a command line.
 pub(super) fn wiring_of(words: &[String]) -> Option<Wiring> {
     let rest = words.get(program(words)?..)?;
     let (program, rest) = rest.split_first()?;
     let after = |name: &str| {
-        let at = rest.iter().position(|it| it == name)?;
+        let at = rest.iter().position(|word| word == name)?;
         rest.get(at + 1).map(String::as_str)
     };
     let place = ["--data-dir", "--socket"];

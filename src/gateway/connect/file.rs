@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 /// Largest settings file that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// How many backups are kept beside a file, at most: none is ever written over.
+/// Most backups that are kept next to a file. No backup is ever overwritten.
 const MAX_BACKUPS: u32 = 1000;
 
-/// A settings file as it was found.
+/// A settings file as it was read.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Where it really is: behind links.
+    /// Real path, with links resolved.
     pub path: PathBuf,
-    /// What is in it; nothing if there is no such file.
+    /// Content; `None` if the file does not exist.
     pub text: Option<String>,
     mode: Option<Permissions>,
 }
 
 impl Found {
-    /// Reads a file, through links, as an editor would.
+    /// Reads a file and follows links, as an editor would.
     ///
     /// # Errors
-    /// When it is there and cannot be read, or is no text, or a link that leads nowhere.
+    /// Fails when the file exists but cannot be read or is not text, or when a link is broken.
     pub fn read(path: &Path) -> io::Result<Self> {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Ok(Self {
@@ -46,16 +46,18 @@ impl Found {
         })
     }
 
-    /// What is in it.
+    /// Returns the content.
     #[must_use]
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Puts another text into the file, or takes it away. What was there is kept beside it, and named.
+    /// Replaces the text of the file, or removes the file. Keeps the old content in a backup next to the
+    /// file, and returns the path of that backup.
     ///
     /// # Errors
-    /// When it cannot be written, or somebody else has changed it since it was read. Then it is as it was.
+    /// Fails when the file cannot be written, or when another process changed it since it was read. The file is
+    /// unchanged then.
     pub fn change(&self, new: Option<&str>) -> io::Result<Option<PathBuf>> {
         if Self::read(&self.path)?.text != self.text {
             return Err(io::Error::other("somebody else has changed it meanwhile"));
@@ -87,12 +89,14 @@ impl Found {
     }
 }
 
-/// Writes a file that is there as a whole, or as it was.
+/// Writes a file atomically: it holds the whole new text or the old one.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Fails when it cannot be written.
 pub(super) fn replace(path: &Path, text: &str, mode: Option<Permissions>) -> io::Result<()> {
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut name = path.as_os_str().to_owned();
@@ -100,7 +104,7 @@ pub(super) fn replace(path: &Path, text: &str, mode: Option<Permissions>) -> io:
     let new = PathBuf::from(name);
     let written = create(&new, text, mode).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // What is half written is of no use; what was there is untouched.
+        // Remove the partial file. The old file is untouched.
         let _ = fs::remove_file(&new);
     }
     written?;
@@ -111,7 +115,7 @@ fn create(path: &Path, text: &str, mode: Option<Permissions>) -> io::Result<()> 
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     if mode.is_some() {
-        // Until it has the mode of the other one, nobody else may read it.
+        // Until the file has the mode of the old one, only this user may read it.
         options.mode(0o600);
     }
     let mut file = options.open(path)?;

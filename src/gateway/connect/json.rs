@@ -1,4 +1,4 @@
-//! A JSON text that is changed in one place, while everything else stays as somebody wrote it.
+//! A JSON text that is changed in one place, while the rest stays as it was written.
 
 use std::ops::Range;
 
@@ -8,30 +8,30 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 use crate::base::json;
 
-/// Why a text cannot be changed.
+/// Reason why a text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// It is no JSON.
+    /// The text is not JSON.
     #[error("it is not JSON at line {line}, column {column}: {what}")]
     Form {
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// Description of the problem.
         what: String,
     },
-    /// Something is of another kind than it should be.
+    /// A value has another type than it should.
     #[error("line {line}: `{name}` is not {wanted}")]
     Shape {
         /// The line, from 1.
         line: usize,
-        /// What.
+        /// Name of the value.
         name: String,
-        /// What it should be.
+        /// Expected type.
         wanted: &'static str,
     },
-    /// A name is there twice, and nobody knows which one counts.
+    /// A name occurs twice, so it is unclear which one counts.
     #[error("line {line}: `{name}` is there twice")]
     Twice {
         /// The line of the second one, from 1.
@@ -41,7 +41,7 @@ pub enum JsonError {
     },
 }
 
-/// A value, and where it is written.
+/// A value with its position in the text.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) span: Range<usize>,
@@ -64,24 +64,26 @@ pub(super) struct Member {
 }
 
 impl Node {
-    /// Where its children are written.
+    /// Returns the positions of its children.
     fn children(&self) -> Vec<Range<usize>> {
         match &self.kind {
             Kind::Object(members) => {
-                let spans = members.iter().map(|it| it.start..it.value.span.end);
+                let spans = members
+                    .iter()
+                    .map(|member| member.start..member.value.span.end);
                 spans.collect()
             }
-            Kind::Array(items) => items.iter().map(|it| it.span.clone()).collect(),
+            Kind::Array(items) => items.iter().map(|item| item.span.clone()).collect(),
             Kind::Other => Vec::new(),
         }
     }
 
-    /// Whether it has no children.
+    /// Returns true if it has no children.
     pub(super) fn is_empty(&self) -> bool {
         self.children().is_empty()
     }
 
-    /// Its members.
+    /// Returns the members of an object.
     pub(super) fn members(&self) -> &[Member] {
         match &self.kind {
             Kind::Object(members) => members,
@@ -89,7 +91,7 @@ impl Node {
         }
     }
 
-    /// Its items.
+    /// Returns the items of a list.
     pub(super) fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::Array(items) => items,
@@ -97,30 +99,30 @@ impl Node {
         }
     }
 
-    /// The value of a member.
+    /// Returns the value of a member.
     pub(super) fn member(&self, name: &str) -> Option<&Node> {
-        let found = self.members().iter().find(|it| it.name == name);
-        found.map(|it| &it.value)
+        let found = self.members().iter().find(|member| member.name == name);
+        found.map(|member| &member.value)
     }
 
-    /// Which member has that name.
+    /// Returns the index of a member.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
-        self.members().iter().position(|it| it.name == name)
+        self.members().iter().position(|member| member.name == name)
     }
 }
 
-/// A text that is JSON.
+/// A JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text(String);
 
 impl Text {
-    /// Reads a text whose whole is an object. No text at all is an empty one.
+    /// Reads a text that is an object. A blank text counts as an empty object.
     pub(super) fn read(text: &str) -> Result<Self, JsonError> {
         let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
         if bare.trim().is_empty() {
             return Ok(Self("{}\n".to_owned()));
         }
-        // Numbers stay as they are written. Of a key that is there twice, the agent may take either.
+        // Numbers stay as they are written. If a key occurs twice, the agent may use either value.
         json::check_keys(bare.as_bytes()).map_err(|error| {
             let (line, column) = error.place(bare.as_bytes());
             match error {
@@ -144,7 +146,7 @@ impl Text {
         &self.0
     }
 
-    /// What is written there.
+    /// Parses the whole text.
     pub(super) fn root(&self) -> Result<Node, JsonError> {
         let mut walk = Walk {
             text: &self.0,
@@ -157,20 +159,20 @@ impl Text {
         })
     }
 
-    /// A value as such.
+    /// Returns the value of a node.
     pub(super) fn value(&self, node: &Node) -> Value {
         let written = self.0.get(node.span.clone()).unwrap_or_default();
         serde_json::from_str(written).unwrap_or_default()
     }
 
-    /// Holds a value to being an object, with each name once.
+    /// Checks that a value is an object in which each name occurs once.
     pub(super) fn object(&self, name: &str, node: &Node) -> Result<(), JsonError> {
         let Kind::Object(members) = &node.kind else {
             return Err(self.shape(name, node, "an object"));
         };
         for (at, member) in members.iter().enumerate() {
             let earlier = members.iter().take(at);
-            if earlier.into_iter().any(|it| it.name == member.name) {
+            if earlier.into_iter().any(|other| other.name == member.name) {
                 return Err(JsonError::Twice {
                     line: self.line(member.start),
                     name: member.name.clone(),
@@ -180,7 +182,7 @@ impl Text {
         Ok(())
     }
 
-    /// Holds a value to being a list.
+    /// Checks that a value is a list.
     pub(super) fn array(&self, name: &str, node: &Node) -> Result<(), JsonError> {
         match node.kind {
             Kind::Array(_) => Ok(()),
@@ -212,7 +214,7 @@ impl Text {
     }
 
     fn add(&mut self, parent: &Node, name: Option<&str>, value: &impl Serialize) {
-        let name = name.map(|it| format!("{}: ", Value::from(it)));
+        let name = name.map(|name| format!("{}: ", Value::from(name)));
         let name = name.unwrap_or_default();
         let nl = self.newline();
         let children = parent.children();
@@ -242,7 +244,7 @@ impl Text {
         self.put(last.end..last.end, &added);
     }
 
-    /// Puts another value in the place of one.
+    /// Replaces one value by another.
     pub(super) fn replace(&mut self, node: &Node, value: &impl Serialize) {
         let written = self.0.get(node.span.clone()).unwrap_or_default();
         let one_line = !written.contains('\n');
@@ -256,10 +258,10 @@ impl Text {
         self.put(node.span.clone(), &new);
     }
 
-    /// Takes a child out, with the comma that goes with it.
+    /// Removes a child together with its comma.
     pub(super) fn remove(&mut self, parent: &Node, at: usize) {
         let children = parent.children();
-        let before = at.checked_sub(1).and_then(|it| children.get(it));
+        let before = at.checked_sub(1).and_then(|index| children.get(index));
         let gone = match (before, children.get(at), children.get(at + 1)) {
             (_, None, _) => return,
             (_, Some(child), Some(next)) => child.start..next.start,
@@ -283,7 +285,7 @@ impl Text {
         }
     }
 
-    /// What one level is indented by; nothing where all is in one line.
+    /// Returns the indentation of one level; `None` if everything is on one line.
     fn unit(&self) -> Option<String> {
         let root = self.root().ok()?;
         let Some(first) = root.children().first().cloned() else {
@@ -294,11 +296,13 @@ impl Text {
         Some(if unit.is_empty() { "  " } else { unit }.to_owned())
     }
 
-    /// How the line is indented that a place is in.
+    /// Returns the indentation of the line at a position.
     fn indent(&self, at: usize) -> String {
         let before = self.0.get(..at).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
-        let blank = line.chars().take_while(|it| matches!(it, ' ' | '\t'));
+        let blank = line
+            .chars()
+            .take_while(|letter| matches!(letter, ' ' | '\t'));
         blank.collect()
     }
 
@@ -306,7 +310,7 @@ impl Text {
         let mut out = Vec::new();
         let format = PrettyFormatter::with_indent(unit.as_bytes());
         let mut writer = Serializer::with_formatter(&mut out, format);
-        // Into memory, and made of texts and numbers: it cannot fail.
+        // Writing texts and numbers to memory cannot fail.
         let _ = value.serialize(&mut writer);
         let text = String::from_utf8(out).unwrap_or_default();
         text.replace('\n', &format!("{}{base}", self.newline()))
@@ -317,7 +321,7 @@ fn compact(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Goes through a text that is known to be JSON.
+/// Parser for a text that is known to be JSON.
 struct Walk<'t> {
     text: &'t str,
     at: usize,
@@ -335,7 +339,7 @@ impl Walk<'_> {
         (self.peek()? == wanted).then(|| self.at += 1)
     }
 
-    /// Whether another child follows.
+    /// Reads the next separator. Returns true if another child follows.
     fn more(&mut self) -> Option<bool> {
         let found = self.peek()?;
         self.at += 1;
@@ -358,7 +362,8 @@ impl Walk<'_> {
             }
             _ => {
                 let rest = self.text.get(self.at..)?;
-                let end = rest.find(|it: char| ",]}".contains(it) || it.is_ascii_whitespace());
+                let end = rest
+                    .find(|letter: char| ",]}".contains(letter) || letter.is_ascii_whitespace());
                 self.at += end.unwrap_or(rest.len());
                 Kind::Other
             }

@@ -1,4 +1,4 @@
-//! What was connected: a small list beside the record, so that the console can tell when an entry is gone.
+//! List of connected agents, next to the store, so that the console notices when an entry is gone.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use crate::base::json;
 use crate::gateway::hook::Host;
 use crate::gateway::proof::AnswerVerifier;
 
-/// The list's name, in the folder of the store.
+/// Name of the list, in the folder of the store.
 pub const FILE_NAME: &str = "connections.json";
 
-/// Connections that were ended in order and are remembered. A console that runs looks every few seconds.
+/// Most orderly disconnections that are remembered. A running console checks every few seconds.
 const MAX_DISCONNECTED: usize = 64;
 
-/// Everything that was connected.
+/// All connected agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registry {
-    /// One for each agent and settings file.
+    /// One connection per agent and settings file.
     #[serde(default)]
     pub connections: Vec<Connection>,
-    /// What was disconnected in order, the newest last: nobody has to be alarmed by that.
+    /// Orderly disconnections, the newest last. They cause no alarm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disconnected: Vec<Disconnected>,
 }
@@ -43,24 +43,25 @@ pub struct Disconnected {
 pub struct Connection {
     /// The agent.
     pub agent: Host,
-    /// For whom.
+    /// Project or user.
     pub scope: Scope,
     /// The settings file.
     pub file: PathBuf,
-    /// How it was wired.
+    /// Settings of the hooks.
     pub wiring: Wiring,
-    /// What was made in the file for our entries; the file itself is an empty name.
+    /// Members of the file that were created for our entries. An empty name stands for the file.
     pub made: Vec<String>,
 }
 
 impl Connection {
-    /// Whether the file was made for our entries.
+    /// Returns true if the file was created for our entries.
     #[must_use]
     pub fn made_the_file(&self) -> bool {
         self.made.iter().any(String::is_empty)
     }
 
-    /// What is wrong with it now, in words; nothing if it is as it was written and pins the console's key.
+    /// Describes the current problem of the connection; `None` if it is unchanged and pins the console's
+    /// key.
     #[must_use]
     pub fn trouble(&self, key: Option<&AnswerVerifier>) -> Option<String> {
         let state = match Found::read(&self.file) {
@@ -83,7 +84,7 @@ impl Connection {
     }
 }
 
-/// What another file says that an agent reads with its settings, where that switches our hooks off.
+/// Describes a setting in another file of the agent that disables our hooks.
 #[must_use]
 pub fn off_elsewhere(agent: Host, file: &Path, folders: Option<&Folders>) -> Option<String> {
     let mut others = read_with(agent, file, folders).into_iter();
@@ -103,10 +104,10 @@ fn first_of(what: &[String]) -> String {
 }
 
 impl Registry {
-    /// Reads the list. No list is an empty one.
+    /// Reads the list. A missing list counts as empty.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// Fails when the file exists but cannot be read.
     pub fn load(folder: &Path) -> io::Result<Self> {
         let found = Found::read(&folder.join(FILE_NAME))?;
         match &found.text {
@@ -119,61 +120,63 @@ impl Registry {
     /// Writes the list.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails when it cannot be written.
     pub fn save(&self, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         replace(&folder.join(FILE_NAME), &format!("{text}\n"), None)
     }
 
-    /// What is known of an agent in a file.
+    /// Returns the connection of an agent in a file.
     #[must_use]
     pub fn find(&self, agent: Host, file: &Path) -> Option<&Connection> {
         let mut all = self.connections.iter();
-        all.find(|it| it.agent == agent && it.file == file)
+        all.find(|connection| connection.agent == agent && connection.file == file)
     }
 
-    /// Remembers a connection. What was made for an earlier one was made for this one.
+    /// Adds a connection. Members that were created for an earlier connection of the agent in this file
+    /// count for this one.
     pub fn remember(&mut self, mut connection: Connection) {
         let (agent, file) = (connection.agent, &connection.file);
         self.disconnected
-            .retain(|it| !(it.agent == agent && it.file == *file));
+            .retain(|gone| !(gone.agent == agent && gone.file == *file));
         if let Some(earlier) = self.forget(connection.agent, &connection.file) {
             let fresh = std::mem::take(&mut connection.made);
             connection.made = earlier.made;
             let fresh = fresh.into_iter();
             let known = connection.made.clone();
-            let fresh = fresh.filter(|it| !known.contains(it));
+            let fresh = fresh.filter(|member| !known.contains(member));
             connection.made.extend(fresh);
         }
         self.connections.push(connection);
-        let name = |it: &Connection| (it.agent, it.scope, it.file.clone());
+        let name =
+            |connection: &Connection| (connection.agent, connection.scope, connection.file.clone());
         self.connections.sort_by_key(name);
     }
 
-    /// Forgets a connection because somebody wants it gone.
+    /// Removes a connection because the user asked for it.
     pub fn disconnect(&mut self, agent: Host, file: &Path) -> Option<Connection> {
         let gone = Disconnected {
             agent,
             file: file.to_owned(),
         };
-        self.disconnected.retain(|it| *it != gone);
+        self.disconnected.retain(|earlier| *earlier != gone);
         self.disconnected.push(gone);
         let over = self.disconnected.len().saturating_sub(MAX_DISCONNECTED);
         self.disconnected.drain(..over);
         self.forget(agent, file)
     }
 
-    /// Whether somebody wanted a connection gone.
+    /// Returns true if the user asked for the removal of a connection.
     #[must_use]
     pub fn was_disconnected(&self, agent: Host, file: &Path) -> bool {
         let mut all = self.disconnected.iter();
-        all.any(|it| it.agent == agent && it.file == file)
+        all.any(|gone| gone.agent == agent && gone.file == file)
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub fn forget(&mut self, agent: Host, file: &Path) -> Option<Connection> {
         let mut all = self.connections.iter();
-        let at = all.position(|it| it.agent == agent && it.file == file)?;
+        let at = all.position(|connection| connection.agent == agent && connection.file == file)?;
         Some(self.connections.remove(at))
     }
 }

@@ -1,4 +1,4 @@
-//! What each agent wants: which file, which events, which unit of time.
+//! Table of the agents' differences: settings file, events, unit of time.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::gateway::hook::Host;
 
-/// For whom an agent is connected.
+/// Reach of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// For one project.
+    /// One project.
     Project,
-    /// For everything this user does.
+    /// Everything that this user runs.
     User,
 }
 
 impl Scope {
-    /// Both.
+    /// Both scopes.
     pub const ALL: [Self; 2] = [Self::Project, Self::User];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,23 +31,23 @@ impl Scope {
     }
 }
 
-/// Where settings are.
+/// Folders of settings.
 #[derive(Clone, Debug)]
 pub struct Folders {
-    /// The project.
+    /// Folder of the project.
     pub project: PathBuf,
-    /// The user's home.
+    /// Home folder of the user.
     pub home: PathBuf,
-    /// Where Claude Code has its own, if that was moved.
+    /// Folder of Claude Code, if it was moved.
     pub claude: Option<PathBuf>,
-    /// Where Codex has its own, if that was moved.
+    /// Folder of Codex, if it was moved.
     pub codex: Option<PathBuf>,
-    /// Where Copilot has its own, if that was moved.
+    /// Folder of Copilot, if it was moved.
     pub copilot: Option<PathBuf>,
 }
 
 impl Folders {
-    /// Where Codex has its own.
+    /// Returns the folder of Codex.
     #[must_use]
     pub fn codex(&self) -> PathBuf {
         let usual = || self.home.join(".codex");
@@ -55,8 +55,8 @@ impl Folders {
     }
 }
 
-/// The settings file of an agent. In a project it is the one that is not shared with others, where there is
-/// such a file: the entry names a program on this machine.
+/// Returns the settings file of an agent. In a project, this is the file that is not shared with others, if
+/// the agent has one: the entry names a program on this machine.
 #[must_use]
 pub fn settings_file(host: Host, scope: Scope, folders: &Folders) -> PathBuf {
     let (project, home) = (&folders.project, &folders.home);
@@ -81,21 +81,21 @@ pub fn settings_file(host: Host, scope: Scope, folders: &Folders) -> PathBuf {
     }
 }
 
-/// When an event comes.
+/// Phase of an agent's work at which an event comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// Before something that may be held: what a person says.
+    /// Before a prompt of the user, which may be held.
     Prompt,
-    /// Before a tool is used.
+    /// Before a tool call.
     Before,
-    /// When a session ends: agents hardly wait then.
+    /// At the end of a session, when agents hardly wait.
     End,
-    /// At any other time: nothing is held then.
+    /// At any other time, when nothing is held.
     Beside,
 }
 
 impl When {
-    /// Whether an operator may be asked.
+    /// Returns true if a request may be held for an operator.
     pub(super) fn is_gate(self) -> bool {
         match self {
             Self::Prompt | Self::Before => true,
@@ -104,9 +104,9 @@ impl When {
     }
 }
 
-/// Every event of an agent that its hook knows. Of Cursor's two layers only the one that sees every tool: both
-/// would ask twice. Copilot does not name events in what it tells, so only those are here that are known by
-/// what they say.
+/// Returns all events of an agent that its hook handles. Of Cursor's two layers it has only the one that
+/// sees every tool: with both, the operator would be asked twice. Copilot does not name events in its
+/// payloads, so only events that their payload identifies are listed.
 pub(super) fn events(host: Host) -> &'static [(&'static str, When)] {
     match host {
         Host::ClaudeCode => &[
@@ -157,52 +157,52 @@ pub(super) fn events(host: Host) -> &'static [(&'static str, When)] {
     }
 }
 
-/// The names of the events that an agent is connected by.
+/// Returns the names of the events that an agent is connected to.
 pub fn event_names(host: Host) -> impl Iterator<Item = &'static str> {
     events(host).iter().map(|(name, _)| *name)
 }
 
-/// Events at which agents tell their output.
+/// Events at which agents report their output.
 const SAID: [&str; 3] = ["Stop", "AfterAgent", "afterAgentResponse"];
 
-/// Kinds of events that the hooks of an agent intercept: input, output, actions.
+/// Returns whether the hooks of an agent intercept input, output and actions.
 pub(in crate::gateway) fn intercepts(host: Host) -> (bool, bool, bool) {
     let has = |wanted: When| events(host).iter().any(|(_, when)| *when == wanted);
     let output = event_names(host).any(|name| SAID.contains(&name));
     (has(When::Prompt), output, has(When::Before))
 }
 
-/// The event before a tool is used.
+/// Returns the event before a tool call.
 pub(super) fn gate(host: Host) -> &'static str {
-    let found = events(host).iter().find(|(_, it)| *it == When::Before);
+    let found = events(host).iter().find(|(_, when)| *when == When::Before);
     found.map_or("", |(name, _)| *name)
 }
 
-/// How long an agent waits where nothing is held, in seconds.
+/// Timeout in seconds of an event at which nothing is held.
 const BESIDE: u64 = 30;
 
-/// How long an agent waits for the hook of an event, in seconds.
+/// Returns the timeout of an event's hook in seconds.
 pub(super) fn timer(host: Host, when: When, timeout: u64) -> u64 {
     match (when, host) {
         (When::Prompt | When::Before, _) => timeout,
-        // It allows no more.
+        // Codex allows no longer timeout.
         (When::End, Host::Codex) => 3,
         (When::End, Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot) => 10,
         (When::Beside, _) => BESIDE,
     }
 }
 
-/// How long the agent waits as a handler says it, in seconds.
+/// Returns the timeout in seconds that a handler states.
 pub(super) fn pinned(host: Host, handler: &Value) -> Option<u64> {
     let number = |name: &str| handler.get(name)?.as_u64();
     match host {
         Host::ClaudeCode | Host::Codex | Host::Cursor => number("timeout"),
-        Host::Gemini => number("timeout").map(|it| it / 1000),
+        Host::Gemini => number("timeout").map(|millis| millis / 1000),
         Host::Copilot => number("timeoutSec"),
     }
 }
 
-/// Whether the file says which version of its format it is in.
+/// Returns true if the settings file states the version of its format.
 pub(super) fn has_version(host: Host) -> bool {
     match host {
         Host::Cursor | Host::Copilot => true,
@@ -210,7 +210,7 @@ pub(super) fn has_version(host: Host) -> bool {
     }
 }
 
-/// What switches all hooks off, and the value that does.
+/// Returns the settings that disable all hooks, each with the disabling value.
 pub(super) fn switches(host: Host) -> &'static [(&'static [&'static str], bool)] {
     match host {
         Host::ClaudeCode | Host::Copilot => &[(&["disableAllHooks"], true)],
@@ -223,7 +223,7 @@ pub(super) fn switches(host: Host) -> &'static [(&'static [&'static str], bool)]
     }
 }
 
-/// Lists of hooks that are off, by their names.
+/// Returns the settings that list disabled hooks by name.
 pub(super) fn lists_of_those_off(host: Host) -> &'static [&'static [&'static str]] {
     match host {
         Host::Gemini => &[&["hooksConfig", "disabled"], &["hooks", "disabled"]],
@@ -231,7 +231,7 @@ pub(super) fn lists_of_those_off(host: Host) -> &'static [&'static [&'static str
     }
 }
 
-/// Other files that an agent reads together with its settings: each of them can switch hooks off.
+/// Returns other files that an agent reads with its settings: each of them can disable hooks.
 pub(super) fn read_with(host: Host, file: &Path, folders: Option<&Folders>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let beside = |name: &str| file.with_file_name(name);
@@ -251,6 +251,6 @@ pub(super) fn read_with(host: Host, file: &Path, folders: Option<&Folders>) -> V
     }
     found.sort();
     found.dedup();
-    found.retain(|it| it != file);
+    found.retain(|other| other != file);
     found
 }

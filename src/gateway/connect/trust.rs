@@ -1,23 +1,24 @@
-//! What can be known of Codex' trust: it runs a hook only while the hash that its user trusted is the hook's own.
+//! Trust of Codex in hooks: Codex runs a hook only while the hash that its user trusted is the hook's own.
 
 use std::path::Path;
 
-/// What Codex' own file says about the hook before tools.
+/// Trust in the hook before tools, as Codex' own file states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// A hash was trusted. Whether it is still the right one, only Codex can tell.
+    /// The user trusted a hash. Only Codex knows whether it is still the right one.
     Given,
-    /// None was.
+    /// No hash was trusted.
     Missing,
-    /// It, or every hook, is switched off.
+    /// The hook, or every hook, is disabled.
     Off,
 }
 
-/// Looks for a trusted hash of the hooks in `file`. It is a search, not a reading: the file belongs to Codex.
+/// Looks for a trusted hash of the hooks in `file`. This is a text search, not a parser: the file belongs
+/// to Codex.
 #[must_use]
 pub fn codex_trust(config: &str, file: &Path) -> Trust {
     let table = |rest: &str| {
-        // Up to where the next table begins.
+        // Up to the beginning of the next table.
         let own = rest.split("\n[").next().unwrap_or_default();
         let lines = own.lines().map(|line| line.replace([' ', '\t'], ""));
         lines.collect::<Vec<_>>()
@@ -31,7 +32,7 @@ pub fn codex_trust(config: &str, file: &Path) -> Trust {
         names.iter().any(is_off)
     };
     let features = config.split("[features]").nth(1).map(table);
-    if features.is_some_and(|it| off(&it, &["hooks", "codex_hooks"])) {
+    if features.is_some_and(|lines| off(&lines, &["hooks", "codex_hooks"])) {
         return Trust::Off;
     }
     let key = format!("{}:pre_tool_use:", file.display());
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_hash_of_that_hook_counts() {
+    fn only_a_trusted_hash_of_the_same_hook_counts() {
         let file = Path::new("/p/.codex/hooks.json");
         let given = "[hooks.state.\"/p/.codex/hooks.json:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
         assert_eq!(codex_trust(given, file), Trust::Given);

@@ -1,6 +1,7 @@
-//! A command line, as the shell reads it.
+//! Command lines, split and quoted as the shell does.
 
-/// The words of a command line up to the first operator. What only a shell could tell is left as it is written.
+/// Splits a command line into words, up to the first operator. Expansions that only a shell can do stay as
+/// written.
 pub(super) fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -26,9 +27,9 @@ pub(super) fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// A word as it has to be written for the shell.
+/// Quotes a word for the shell, if needed.
 pub(in crate::gateway) fn quote(word: &str) -> String {
-    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:=@%,".contains(it);
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:=@%,".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
@@ -41,7 +42,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn words_end_at_what_the_shell_does_next() {
+    fn splitting_stops_at_the_first_shell_operator() {
         let line = "/opt/my\\ tools/cra hook 'claude-code' --timer \"30\" || exit 2";
         let words = ["/opt/my tools/cra", "hook", "claude-code", "--timer", "30"];
         assert_eq!(split(line), words);
@@ -50,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_quoted_is_one_word_again(word in any::<String>()) {
+        fn a_quoted_word_splits_into_the_same_word(word in any::<String>()) {
             prop_assert_eq!(split(&quote(&word)), [word]);
         }
     }

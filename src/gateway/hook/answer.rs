@@ -6,12 +6,12 @@ use super::Host;
 use super::ask::Verdict;
 use super::told::{Moment, Told, Unreadable};
 
-/// What a hook prints, and how it ends.
+/// Output and exit code of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// For the agent.
+    /// Standard output, for the agent.
     pub out: String,
-    /// For the agent where there is no other way, and for people.
+    /// Standard error, for people, and for agents that read nothing else.
     pub err: String,
     /// The exit code.
     pub code: u8,
@@ -33,7 +33,7 @@ impl Printed {
         }
     }
 
-    /// A denial of what cannot be read.
+    /// Creates a denial of an unreadable payload.
     #[must_use]
     pub fn unreadable(host: Host, why: &Unreadable) -> Self {
         Self::refused(&format!(
@@ -42,7 +42,7 @@ impl Printed {
         ))
     }
 
-    /// A denial in the one way that every agent knows, for when it is not known what is asked.
+    /// Creates a denial that every agent understands, for requests whose kind is unknown.
     #[must_use]
     pub fn refused(reason: &str) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Printed {
     }
 }
 
-/// A verdict, as the agent that asks wants to hear it.
+/// Encodes a verdict in the format of the agent.
 pub(super) fn encode(told: &Told, verdict: &Verdict) -> Printed {
     match &told.moment {
         Moment::Before { .. } => before(told, verdict),
@@ -63,7 +63,7 @@ pub(super) fn encode(told: &Told, verdict: &Verdict) -> Printed {
     }
 }
 
-/// Before a tool is used.
+/// Encodes a verdict before a tool call.
 fn before(told: &Told, verdict: &Verdict) -> Printed {
     match (told.host, verdict) {
         (Host::Codex | Host::Cursor, Verdict::Ask { reason }) | (_, Verdict::Deny { reason }) => {
@@ -86,17 +86,20 @@ fn before(told: &Told, verdict: &Verdict) -> Printed {
                 said.push(("permissionDecision", "allow".to_owned()));
                 said.push(("permissionDecisionReason", why.clone()));
             }
-            said.extend(context.clone().map(|it| ("additionalContext", it)));
-            let said: Vec<_> = said.iter().map(|(name, it)| (*name, it.as_str())).collect();
+            said.extend(context.clone().map(|text| ("additionalContext", text)));
+            let said: Vec<_> = said
+                .iter()
+                .map(|(name, text)| (*name, text.as_str()))
+                .collect();
             if said.is_empty() {
                 return quiet(told.host);
             }
             specific(told, &said)
         }
-        // A bare `allow` is an error to it, and the tool would run for that.
+        // Codex treats a bare `allow` as an error, and runs the tool.
         (Host::Codex, Verdict::Pass { context, .. }) => beside(told, context.as_deref()),
         (Host::Gemini, Verdict::Pass { .. }) => Printed::json(&json!({"decision": "allow"})),
-        // Where silence blocks, silence is no answer.
+        // Cursor blocks on an empty answer, so the answer must say `allow`.
         (Host::Cursor, Verdict::Pass { .. }) => Printed::json(&json!({"permission": "allow"})),
         (
             Host::Copilot,
@@ -119,7 +122,7 @@ fn deny(told: &Told, reason: &str) -> Printed {
             ],
         ),
         Host::Gemini => Printed::json(&json!({"decision": "deny", "reason": reason})),
-        // Only what the user is told reaches the model.
+        // Cursor shows only the user message to its model.
         Host::Cursor => Printed::json(
             &json!({"permission": "deny", "user_message": reason, "agent_message": reason}),
         ),
@@ -127,17 +130,17 @@ fn deny(told: &Told, reason: &str) -> Printed {
     }
 }
 
-/// Before what a person says reaches the agent.
+/// Encodes a verdict before a user's prompt reaches the agent.
 fn prompt(told: &Told, verdict: &Verdict) -> Printed {
     match (told.host, verdict) {
-        // There is no operator's answer that could be asked for here.
+        // Agents cannot ask their user here, so a question is a denial.
         (host, Verdict::Deny { reason } | Verdict::Ask { reason }) => match host {
             Host::ClaudeCode | Host::Codex => {
                 Printed::json(&json!({"decision": "block", "reason": reason}))
             }
             Host::Gemini => Printed::json(&json!({"decision": "deny", "reason": reason})),
             Host::Cursor => Printed::json(&json!({"continue": false, "user_message": reason})),
-            // It does not listen here: the prompt reaches the agent all the same.
+            // Copilot ignores the answer: the prompt reaches the agent in any case.
             Host::Copilot => quiet(host),
         },
         (Host::Cursor, Verdict::Pass { .. }) => Printed::json(&json!({"continue": true})),
@@ -145,7 +148,7 @@ fn prompt(told: &Told, verdict: &Verdict) -> Printed {
     }
 }
 
-/// Context for the agent, where it can take it.
+/// Encodes context for the agent, if the agent accepts it.
 fn beside(told: &Told, context: Option<&str>) -> Printed {
     let Some(context) = context else {
         return quiet(told.host);
@@ -163,7 +166,7 @@ fn beside(told: &Told, context: Option<&str>) -> Printed {
     }
 }
 
-/// Nothing to say. Codex takes every word for a decision; the others want an object.
+/// Returns an empty answer. Codex takes any text for a decision; the other agents expect an object.
 fn quiet(host: Host) -> Printed {
     match host {
         Host::Codex => Printed::nothing(),
@@ -184,7 +187,8 @@ fn nested(told: &Told, said: &[(&str, &str)]) -> Map<String, Value> {
     Map::from_iter([("hookSpecificOutput".to_owned(), fields.into())])
 }
 
-/// As Copilot reads it; and as it is written where it runs hooks that were meant for Claude Code.
+/// Encodes a decision in Copilot's format. When Copilot runs hooks meant for Claude Code, adds the nested
+/// format too.
 fn flat(told: &Told, decision: &str, reason: &str) -> Printed {
     let said = [
         ("permissionDecision", decision),

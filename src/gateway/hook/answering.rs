@@ -1,9 +1,9 @@
-//! The command by which an agent answers a checkpoint from its shell.
+//! The command with which an agent answers a checkpoint from its shell.
 //!
-//! A denial names it, with a token that only the hook can make. Contract: a shell command passes without the console
-//! only if it is exactly this command, with this session's token and one JSON object in single quotes. Anything else
-//! about it, such as a second command, an operator, a variable or another tool parameter, is judged like every other
-//! use of the shell.
+//! A denial shows it, with a token that only the hook can make. Contract: a shell command passes without
+//! the console only if it is exactly this command, with this session's token and one JSON object in single
+//! quotes. A command with any difference, such as a second command, an operator, a variable or another tool
+//! parameter, is judged like every other shell command.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,10 @@ use crate::engine::command::Asked;
 use crate::gateway::connect::quote;
 use crate::gateway::questions;
 
-/// Characters of a token: enough that nobody guesses one.
+/// Length of a token in characters: too long to guess.
 const TOKEN_LEN: usize = 32;
 
-/// Parameters of a shell tool that change nothing about which program runs.
+/// Parameters of a shell tool that do not change which program runs.
 const HARMLESS: [&str; 14] = [
     "command",
     "description",
@@ -41,35 +41,35 @@ const HARMLESS: [&str; 14] = [
     "mode",
 ];
 
-/// Shell tools in whose language other characters than `'` end a quoted text.
+/// Shell tools in whose language characters other than `'` end a quoted text.
 const OTHER_QUOTES: [&str; 2] = ["PowerShell", "powershell"];
 
-/// The command, as far as it is the same for all sessions.
+/// The part of the command that all sessions share.
 #[derive(Clone, Debug)]
 pub struct AnswerCommand {
-    /// The program: an absolute path.
+    /// Absolute path of the program.
     pub program: PathBuf,
-    /// Options that say where the console is.
+    /// Options that tell where the console is.
     pub place: Vec<String>,
 }
 
-/// Names of a session that hooks speak for.
+/// Identity of a conversation for which hooks act.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speaker<'s> {
-    /// What the keys of sessions are made from.
+    /// Secret from which session keys are derived.
     pub(super) secret: Digest,
-    /// The first session of the conversation.
+    /// First session of the conversation.
     pub(super) conversation: &'s SessionId,
 }
 
 impl Speaker<'_> {
-    /// Secret that all sessions of the conversation show.
+    /// Returns the secret that all sessions of the conversation present.
     pub(super) fn key(self) -> Digest {
         let (secret, conversation) = (self.secret, self.conversation);
         Digest::of(format!("{secret}\n{conversation}"))
     }
 
-    /// Token for the answers of one session at one gate.
+    /// Returns the token for the answers of one session at one gate.
     pub(super) fn token(self, session: &SessionId, gate: &str) -> String {
         let parts = [
             b"cra answer token 1".as_slice(),
@@ -84,21 +84,21 @@ impl Speaker<'_> {
     }
 }
 
-/// Words of the command that say what is answered.
+/// Arguments of the command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerLine {
     /// The session.
     pub session: SessionId,
     /// The held request.
     pub gate: GateId,
-    /// Token that the hook made for these two.
+    /// Token that the hook made for this session and gate.
     pub token: String,
     /// Answers by checkpoint, then by question.
     pub answers: Map<String, Value>,
 }
 
 impl AnswerLine {
-    /// Secret by which the console knows the session, if the token is the hook's own for it.
+    /// Returns the secret of the session, if the hook made the token for it.
     #[must_use]
     pub fn key(&self, secret: Digest) -> Option<String> {
         let mut conversation = self.session.clone();
@@ -110,7 +110,7 @@ impl AnswerLine {
             if speaker.token(&self.session, self.gate.as_str()) == self.token {
                 return Some(speaker.key().to_string());
             }
-            // A session that was taken up again has the name of the first, and a number.
+            // A resumed session has the name of the first session and a number.
             let (first, number) = conversation.as_str().rsplit_once('.')?;
             number.parse::<u32>().ok()?;
             conversation = first.parse().ok()?;
@@ -119,10 +119,10 @@ impl AnswerLine {
 }
 
 impl AnswerCommand {
-    /// The command with answers to fill in.
+    /// Returns the command with a template for the answers.
     pub(super) fn line(&self, session: &SessionId, token: &str, asked: &Asked) -> String {
         let answers = questions::template(asked).to_string();
-        // A quote would end the text; JSON can write it in another way.
+        // A quote would end the text. JSON can escape it.
         let answers = answers.replace('\'', "\\u0027");
         format!(
             "{}{session} {} {token} '{answers}'",
@@ -157,7 +157,7 @@ impl AnswerCommand {
         })
     }
 
-    /// Tells whether a use of a tool does nothing but answer a checkpoint of this conversation.
+    /// Returns true if a tool call only answers a checkpoint of this conversation.
     pub(super) fn is_use(&self, actions: &[Action], speaker: Speaker<'_>) -> bool {
         let [action] = actions else { return false };
         let harmless = |(name, value): (&String, &Value)| {
@@ -180,8 +180,8 @@ impl AnswerCommand {
     }
 }
 
-/// The verdict about a use of the shell that does nothing but answer a checkpoint. It is not a step of the agent, so the
-/// console is not asked; the answer itself is recorded there.
+/// Returns the verdict on a shell command that only answers a checkpoint. It is not a step of the agent, so
+/// the hook does not ask the console; the console records the answer when it arrives.
 pub(super) fn verdict(told: &Told, options: &Options, conversation: &SessionId) -> Option<Verdict> {
     let speaker = Speaker {
         secret: options.secret,

@@ -1,4 +1,4 @@
-//! What a hook asks the console, and what it makes of the answers.
+//! Requests of a hook to the console, and the verdict that follows from the answers.
 
 use std::time::{Duration, Instant};
 
@@ -19,24 +19,24 @@ use crate::gateway::questions;
 use crate::gateway::rejected::Rejected;
 use crate::gateway::words::{Remedy, denial, given, joined, words_of};
 
-/// What a hook answers, whatever the agent's format is.
+/// Verdict of a hook, independent of the agent's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It goes on.
+    /// The step may run.
     Pass {
-        /// What the agent should know.
+        /// Context for the agent.
         context: Option<String>,
-        /// Why it is allowed outright, where it is.
+        /// Reason of an explicit permission, if there is one.
         approved: Option<String>,
     },
-    /// It does not.
+    /// The step is denied.
     Deny {
-        /// Why, and what to do.
+        /// Reason, and advice.
         reason: String,
     },
-    /// The agent's own user is asked.
+    /// The agent has to ask its own user.
     Ask {
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
@@ -49,7 +49,8 @@ impl Verdict {
         }
     }
 
-    /// What the agent should know. Where nothing can be stopped, that it would have been is told so.
+    /// Returns the context for the agent. At an event that cannot be stopped, this is the reason of the
+    /// denial.
     pub(super) fn context(&self) -> Option<&str> {
         match self {
             Self::Pass { context, .. } => context.as_deref(),
@@ -58,16 +59,16 @@ impl Verdict {
     }
 }
 
-/// How often an agent may go on with a session that has ended.
+/// Most times that an agent may resume a session that has ended.
 const MOST_AGAIN: u32 = 100;
 
-/// Most of a timer that is kept back, so that an answer is there before it runs out.
+/// Longest part of a timer that is reserved, so that the answer arrives before the timer ends.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Most of the hook's time that is kept back for the console's answer to arrive.
+/// Longest part of the hook's time that is reserved for the arrival of the console's answer.
 const CONSOLE_MARGIN: Duration = Duration::from_secs(1);
 
-/// Asks the console about what an agent tells.
+/// Asks the console about an event of an agent.
 pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
     if told.moment == Moment::Other {
         return Verdict::pass(None);
@@ -106,16 +107,16 @@ fn converse(told: &Told, options: &Options, session: SessionId) -> Result<Verdic
     asking.ask()
 }
 
-/// Tells the console that another process answered in its place.
+/// Reports to the console that another process answered in its place.
 fn report_rejected(options: &Options, session: &SessionId, reason: &str) {
     let by = format!("cra hook {}", options.host.as_str());
     let session = Some(session.to_string());
     let report = Rejected::now(&by, session, &options.socket, reason.to_owned());
-    // A report that cannot be left changes nothing: the agent is denied.
+    // A failed report changes nothing: the agent is denied in any case.
     let _ = report.leave(&options.folder);
 }
 
-/// When the agent has to be answered, whatever there is to say by then.
+/// Returns the time by which the agent must have an answer, even if the console gave none.
 pub(super) fn last_moment(told: &Told, options: &Options) -> Instant {
     let timer = timer(told, options);
     options.begun + timer.saturating_sub(timer.saturating_sub(budget(timer)) / 2)
@@ -125,28 +126,28 @@ fn timer(told: &Told, options: &Options) -> Duration {
     options.timer.unwrap_or_else(|| usual_timer(told))
 }
 
-/// How much of a timer there is to wait for an operator.
+/// Returns the part of a timer in which the hook may wait for an operator.
 fn budget(timer: Duration) -> Duration {
     timer.saturating_sub((timer / 10).min(MARGIN))
 }
 
-/// Time that the console has for an answer, of the time that the hook has left. The console answers before the hook
-/// gives up, and says that the request expired.
+/// Returns the console's part of the time that the hook has left. The console answers before the hook gives
+/// up, and reports that the request expired.
 fn console_time(left: Duration) -> Duration {
     left.saturating_sub((left / 20).min(CONSOLE_MARGIN))
 }
 
-/// How long the agent waits for this hook when nobody says otherwise.
+/// Returns the default timeout of the agent for this hook.
 fn usual_timer(told: &Told) -> Duration {
     match (&told.moment, told.host) {
-        // They wait hardly at all when they end.
+        // Agents hardly wait when they end.
         (Moment::End, _) => Duration::from_millis(900),
         (Moment::Prompt { .. }, Host::ClaudeCode) => Duration::from_secs(30),
         (_, host) => host.usual_timer(),
     }
 }
 
-/// The console's name for a session: whose it is, and what they call it.
+/// Returns the console's name for a session, made of the agent's name and the agent's session name.
 fn session(told: &Told) -> Option<SessionId> {
     let named = told.session.as_deref()?;
     let host = told.host.as_str();
@@ -154,24 +155,24 @@ fn session(told: &Told) -> Option<SessionId> {
     let name = if is_restricted(&name) {
         name
     } else {
-        // Whatever else it is, it is always the same.
+        // Other names are replaced by their digest, which is always equal for one name.
         format!("{host}.{}", Digest::of(named))
     };
     name.parse().ok()
 }
 
-/// One hook's conversation with the console.
+/// Conversation of one hook with the console.
 struct Asking<'a> {
     client: Client,
-    /// Name of the first session: the thread of the conversation, however often the agent resumes it.
+    /// Name of the first session. It names the thread of the conversation, also after the agent resumes it.
     conversation: SessionId,
     session: SessionId,
     told: &'a Told,
     options: &'a Options,
     until: Instant,
-    /// Texts handed to the agent so far.
+    /// Contexts for the agent so far.
     given: Given,
-    /// Questions that are the agent's to answer, each with the command that answers them.
+    /// Questions to the agent, each with the command that answers them.
     questions: Vec<String>,
 }
 
@@ -226,7 +227,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Ends the session, or what it went on as. None is begun for that.
+    /// Ends the session, or its continuation. Starts none for that purpose.
     fn end(&mut self) -> Result<Verdict, CallError> {
         let first = self.session.clone();
         for again in 1..=MOST_AGAIN {
@@ -235,7 +236,7 @@ impl Asking<'_> {
                     let next = format!("{first}.{again}").parse();
                     self.session = next.map_err(|_| CallError::Fault(fault))?;
                 }
-                // There is none, or it is somebody else's: there is nothing to end.
+                // The session is unknown or belongs to another caller: the hook has nothing to end.
                 Ok(_) | Err(CallError::Fault(_)) => break,
                 Err(error) => return Err(error),
             }
@@ -243,7 +244,8 @@ impl Asking<'_> {
         Ok(Verdict::pass(None))
     }
 
-    /// Reports what came of a use of a tool. One that was not asked for is an error of its own, with its input.
+    /// Reports the result of a tool call. A tool that ran without a request is reported as an error, with
+    /// its input.
     fn report(
         &mut self,
         reference: &str,
@@ -273,8 +275,8 @@ impl Asking<'_> {
         }
     }
 
-    /// Begins the session, or takes it up again. An agent may go on with one that has ended, under the same
-    /// name; to the record it is another one then.
+    /// Starts or resumes the session. An agent may continue an ended session under its old name; the record
+    /// then has another session.
     fn begin(&mut self) -> Result<Value, CallError> {
         let first = self.session.clone();
         for again in 1..=MOST_AGAIN {
@@ -289,7 +291,7 @@ impl Asking<'_> {
         self.start()
     }
 
-    /// Begins a session, or takes it up again: every hook is a process of its own.
+    /// Starts or resumes a session. Each hook is a separate process, so each one does this.
     fn start(&mut self) -> Result<Value, CallError> {
         let mut start = json!({"agent": self.told.host.as_str()});
         if let (Some(key), Some(fields)) = (&self.options.api_key, start.as_object_mut()) {
@@ -299,7 +301,8 @@ impl Asking<'_> {
     }
 
     fn say(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
-        // All sessions of a conversation show one secret: the thread of the first is theirs too.
+        // All sessions of a conversation present one secret, because they share the thread of the first
+        // session.
         let key = self.speaker().key();
         if let Some(fields) = params.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
@@ -315,7 +318,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Reports what this hook is, at the first one of a session.
+    /// Reports the parts of this hook, in the first hook of a session.
     fn report_wrapper(&mut self, started: &Value) -> Result<(), CallError> {
         if started.get("wrapper_reported") == Some(&json!(true)) {
             return Ok(());
@@ -325,7 +328,7 @@ impl Asking<'_> {
         let reports = std::iter::once(("wrapper.constructed", constructed)).chain(verified);
         for (method, report) in reports {
             match self.say(method, report) {
-                // A report decides about no step: one that is refused changes nothing.
+                // A report decides nothing about a step, so a refused report changes nothing.
                 Ok(_) | Err(CallError::Fault(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -333,7 +336,7 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Notes questions that are the agent's to answer, with the command that does it.
+    /// Collects questions to the agent, with the command that answers them.
     fn note_questions(&mut self, asked: &Asked) {
         let token = self.speaker().token(&self.session, asked.gate.as_str());
         let command = self
@@ -359,15 +362,16 @@ impl Asking<'_> {
         }
     }
 
-    /// Everything that the agent is told beside the verdict: texts handed to it, `more`, and open questions.
+    /// Returns all texts for the agent besides the verdict: contexts, `more`, and open questions.
     fn context(&mut self, more: Option<String>) -> Option<String> {
         let handed = words_of(&std::mem::take(&mut self.given));
         let texts = handed.into_iter().chain(more);
         joined(texts.chain(std::mem::take(&mut self.questions)).collect())
     }
 
-    /// What a person said: input, and a turn of the session's conversation. Where the agent itself is asked about it, it
-    /// has to read it: the prompt goes on, and no step does before the questions are answered.
+    /// Reports a user's prompt as input and as a turn of the conversation. If the agent is asked about it,
+    /// it has to read the prompt: the prompt passes, and every step is denied until the questions are
+    /// answered.
     fn hear(&mut self, id: Option<&str>, text: &str) -> Result<Verdict, CallError> {
         let input = json!({"text": text, "reaches_asked_agent": true});
         match self.say("input", input) {
@@ -385,14 +389,15 @@ impl Asking<'_> {
                 self.given.extend(given(&turned));
                 turn_words(&turned)
             }
-            // What a conversation has come to decides about no action.
+            // A conversation's summary decides nothing about actions.
             Err(CallError::Fault(_)) => None,
             Err(error) => return Err(error),
         };
         Ok(Verdict::pass(self.context(summary)))
     }
 
-    /// Takes a turn in the thread of the conversation, or in the session's own where that one is not its to write.
+    /// Takes a turn in the conversation's thread. If the session may not write there, uses the session's
+    /// own thread.
     fn take_turn(&mut self, turn: &Value) -> Result<Value, CallError> {
         let thread = self.conversation.to_string();
         let taken = self.say("turn", json!({"thread": thread, "turn": turn}));
@@ -407,8 +412,8 @@ impl Asking<'_> {
         }
     }
 
-    /// Asks for everything that a use of a tool would do. All of it has to pass. A use without an identifier of
-    /// the agent's own gets one here: an identical use at the same time is another one.
+    /// Requests all actions of a tool call. All of them have to pass. A call without an identifier from the
+    /// agent gets one here, so that an identical concurrent call is a separate one.
     fn request(
         &mut self,
         (reference, call): (&str, Option<&str>),
@@ -429,7 +434,7 @@ impl Asking<'_> {
             let allowed = match self.say("action.request", request) {
                 Ok(allowed) => allowed,
                 Err(error) => match questions::asked(&error) {
-                    // All questions about one use are told at once: each answer is good for one use.
+                    // Collect all questions about one tool call: each answer is valid for one call.
                     Some(asked) => {
                         self.note_questions(&asked);
                         continue;
@@ -437,7 +442,7 @@ impl Asking<'_> {
                     None => return Err(error),
                 },
             };
-            // Nothing but a run with a name is a yes.
+            // Only an answer with the name of a run is a permission.
             if !allowed.get("execution").is_some_and(Value::is_string) {
                 let why = "an answer that allows nothing".to_owned();
                 return Err(CallError::Unreadable(why));
@@ -449,7 +454,7 @@ impl Asking<'_> {
         if !self.questions.is_empty() {
             return Ok(self.deny_until_answered());
         }
-        // Where one of several went by without anybody's word, the agent's own rules stay in force.
+        // If an action passed without an operator's approval, the agent's own rules stay in force.
         let all = approved.len() == actions.len();
         Ok(Verdict::Pass {
             context: self.context(None),
@@ -461,7 +466,7 @@ impl Asking<'_> {
     }
 }
 
-/// What becomes of a moment about which the console said something else than yes.
+/// Returns the verdict on an event for which the console gave no permission.
 fn without(told: &Told, options: &Options, error: &CallError) -> Verdict {
     let reason = denial(error, Remedy::Connect(options.host.as_str()));
     match (error, options.offline) {
@@ -470,17 +475,17 @@ fn without(told: &Told, options: &Options, error: &CallError) -> Verdict {
     }
 }
 
-/// Questions at the start of a session that are the agent's to answer.
+/// Returns the questions to the agent at the start of a session.
 fn asked_at_start(started: &Value) -> Vec<Asked> {
     let asked = started.get("asked").cloned().unwrap_or_default();
     serde_json::from_value(asked).unwrap_or_default()
 }
 
-/// What a turn has to say to the agent: what is closed, and that its summary was held back.
+/// Describes the result of a turn to the agent: closed points, and a frozen summary.
 fn turn_words(turned: &Value) -> Option<String> {
     let closed = turned.get("closed").and_then(Value::as_array);
     let closed = closed.into_iter().flatten().filter_map(Value::as_str);
-    let mut words: Vec<_> = closed.map(|it| format!("Closed: {it}")).collect();
+    let mut words: Vec<_> = closed.map(|point| format!("Closed: {point}")).collect();
     if turned.get("frozen") == Some(&json!(true)) {
         words.push("This conversation is at its peak: its summary stays as it is.".to_owned());
     }

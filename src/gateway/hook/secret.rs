@@ -1,4 +1,4 @@
-//! What the keys of sessions are made from that hooks speak for.
+//! Secret from which the session keys of hooks are derived.
 
 use std::io;
 use std::path::Path;
@@ -6,23 +6,23 @@ use std::path::Path;
 use crate::base::digest::Digest;
 use crate::runtime::private_file::read_or_make;
 
-/// The file, beside the store.
+/// File name, in the folder of the store.
 const FILE_NAME: &str = "hook.key";
 
-/// The secret of a folder: the one that is there, or a new one.
+/// Returns the secret of a folder, and creates it if it is missing.
 ///
 /// # Errors
-/// When the folder cannot be read or written, or what is there is no secret.
+/// Fails when the folder cannot be read or written, or the file holds no secret.
 pub fn secret(folder: &Path) -> io::Result<Digest> {
     secret_named(folder, FILE_NAME)
 }
 
-/// A secret of a folder by the name of its file: the one that is there, or a new one.
+/// Returns a secret of a folder by its file name, and creates it if it is missing.
 ///
 /// # Errors
-/// When the folder cannot be read or written, or what is there is no secret.
+/// Fails when the folder cannot be read or written, or the file holds no secret.
 pub(in crate::gateway) fn secret_named(folder: &Path, name: &str) -> io::Result<Digest> {
-    // Hooks run side by side: the first that needs it makes it for all.
+    // Hooks run concurrently: the first one that needs the secret creates it for all.
     let text = read_or_make(folder, name, || {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Sending an agent's answers to the console, for the command that its denial named.
+//! Delivery of an agent's answers to the console, for the command that a denial showed.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::gateway::proof::AnswerVerifier;
 use crate::gateway::questions;
 use crate::gateway::words::{Remedy, denial};
 
-/// Time for the console to take answers: custom validators may look at them.
+/// Time for the console to accept answers: custom validators may check them.
 const TIME: Duration = Duration::from_mins(1);
 
 /// Caller that sends answers.
@@ -23,18 +23,18 @@ pub struct Answerer {
     pub socket: PathBuf,
     /// Key that the console's answers are verified with.
     pub key: Option<AnswerVerifier>,
-    /// Secret that tokens and keys of sessions are made from.
+    /// Secret from which tokens and session keys are derived.
     pub secret: Digest,
-    /// The command itself, for questions that are left.
+    /// The command, to be shown again for open questions.
     pub command: AnswerCommand,
 }
 
-/// Outcome of sending answers, in words for the agent.
+/// Outcome of sending answers, as a text for the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// The console took them.
+    /// The console accepted the answers.
     Taken(String),
-    /// It did not, or more has to be answered.
+    /// The console refused the answers, or has further questions.
     Refused(String),
 }
 
@@ -68,7 +68,7 @@ fn send(answerer: &Answerer, params: &Value) -> Result<Value, CallError> {
     client.call("checkpoint.answer", params)
 }
 
-/// Step that puts the agent's connection right.
+/// Returns the command that repairs the agent's connection.
 fn remedy(line: &AnswerLine) -> Remedy {
     let is_of = |host: &&Host| line.session.as_str().starts_with(host.as_str());
     let host = Host::ALL.iter().find(is_of);

@@ -1,4 +1,4 @@
-//! What an agent tells a hook, read from its own words.
+//! Events that agents report to a hook, read from each agent's own format.
 
 use serde_json::{Map, Value};
 
@@ -8,86 +8,86 @@ use crate::base::canon::{canonical, number_kinds};
 use crate::base::digest::Digest;
 use crate::base::json::{self, FaultKind, JsonError, JsonFault};
 
-/// Why a payload cannot be read.
+/// Reason why a payload cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It is no JSON.
+    /// The payload is not JSON.
     #[error("it is not JSON ({0})")]
     Json(String),
-    /// Two readers could read it in two ways.
+    /// Two parsers could read the payload in two ways.
     #[error("it is ambiguous ({0})")]
     Ambiguous(JsonFault),
-    /// It is no object.
+    /// The payload is not an object.
     #[error("it is not an object")]
     Shape,
-    /// It does not say what happened.
+    /// The payload does not name its event.
     #[error("it names no event")]
     NoEvent,
 }
 
-/// What an agent tells.
+/// An event that an agent reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
-    /// The agent that really runs the hook: some run each other's.
+    /// Agent that really runs the hook: some agents run hooks meant for another.
     pub host: Host,
-    /// The event, as the agent names it.
+    /// Name of the event, as the agent gives it.
     pub event: String,
-    /// The session, as the agent names it.
+    /// Name of the session, as the agent gives it.
     pub session: Option<String>,
-    /// What happened.
+    /// Content of the event.
     pub moment: Moment,
 }
 
-/// What happened.
+/// Content of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Moment {
-    /// A session begins, or is taken up again.
+    /// A session starts or is resumed.
     Start,
     /// A session ends.
     End,
-    /// A person says something.
+    /// The user sends a prompt.
     Prompt {
-        /// What the agent calls it.
+        /// Identifier from the agent.
         id: Option<String>,
-        /// What they say; nothing, if that cannot be read.
+        /// Text of the prompt; `None` if it cannot be read.
         text: Option<String>,
     },
-    /// A tool is about to be used.
+    /// A tool is about to run.
     Before {
-        /// What the agent calls this use.
+        /// Reference of this tool call.
         reference: String,
-        /// The agent's own identifier of this use, where the payload has one.
+        /// The agent's own identifier of this call, if the payload has one.
         call: Option<String>,
-        /// What it would do; or why nobody can tell.
+        /// Actions of the call, or the reason why they cannot be determined.
         actions: Result<Vec<Action>, String>,
     },
-    /// A tool was used.
+    /// A tool has run.
     After {
-        /// What the agent calls this use.
+        /// Reference of this tool call.
         reference: String,
-        /// The tool, as the agent calls it.
+        /// Name of the tool, as the agent gives it.
         tool: String,
-        /// Input of the tool, where the payload has it: for people who read what ran.
+        /// Input of the tool, if the payload has it: for people who read the record.
         used: Option<String>,
-        /// What came of it.
+        /// Result of the call.
         result: Result<String, String>,
-        /// What it did, as far as its input tells.
+        /// Actions of the call, as far as its input shows them.
         actions: Vec<Action>,
     },
-    /// The agent said something.
+    /// The agent produced output.
     Said(String),
     /// The agent failed.
     Failed {
-        /// What kind of failure.
+        /// Kind of failure.
         kind: String,
-        /// What it says.
+        /// Message of the failure.
         message: String,
     },
-    /// Something that nobody here is interested in.
+    /// An event that needs no handling.
     Other,
 }
 
-/// What an event is about.
+/// Meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Start,
@@ -104,8 +104,7 @@ enum Kind {
     Failed,
 }
 
-/// Every event that means something, by the names that the agents give it. No two agents mean different things by
-/// the same name.
+/// All handled events by the agents' names for them. No name has two meanings in two agents.
 #[rustfmt::skip]
 const EVENTS: &[(&str, Kind)] = &[
     ("SessionStart", Kind::Start), ("sessionStart", Kind::Start),
@@ -122,7 +121,7 @@ const EVENTS: &[(&str, Kind)] = &[
     ("StopFailure", Kind::Failed), ("errorOccurred", Kind::Failed), ("ErrorOccurred", Kind::Failed),
 ];
 
-/// Events with a tool in them that let nothing run by being passed over.
+/// Events with a tool in them that permit nothing when they are ignored.
 const HARMLESS: &[&str] = &[
     "PermissionRequest",
     "permissionRequest",
@@ -134,10 +133,10 @@ const HARMLESS: &[&str] = &[
     "afterFileEdit",
 ];
 
-/// Longest input of a tool that is reported of a use that ran unasked.
+/// Longest tool input, in characters, that is reported for a tool call without a request.
 const MOST_USED: usize = 2000;
 
-/// The input of a tool that was used, as a text: its command alone, where it has one.
+/// Returns the input of a tool as a text: only its command, if it has one.
 fn used(fields: &Map<String, Value>) -> Option<String> {
     let names = ["tool_input", "toolInput", "toolArgs", "arguments", "args"];
     let input = names.iter().find_map(|name| fields.get(*name))?;
@@ -148,14 +147,14 @@ fn used(fields: &Map<String, Value>) -> Option<String> {
     Some(text.chars().take(MOST_USED).collect())
 }
 
-/// Longest result that is reported: it is for people who look what came of it.
+/// Longest result in bytes that is reported: it is for people who read the record.
 const MOST: usize = 16 * 1024;
 
 impl Told {
-    /// Reads a payload. Fields that nobody here knows are harmless.
+    /// Reads a payload. Unknown fields are ignored.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails when the payload is malformed.
     pub fn read(configured: Host, payload: &[u8]) -> Result<Self, Unreadable> {
         let payload = payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload);
         let unreadable = |error: JsonError| match error {
@@ -164,7 +163,7 @@ impl Told {
         };
         let (value, inexact) = match json::read(payload) {
             Ok(value) => (value, None),
-            // The numbers of a result decide nothing; those of a step that is to be judged do.
+            // Numbers in a result decide nothing. Numbers in a step to be judged do.
             Err(JsonError::Ambiguous(fault)) if fault.kind != FaultKind::DuplicateKey => {
                 let value = json::read_with_inexact_as_text(payload);
                 (value.map_err(unreadable)?, Some(fault.to_string()))
@@ -193,20 +192,24 @@ impl Told {
         })
     }
 
-    /// Whether nothing may go on without an answer.
+    /// Returns true if the step must not run without an answer.
     #[must_use]
     pub fn is_gate(&self) -> bool {
         matches!(self.moment, Moment::Before { .. } | Moment::Prompt { .. })
     }
 }
 
-/// Who really runs the hook. Cursor and Copilot run those that are written down for Claude Code.
+/// Returns the agent that really runs the hook. Cursor and Copilot run hooks configured for Claude Code.
 fn host(configured: Host, fields: &Map<String, Value>) -> Host {
-    let says = |name: &str| fields.get(name).is_some_and(|it| !it.is_null() && it != "");
+    let says = |name: &str| {
+        fields
+            .get(name)
+            .is_some_and(|value| !value.is_null() && value != "")
+    };
     if says("cursor_version") {
         return Host::Cursor;
     }
-    // Claude Code and Codex put no time into their payloads, and Copilot always does.
+    // Claude Code and Codex put no timestamp into their payloads; Copilot always does.
     let borrowed = matches!(configured, Host::ClaudeCode | Host::Codex);
     if says("sessionId") || (borrowed && says("timestamp")) {
         return Host::Copilot;
@@ -214,7 +217,7 @@ fn host(configured: Host, fields: &Map<String, Value>) -> Host {
     configured
 }
 
-/// The event. One dialect of Copilot names none: it is known by its fields.
+/// Returns the event. One dialect of Copilot does not name it: its fields identify it.
 fn event(fields: &Map<String, Value>) -> Option<String> {
     let named = text(fields, &["hook_event_name", "hookEventName", "eventName"]);
     let guessed = || {
@@ -261,8 +264,8 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
             let response = ["tool_response", "toolResult", "tool_output"];
             let response = response.iter().find_map(|name| fields.get(*name));
             let failed = response
-                .and_then(|it| it.get("error"))
-                .filter(|it| !it.is_null());
+                .and_then(|response| response.get("error"))
+                .filter(|error| !error.is_null());
             Moment::After {
                 reference: reference(fields),
                 tool: tool(fields),
@@ -300,8 +303,8 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
     }
 }
 
-/// An event of a name that nobody here knows. One that could stand before the use of a tool is a use that nobody
-/// can judge.
+/// Handles an event with an unknown name. If it could precede a tool call, it counts as a call that cannot
+/// be judged.
 fn unnamed(event: &str, fields: &Map<String, Value>) -> Moment {
     let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
     let over = has(&[
@@ -321,7 +324,7 @@ fn unnamed(event: &str, fields: &Map<String, Value>) -> Moment {
     }
 }
 
-/// What somebody says: a text, or a list of parts of which each has one.
+/// Returns the text of a prompt: a string, or a list of parts that each have a text.
 fn spoken(prompt: &Value) -> Option<String> {
     match prompt {
         Value::String(text) => Some(text.clone()),
@@ -331,7 +334,9 @@ fn spoken(prompt: &Value) -> Option<String> {
                 part => Some(part.get("text")?.as_str()?.to_owned()),
             };
             let parts: Option<Vec<_>> = parts.iter().map(text).collect();
-            parts.map(|it| it.join("\n")).filter(|it| !it.is_empty())
+            parts
+                .map(|text| text.join("\n"))
+                .filter(|text| !text.is_empty())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }
@@ -341,7 +346,7 @@ fn tool(fields: &Map<String, Value>) -> String {
     text(fields, &["tool_name", "toolName"]).unwrap_or_default()
 }
 
-/// A tool is about to be used. A use without a tool's name is one that nobody can judge.
+/// Reads an event before a tool call. A call without a tool name cannot be judged.
 fn before(host: Host, fields: &Map<String, Value>) -> Moment {
     let name = text(fields, &["tool_name", "toolName"]);
     let context = fields.get("mcp_context").and_then(Value::as_object);
@@ -359,7 +364,7 @@ fn before(host: Host, fields: &Map<String, Value>) -> Moment {
     }
 }
 
-/// Actions of a use of a tool that is over; none, where its input does not tell.
+/// Returns the actions of a finished tool call; none, if its input does not show them.
 fn done(host: Host, fields: &Map<String, Value>) -> Vec<Action> {
     match before(host, fields) {
         Moment::Before {
@@ -391,7 +396,7 @@ fn of_tool(
     }
 }
 
-/// The name of a tool of an MCP server, as most agents write it.
+/// Returns the name of an MCP server's tool, in the form that most agents use.
 fn mcp_name(fields: &Map<String, Value>) -> String {
     let tool = text(fields, &["tool_name"]).unwrap_or_default();
     match text(fields, &["server_name", "server"]) {
@@ -400,8 +405,7 @@ fn mcp_name(fields: &Map<String, Value>) -> String {
     }
 }
 
-/// What a tool is told: an object, or one that is written in a text. A text that two readers could read in
-/// two ways is none.
+/// Returns the input of a tool: an object, or an object encoded in a text. An ambiguous text is an error.
 fn input(fields: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     Ok(match raw_input(fields) {
         Some(Value::Object(input)) => input.clone(),
@@ -415,13 +419,14 @@ fn input(fields: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     })
 }
 
-/// The same as it was sent.
+/// Returns the input of a tool as it was sent.
 fn raw_input(fields: &Map<String, Value>) -> Option<&Value> {
     let input = ["tool_input", "toolArgs"];
     input.iter().find_map(|name| fields.get(*name))
 }
 
-/// What the agent calls a use of a tool; where it has no name for it, the same use has the same one.
+/// Returns the reference of a tool call. Without an identifier from the agent, identical calls have
+/// identical references.
 fn reference(fields: &Map<String, Value>) -> String {
     call_id(fields).unwrap_or_else(|| {
         let tool = text(fields, &["tool_name", "toolName"]);
@@ -433,7 +438,7 @@ fn reference(fields: &Map<String, Value>) -> String {
     })
 }
 
-/// The agent's own identifier of a use of a tool.
+/// Returns the agent's own identifier of a tool call.
 fn call_id(fields: &Map<String, Value>) -> Option<String> {
     text(
         fields,
@@ -443,10 +448,10 @@ fn call_id(fields: &Map<String, Value>) -> Option<String> {
 
 fn text(fields: &Map<String, Value>, names: &[&str]) -> Option<String> {
     let found = names.iter().find_map(|name| fields.get(*name)?.as_str());
-    found.filter(|it| !it.is_empty()).map(str::to_owned)
+    found.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// A value in words, and not too many.
+/// Returns a value as a text of limited length.
 fn cut(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),

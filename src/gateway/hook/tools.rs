@@ -1,49 +1,50 @@
-//! What the tools of agents do, in the words of an Atlas.
+//! Translation of agents' tools into actions of an Atlas.
 //!
-//! Agents have many names for the same thing; an Atlas speaks of a few: `shell.run` {command}, `file.read`
-//! {path}, `file.write` {path}, `web.fetch` {url}, `web.search` {query}, `agent.run` {prompt}; tools of MCP
-//! servers are `mcp.SERVER.TOOL`, and every other one is `tool.NAME`. What a tool is told stays beside it, so
-//! that an operator sees all of it.
+//! Agents have many names for one thing. An Atlas has a few: `shell.run` {command}, `file.read` {path},
+//! `file.write` {path}, `web.fetch` {url}, `web.search` {query}, `agent.run` {prompt}. Tools of MCP servers
+//! are `mcp.SERVER.TOOL`, and every other tool is `tool.NAME`. All parameters of the tool are kept in the
+//! action, so that an operator sees them.
 //!
-//! Contract: whatever a tool could take for its target is judged. Where a use names several, each is an action
-//! of its own; where nobody can tell which one counts, there is none. What the agent itself says (`cwd`, `tool`,
-//! `subagent`) comes before what the model put under the same names, which stays as `asked_NAME`.
+//! Contract: every value that a tool could use as its target is judged. If a call names several targets,
+//! each one is a separate action; if it is unclear which one counts, the call is an error. Values from the
+//! agent (`cwd`, `tool`, `subagent`) take precedence over values from the model under equal names, which
+//! are kept as `asked_NAME`.
 
 use serde_json::{Map, Value};
 
-/// What a use of a tool would do.
+/// An action of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// In the words of an Atlas.
+    /// Name as an Atlas uses it.
     pub name: String,
-    /// What it is told.
+    /// Parameters.
     pub params: Map<String, Value>,
 }
 
-/// What a tool is.
+/// Kind of tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
     Shell,
-    /// Reads what it names.
+    /// Reads the files that it names.
     Read,
-    /// Reads what it names, in lists of patterns.
+    /// Reads files by lists of patterns.
     ReadMany,
     /// Finds files by a pattern of names.
     Find,
-    /// Looks through files for a text.
+    /// Searches files for a text.
     Grep,
     /// Lists a folder.
     List,
     Write,
     Patch,
     Fetch,
-    /// Fetches whatever it is told about: Gemini puts addresses into its prompt.
+    /// Fetches every address in its input: Gemini puts addresses into its prompt.
     FetchAny,
     Search,
     Agent,
 }
 
-/// The tools that are known, by the names that agents give them.
+/// Known tools by the agents' names for them.
 #[rustfmt::skip]
 const TOOLS: &[(&str, Tool)] = &[
     ("Bash", Tool::Shell), ("PowerShell", Tool::Shell), ("Shell", Tool::Shell), ("bash", Tool::Shell),
@@ -65,7 +66,7 @@ const TOOLS: &[(&str, Tool)] = &[
     ("Agent", Tool::Agent), ("Task", Tool::Agent), ("task", Tool::Agent), ("spawn_agent", Tool::Agent),
 ];
 
-/// What lines of a patch name a file.
+/// Prefixes of patch lines that name a file.
 const PATCHED: [&str; 4] = [
     "*** Add File: ",
     "*** Update File: ",
@@ -73,10 +74,11 @@ const PATCHED: [&str; 4] = [
     "*** Move to: ",
 ];
 
-/// What a use of a tool would do: one action, or one for each thing that it names.
+/// Returns the actions of a tool call: one, or one for each target.
 ///
 /// # Errors
-/// When it is a known tool and does not say what it is known to say, or says it twice: nobody can judge it.
+/// Fails when a known tool lacks an expected parameter, or has two different values for it: the call cannot be
+/// judged.
 pub fn actions(
     tool: &str,
     input: &Map<String, Value>,
@@ -108,7 +110,7 @@ pub fn actions(
     Ok(each.collect())
 }
 
-/// Puts in what is known for sure. What stood there under the same name and says something else is kept apart.
+/// Sets a parameter to a reliable value. A different value under that name is kept as `asked_NAME`.
 fn put(params: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     if let Some(asked) = params.remove(name)
         && Some(&asked) != value.as_ref()
@@ -120,7 +122,8 @@ fn put(params: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     }
 }
 
-/// What a known tool is judged by: the action, and what its one important parameter is, or are.
+/// Returns the basis of judgement of a known tool: action name, name of the deciding parameter, and its
+/// values.
 fn judged(
     known: Tool,
     input: &Map<String, Value>,
@@ -133,14 +136,16 @@ fn judged(
         let found = found.iter().map(|path| located(path, cwd));
         found.collect::<Vec<_>>()
     };
-    // Below where they look: the folder that they name, or where the agent is.
+    // Patterns apply below the named folder, or below the agent's working directory.
     let below = |patterns: Vec<String>| {
         let folder = one(input, PATHS)?.unwrap_or_else(here);
         let folder = located(&folder, cwd);
         if patterns.is_empty() {
             return Ok(vec![folder]);
         }
-        let patterns = patterns.iter().map(|it| located(it, Some(&folder)));
+        let patterns = patterns
+            .iter()
+            .map(|pattern| located(pattern, Some(&folder)));
         Ok::<_, String>(patterns.collect())
     };
     Ok(match known {
@@ -164,7 +169,7 @@ fn judged(
         Tool::Grep => ("file.read", "path", below(several(input, FILTERS)?)?),
         Tool::List => ("file.read", "path", below(Vec::new())?),
         Tool::Write => match places(paths(input)?) {
-            // Copilot calls a patch an edit where it borrows names.
+            // Copilot calls a patch an edit where it uses names of other agents.
             found if found.is_empty() => {
                 let patch = one(input, PATCH)?.ok_or_else(|| lacks("file_path"))?;
                 ("file.write", "path", places(patched(&patch)?))
@@ -182,7 +187,7 @@ fn judged(
     })
 }
 
-/// What another agent is told to do. Where nobody knows which part of it that is, all of it.
+/// Returns the task for another agent. If no field is known to hold it, returns the whole input.
 fn mission(input: &Map<String, Value>) -> Result<String, String> {
     let mut said = several(input, &["prompt", "task", "message"])?;
     if said.is_empty() {
@@ -201,7 +206,7 @@ fn lacks(name: &str) -> String {
     format!("does not say its `{name}`")
 }
 
-/// Names of what says where a file is.
+/// Names of parameters that hold one path.
 const PATHS: &[&str] = &[
     "file_path",
     "path",
@@ -213,16 +218,16 @@ const PATHS: &[&str] = &[
     "directory",
 ];
 
-/// Names of what says where several are.
+/// Names of parameters that hold several paths.
 const PLACES: &[&str] = &["paths", "file_paths", "filePaths", "files"];
 
-/// Names of what says which files are looked through.
+/// Names of parameters that select the files to search.
 const FILTERS: &[&str] = &["glob", "include", "includePattern", "include_pattern"];
 
-/// Names of a patch's text.
+/// Names of parameters that hold a patch.
 const PATCH: &[&str] = &["command", "input", "patch"];
 
-/// Where the files are that are named: one by one, and in lists.
+/// Returns the named paths: single ones and lists.
 fn paths(input: &Map<String, Value>) -> Result<Vec<String>, String> {
     let mut found: Vec<_> = one(input, PATHS)?.into_iter().collect();
     let listed = several(input, PLACES)?;
@@ -230,7 +235,8 @@ fn paths(input: &Map<String, Value>) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// A place as it is, whatever ways lead to it: from where the agent is, without detours. Links are not followed.
+/// Returns a normalised path: absolute from the working directory, without `.` and `..`. Links are not
+/// followed.
 fn located(path: &str, cwd: Option<&str>) -> String {
     let whole = match cwd {
         Some(cwd) if !path.starts_with(['/', '~']) => format!("{cwd}/{path}"),
@@ -241,7 +247,7 @@ fn located(path: &str, cwd: Option<&str>) -> String {
     for part in whole.split('/') {
         match part {
             "" | "." => {}
-            ".." if parts.last().is_some_and(|it| *it != "..") => drop(parts.pop()),
+            ".." if parts.last().is_some_and(|part| *part != "..") => drop(parts.pop()),
             ".." if absolute => {}
             part => parts.push(part),
         }
@@ -253,7 +259,7 @@ fn located(path: &str, cwd: Option<&str>) -> String {
     }
 }
 
-/// A command: a text, or its words.
+/// Returns a command, given as a text or as a list of words.
 fn command(input: &Map<String, Value>) -> Result<String, String> {
     let words = |list: &Vec<Value>| {
         let words: Option<Vec<_>> = list.iter().map(Value::as_str).collect();
@@ -269,7 +275,7 @@ fn command(input: &Map<String, Value>) -> Result<String, String> {
                 return Err(no_text(name));
             }
         };
-        found.extend(said.filter(|it| !it.is_empty()));
+        found.extend(said.filter(|text| !text.is_empty()));
     }
     found.dedup();
     match found.as_slice() {
@@ -279,12 +285,12 @@ fn command(input: &Map<String, Value>) -> Result<String, String> {
     }
 }
 
-/// The files that a patch touches.
+/// Returns the files that a patch changes.
 fn patched(patch: &str) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     for line in patch.lines().map(str::trim_start) {
         let named = PATCHED.iter().find_map(|mark| line.strip_prefix(mark));
-        if let Some(named) = named.map(str::trim).filter(|it| !it.is_empty())
+        if let Some(named) = named.map(str::trim).filter(|path| !path.is_empty())
             && !found.iter().any(|known| known == named)
         {
             found.push(named.to_owned());
@@ -296,8 +302,8 @@ fn patched(patch: &str) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// The action of a tool of an MCP server. The server's part comes first and ends at the first mark: people name
-/// servers, and servers name tools.
+/// Returns the action for a tool of an MCP server. The server's name comes first and ends at the first
+/// separator: users name servers, and servers name tools.
 fn of_server(tool: &str) -> Option<String> {
     let marked = tool.strip_prefix("mcp__");
     let alone = || {
@@ -311,7 +317,7 @@ fn of_server(tool: &str) -> Option<String> {
     Some(format!("mcp.{}.{}", tame(server), tame(tool)))
 }
 
-/// A name that may stand in an action's. A dot in it would make it part of another name.
+/// Replaces characters that an action name cannot have. A dot would make the name part of another one.
 fn tame(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     name.chars()
@@ -319,7 +325,7 @@ fn tame(name: &str) -> String {
         .collect()
 }
 
-/// The one text that these names have, if any has one.
+/// Returns the single text that these parameters hold, if any holds one.
 fn one(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, String> {
     let mut found: Vec<&str> = Vec::new();
     for name in names {
@@ -337,7 +343,7 @@ fn one(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, Str
     }
 }
 
-/// Every text that these names have: one, or a list of them.
+/// Returns all texts of these parameters: single ones and lists.
 fn several(input: &Map<String, Value>, names: &[&str]) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! Report of what a hook is, for the record: once for every session.
+//! Report about a hook's parts and their check, for the record: once per session.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::gateway::connect::registry::{Connection, Registry};
 use crate::gateway::connect::{event_names, intercepts};
 use crate::trace::event::WrapperCapabilities;
 
-/// Longest description of a failure: the record takes no longer names.
+/// Longest description of a failure in bytes: the record accepts no longer names.
 const MOST: usize = 200;
 
-/// Parameters of `wrapper.constructed`: the program, the events of the agent that it intercepts, and the proof.
+/// Returns the parameters of `wrapper.constructed`: the program, the intercepted events, and the proof.
 pub(super) fn constructed(options: &Options, session: &SessionId) -> Value {
     let host = options.host;
     let program = format!("cra hook {}", host.as_str());
@@ -44,8 +44,8 @@ pub(super) fn constructed(options: &Options, session: &SessionId) -> Value {
     })
 }
 
-/// Parameters of `wrapper.verified`: whether the hook's entries are as `cra connect` wrote them. A hook over HTTP was
-/// not written by it, so there is nothing to compare.
+/// Returns the parameters of `wrapper.verified`: whether the hook's entries are as `cra connect` wrote
+/// them. A hook over HTTP has no such entries, so it is not compared.
 pub(super) fn verified(options: &Options) -> Option<Value> {
     match options.transport {
         Transport::Rest => return None,
@@ -56,12 +56,14 @@ pub(super) fn verified(options: &Options) -> Option<Value> {
         Err(error) => vec![format!("the list of connections cannot be read: {error}")],
         Ok(registry) => {
             let own = registry.connections.iter();
-            let own: Vec<_> = own.filter(|it| it.agent == options.host).collect();
+            let own: Vec<_> = own
+                .filter(|connection| connection.agent == options.host)
+                .collect();
             if own.is_empty() {
                 vec![format!("`{agent}` was not connected with `cra connect`")]
             } else {
                 own.into_iter()
-                    .filter_map(|it| trouble(it, options))
+                    .filter_map(|connection| trouble(connection, options))
                     .collect()
             }
         }

@@ -1,8 +1,8 @@
-//! What is recorded of a session, as it is recorded.
+//! Stream of a session's records, as they are written.
 //!
-//! Only what is on disk, and of that only what the session's agent may know: see [`super::known`]. What a steward
-//! wants left out is not in it. A reader who does not read is not waited for; it comes back with the number of
-//! the last event that it has.
+//! The stream has only durable records, and only what the session's agent may know: see [`super::known`].
+//! Redacted values are not in it. A reader that does not read is disconnected; it reconnects with the
+//! number of the last event that it received.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,23 +28,23 @@ use crate::gateway::call::{Fault, Key};
 use crate::runtime::Records;
 use crate::trace::event::Event;
 
-/// Events that are read at a time.
+/// Most events that are read at a time.
 const PAGE: usize = 100;
 
-/// Pages on their way to a reader.
+/// Most pages in the queue to a reader.
 const ON_THE_WAY: usize = 4;
 
-/// How often a reader hears that there is nothing new; and the door, that the reader is still there.
+/// Interval of keep-alive messages. They also show the server whether the reader is still connected.
 const BEAT: Duration = Duration::from_secs(15);
 
-/// The header with the secret of the session.
+/// Header with the secret of the session.
 const KEY: &str = "cra-session-key";
 
-/// What is asked for.
+/// Query of the request.
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
     session: SessionId,
-    /// The first event.
+    /// Sequence number of the first event.
     #[serde(default)]
     from: u64,
 }
@@ -60,9 +60,9 @@ pub(super) async fn serve(
         Ok(Query(wanted)) => wanted,
         Err(error) => return fault(&Fault::params("", error.body_text())),
     };
-    let key = headers.get(KEY).and_then(|it| it.to_str().ok());
-    let key = key.and_then(|it| Key::try_from(Value::from(it)).ok());
-    let shown = key.map(|it| it.digest());
+    let key = headers.get(KEY).and_then(|value| value.to_str().ok());
+    let key = key.and_then(|text| Key::try_from(Value::from(text)).ok());
+    let shown = key.map(|key| key.digest());
     let agents = &shared.behind.hall.agents;
     let owns = agents.owns(wanted.session.clone(), shown, Some(peer.caller()));
     match (owns.await, shown) {
@@ -77,7 +77,7 @@ pub(super) async fn serve(
         return fault(&Fault::new(Fault::BUSY, "there are too many streams"));
     };
     let last = headers.get("last-event-id");
-    let last = last.and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
+    let last = last.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let from = last.map_or(wanted.from, |last| last.saturating_add(1));
     let (sender, pages) = mpsc::channel(ON_THE_WAY);
     let records = shared.behind.records.clone();
@@ -93,7 +93,7 @@ pub(super) async fn serve(
     (headers, Body::from_stream(pages)).into_response()
 }
 
-/// Tells one reader, until it is gone or does not read.
+/// Streams records to one reader, until it disconnects or stops reading.
 async fn tell(
     mut records: Records,
     session: SessionId,
@@ -106,7 +106,7 @@ async fn tell(
             Ok(Ok(events)) => {
                 from = events
                     .last()
-                    .map_or(from, |it| it.sequence.saturating_add(1));
+                    .map_or(from, |event| event.sequence.saturating_add(1));
                 events.into_iter().map(written).collect()
             }
             Ok(Err(_)) => return,

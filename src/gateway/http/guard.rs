@@ -1,4 +1,4 @@
-//! Who may come in.
+//! Checks on each HTTP request: origin, host name and token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::serve::{fault, refusal};
 use crate::base::digest::Digest;
 use crate::gateway::call::Fault;
 
-/// Why somebody is turned away.
+/// Reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stranger {
-    /// It is a web page.
+    /// The request comes from a web page.
     Page,
-    /// It came by a name that is not this machine's own.
+    /// The request names a host that is not this machine.
     Elsewhere,
-    /// It shows no token, or a wrong one.
+    /// The token is missing or wrong.
     Token,
 }
 
@@ -37,7 +37,7 @@ impl Stranger {
     }
 }
 
-/// Lets nobody by who may not come in.
+/// Passes only admitted requests on to their handler.
 pub(super) async fn check(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -56,44 +56,47 @@ pub(super) async fn check(
     }
 }
 
-/// What one connection too many is told.
+/// Message for a connection that exceeds the limit.
 pub(super) const TOO_MANY: &str = "there are too many connections; try again later";
 
-/// Whether a request comes on a connection that there is no room for.
+/// Returns true if a request comes on a connection that exceeds the limit.
 pub(super) fn is_too_many(request: &Request) -> bool {
     let peer = request.extensions().get::<Peer>();
     peer.is_none_or(|peer| peer.room == Room::Full)
 }
 
-/// Whether somebody may come in.
+/// Checks the headers of a request.
 pub(super) fn admit(headers: &HeaderMap, token: &Digest) -> Result<(), Stranger> {
     if headers.contains_key(header::ORIGIN) {
         return Err(Stranger::Page);
     }
-    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+    let host = headers
+        .get(header::HOST)
+        .and_then(|value| value.to_str().ok());
     if !host.is_some_and(is_here) {
         return Err(Stranger::Elsewhere);
     }
     let shown = headers.get(header::AUTHORIZATION);
-    let shown = shown.and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
+    let shown = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     match shown {
         Some(shown) if same(shown.trim(), token) => Ok(()),
         Some(_) | None => Err(Stranger::Token),
     }
 }
 
-/// Whether a name is this machine's own. A page that has its own name point here comes with that name.
+/// Returns true if a host name means this machine. A web page whose own name resolves to this machine sends
+/// that name.
 fn is_here(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         Some(_) | None => host,
     };
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<IpAddr>();
-    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether two secrets are the same. How long that takes says nothing about where they differ.
+/// Compares two secrets in constant time, so that timing reveals nothing about where they differ.
 fn same(shown: &str, token: &Digest) -> bool {
     let (shown, token) = (Digest::of(shown), Digest::of(token.to_string()));
     let pairs = shown.as_bytes().iter().zip(token.as_bytes());

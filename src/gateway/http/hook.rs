@@ -1,5 +1,5 @@
-//! Hooks that come by HTTP. Whatever is wrong, the answer is 200 and stops the agent: it goes on after
-//! anything else.
+//! Hooks over HTTP. On any failure the answer is status 200 with a body that stops the agent: the agent
+//! continues after every other status.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ pub(super) async fn serve(
     serve::json(StatusCode::OK, &answer)
 }
 
-/// The answer; as soon as it is known, the event that it answers is told too.
+/// Returns the answer. Sets `event` as soon as the event is known.
 async fn answer(
     shared: &Shared,
     host: &str,
@@ -46,7 +46,9 @@ async fn answer(
         return Err("cra: only hooks of claude-code come by HTTP".to_owned());
     }
     let api_key = request.headers().get(API_KEY);
-    let api_key = api_key.and_then(|it| it.to_str().ok()).map(str::to_owned);
+    let api_key = api_key
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
     let timer = timer(request.uri().query().unwrap_or_default());
     let unread = |_| "cra: the hook cannot be read, so nothing goes on".to_owned();
     let body = serve::body(shared, request).await.map_err(unread)?;
@@ -56,7 +58,7 @@ async fn answer(
         .try_acquire_owned()
         .map_err(busy)?;
     let leash = Leash::default();
-    // Who closes the connection leaves the gate, also one at which a thread waits.
+    // A caller that closes the connection withdraws its held request, also while a thread waits for it.
     let _cut = leash.cut_when_dropped();
     let secret = hook::secret(&shared.behind.folder);
     let options = Options {
@@ -82,13 +84,13 @@ async fn answer(
         .map_err(|_| "cra: something went wrong, so nothing goes on".to_owned())?;
     match serde_json::from_str::<Value>(&printed.out) {
         Ok(said) if printed.code == 0 && said.is_object() => Ok(said),
-        // What a hook's exit code would say has to be said in words here.
+        // The exit code of a hook cannot be sent over HTTP, so the text has to say it.
         Ok(_) | Err(_) => Err(printed.err.trim().to_owned()),
     }
 }
 
 impl Shared {
-    /// Command by which an agent on this machine answers a checkpoint from its shell.
+    /// Returns the command with which an agent on this machine answers a checkpoint from its shell.
     fn answer_command(&self) -> Result<AnswerCommand, String> {
         let unknown = |error| format!("cra: the program's own place is not known: {error}");
         let named = [
@@ -104,31 +106,31 @@ impl Shared {
     }
 }
 
-/// What an agent shows to be let in, where an Atlas wants to see something.
+/// Header with the key that the agent presents, if an Atlas requires one.
 const API_KEY: &str = "x-api-key";
 
-/// How long the agent waits, as the address of the hook says it. Nothing in a request does, and an answer that
-/// comes too late lets the agent go on.
+/// Returns the agent's timeout from the address of the hook. The request does not contain it otherwise, and
+/// after a late answer the agent continues.
 fn timer(query: &str) -> Duration {
     let said = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("timer="))
-        .and_then(|it| it.parse().ok());
+        .and_then(|text| text.parse().ok());
     said.map_or(SHORTEST, Duration::from_secs)
 }
 
-/// The shortest time that Claude Code waits for any hook, where nobody says otherwise.
+/// Shortest default timeout of Claude Code's hooks.
 const SHORTEST: Duration = Duration::from_secs(30);
 
 fn event_of(body: &[u8]) -> Option<String> {
-    // Numbers decide nothing here, and an event that is named twice is not known.
+    // Numbers decide nothing here, and an event that is named twice counts as unknown.
     let body = read_with_inexact_as_text(body).ok()?;
     let event = body.get("hook_event_name")?.as_str()?;
     Some(event.to_owned())
 }
 
-/// Words that stop the agent, whatever it was about to do. An answer that names another event than the one that
-/// was asked about is thrown away whole, so only one that is known to come before a tool is named.
+/// Builds an answer that stops the agent at any event. The agent discards an answer that names another
+/// event than its own, so an event is named only if it is known to precede a tool.
 fn stop(why: &str, event: Option<&str>) -> Value {
     let mut said = json!({
         "continue": false,

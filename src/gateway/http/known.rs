@@ -1,14 +1,13 @@
-//! What an agent may know of what is recorded of its session: what it said itself, and what it was told.
+//! Filter for the records that an agent may read of its session: its own statements, and what it was told.
 //!
-//! The record has more: why operators let something pass, what they answered, who looks after a request, what a
-//! steward's rules looked at. Those are not the agent's to read. A kind of event that is not listed here is told
-//! without its details.
+//! The record has more: operators' reasons and answers, claims of requests, inputs of a steward's rules.
+//! The agent must not read those. An event of a type that is not listed here is sent without its details.
 
 use serde_json::{Map, Value};
 
 use crate::trace::event::Event;
 
-/// What is told of each kind of event.
+/// Visible fields of each event type.
 #[rustfmt::skip]
 pub(super) const TOLD: &[(&str, &[&str])] = &[
     ("session_started", &["agent_type", "agent_version", "wrapper_version", "atlas_ids", "initial_contexts", "intent"]),
@@ -18,10 +17,10 @@ pub(super) const TOLD: &[(&str, &[&str])] = &[
     ("context_feedback", &["context_id", "helpful", "reason", "usage_outcome"]),
     ("action_attempted", &["action_type", "action_params"]),
     ("action_completed", &["action_type", "success", "duration_ms", "result_summary", "error"]),
-    // The reason is the one that the denial gave.
+    // The reason equals the one in the denial.
     ("action_blocked", &["action_type", "action_params", "policy_id", "reason", "override_available"]),
     ("policy_checked", &["policy_id", "action_type", "decision"]),
-    // Who let it pass is told with the answer; why is not.
+    // The answer names the approver; the justification stays hidden.
     ("policy_override", &["policy_id", "action_type", "approver"]),
     ("checkpoint_triggered", &["checkpoint_id", "checkpoint_type", "mode"]),
     ("checkpoint_completed", &["checkpoint_id", "checkpoint_type", "contexts_injected", "action_taken"]),
@@ -29,7 +28,7 @@ pub(super) const TOLD: &[(&str, &[&str])] = &[
     ("checkpoint_response", &["checkpoint_id", "validation_result"]),
     ("checkpoint_passed", &["checkpoint_id", "unlocked_capabilities", "injected_contexts", "passed_by"]),
     ("checkpoint_blocked", &["checkpoint_id", "reason", "blocked_action", "outcome"]),
-    // What it reported itself it knows; of what others tried, the words are for operators.
+    // The agent knows its own reports. Messages about attempts of other callers are for operators.
     ("error_occurred", &["error_type", "error_code", "recoverable"]),
     ("error_recovered", &["original_error_id", "recovery_method", "success"]),
     ("input_received", &["input_hash", "input_size_bytes", "source"]),
@@ -38,7 +37,7 @@ pub(super) const TOLD: &[(&str, &[&str])] = &[
     ("breakpoint_decided", &["summary", "metadata", "thread"]),
 ];
 
-/// An event as its agent may know it.
+/// Returns an event with only the fields that its agent may know.
 pub(super) fn known(mut event: Event) -> Event {
     let told = TOLD.iter().find(|(name, _)| *name == event.event_type);
     let told = told.map_or(&[] as &[&str], |(_, fields)| fields);
@@ -55,7 +54,7 @@ mod tests {
     use crate::trace::event::Payload;
 
     #[test]
-    fn what_is_told_of_an_event_is_a_part_of_it() {
+    fn visible_fields_exist_in_their_event_type() {
         for (name, fields) in TOLD {
             let all = Payload::field_names(name);
             assert!(!all.is_empty(), "{name}");
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_operators_write_for_each_other_is_told() {
+    fn fields_that_operators_write_for_each_other_are_hidden() {
         let secret = [
             "justification",
             "answers",

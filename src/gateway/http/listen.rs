@@ -1,7 +1,7 @@
-//! Connections: how many there may be, and how long each may take to say what it wants.
+//! Connections of the HTTP server: their number, and the time for a request.
 //!
-//! A connection too many is not cut off in silence. Its request is read and answered that there are too many:
-//! with 503, and at a hook with words that stop the agent, which would go on after a 503.
+//! A connection that exceeds the limit is not closed silently. Its request is read and refused: with status
+//! 503, and at a hook with a body that stops the agent, which would continue after a 503.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::engine::command::Caller;
 use crate::gateway::admission::{Admission, Connections, OpenConnection};
 use crate::gateway::hall::{Crowd, Hall};
 
-/// Connections too many that are told so at a time; what comes beyond them is closed.
+/// Most refused connections that get an answer at a time; further ones are closed.
 const MAX_TURNED_AWAY: usize = 64;
 
 /// The other side of a connection.
@@ -38,16 +38,16 @@ impl Peer {
     }
 }
 
-/// Whether there is room for a connection.
+/// Tells whether a connection is within the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// There is.
+    /// The connection is within the limit.
     Enough,
-    /// It is one too many.
+    /// The connection exceeds the limit.
     Full,
 }
 
-/// Takes connections for as long as this is not dropped. None of them outlives it.
+/// Accepts connections until this future is dropped. All connections end with it.
 pub(super) async fn listen(listener: TcpListener, router: Router, hall: Hall, most: usize) {
     let connections = Connections::new(most);
     let away = Arc::new(Semaphore::new(MAX_TURNED_AWAY));
@@ -58,7 +58,8 @@ pub(super) async fn listen(listener: TcpListener, router: Router, hall: Hall, mo
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                // Most likely there are too many open files: some have to close first, here or elsewhere.
+                // Probably too many files are open: some have to be closed first, by this process or
+                // another.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -89,20 +90,20 @@ pub(super) async fn listen(listener: TcpListener, router: Router, hall: Hall, mo
     }
 }
 
-/// Notes that a request waits for its answer: its connection is not closed to make room.
+/// Marks a request as waiting for its answer, so that its connection is not closed to make room.
 async fn count_call(
     State(entered): State<Arc<OpenConnection>>,
     request: Request,
     next: Next,
 ) -> Response {
-    // Without a place among the others, hyper closes the connection after this answer.
+    // If the connection was told to make room, hyper closes it after this answer.
     let _waiting = entered.begin_call();
     next.run(request).await
 }
 
-/// Serves a connection until it ends. When it has to make room, what is under way is still answered.
+/// Serves a connection until it ends. If it has to make room, running requests are still answered.
 async fn serve(stream: TcpStream, router: Router, room: Room, make_room: impl Future<Output = ()>) {
-    // Answers are small and whole.
+    // Answers are small and written in one piece.
     let _ = stream.set_nodelay(true);
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder
@@ -113,7 +114,7 @@ async fn serve(stream: TcpStream, router: Router, room: Room, make_room: impl Fu
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    // Whatever goes wrong there, the other side sees it.
+    // The client sees errors of the connection; the server ignores them.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = make_room => connection.as_mut().graceful_shutdown(),

@@ -1,4 +1,4 @@
-//! What the door takes, for programs that read it: an `OpenAPI` 3.1 document.
+//! Description of the HTTP interface for programs: an `OpenAPI` 3.1 document.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use super::serve;
 use crate::gateway::call;
 
-/// Every call: what it does, its parameters, and which of [`RESULTS`] it is answered with.
+/// All calls: summary, parameters, and the name of the result in [`RESULTS`].
 const CALLS: &str = include_str!("calls.json");
 
-/// What calls are answered with.
+/// Schemas of results.
 const RESULTS: &str = include_str!("results.json");
 
 /// `GET /v1/openapi.json`
@@ -18,7 +18,7 @@ pub(super) async fn serve() -> Response {
     serve::json(StatusCode::OK, &document())
 }
 
-/// The document.
+/// Returns the document.
 #[must_use]
 pub fn document() -> Value {
     let mut paths: Map<String, Value> = call::names()
@@ -47,7 +47,7 @@ pub fn document() -> Value {
 }
 
 fn schemas() -> Value {
-    // INVARIANT: it is JSON; a test holds results against it.
+    // INVARIANT: this is JSON. A test checks results against it.
     let mut schemas: Value = serde_json::from_str(RESULTS).unwrap_or_default();
     if let Some(schemas) = schemas.as_object_mut() {
         schemas.insert("Fault".to_owned(), fault());
@@ -121,21 +121,21 @@ fn events() -> Value {
     }})
 }
 
-/// What the document says of a call.
+/// Returns the description of a call.
 fn said(name: &str) -> Value {
-    // INVARIANT: it is JSON; a test reads the document.
+    // INVARIANT: this is JSON. A test reads the document.
     let calls: Value = serde_json::from_str(CALLS).unwrap_or_default();
     calls.get(name).cloned().unwrap_or_default()
 }
 
-/// Where the document says what a call is answered with.
+/// Returns the reference to the schema of a call's result.
 fn result(name: &str) -> String {
     let said = said(name);
     let result = said.get("result").and_then(Value::as_str);
     format!("#/components/schemas/{}", result.unwrap_or_default())
 }
 
-/// The parameters of a call.
+/// Returns the schema of a call's parameters.
 fn params(name: &str) -> Value {
     let said = said(name);
     let required = said.get("required").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Calls, and what they are answered with.
+//! HTTP handlers of calls, and their answers.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) async fn call(
     }
 }
 
-/// What there is not.
+/// Answers a request for an unknown path.
 pub(super) async fn nothing() -> Response {
     refusal(
         StatusCode::NOT_FOUND,
@@ -62,10 +62,10 @@ pub(super) async fn nothing() -> Response {
     )
 }
 
-/// What is sent, of bounded size and in bounded time.
+/// Reads the body of a request, with a limit of size and time.
 pub(super) async fn body(shared: &Shared, request: Request) -> Result<Vec<u8>, Response> {
     let length = request.headers().get(header::CONTENT_LENGTH);
-    let length = length.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
+    let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let reading = async {
         let _room = match length {
             Some(length) if length <= LARGE_MESSAGE => None,
@@ -89,15 +89,15 @@ pub(super) async fn body(shared: &Shared, request: Request) -> Result<Vec<u8>, R
     }
 }
 
-/// All of it, if it is not too much. What is too much is read to its end all the same: who is still writing
-/// when the connection closes never gets to read the answer.
+/// Reads a body if it is not too large. A body that is too large is still read to its end: a client that is
+/// writing when the connection closes never reads the answer.
 async fn read(body: Body) -> Option<Vec<u8>> {
     let mut parts = body.into_data_stream();
     let mut whole = Some(Vec::new());
     while let Some(part) = parts.next().await {
         let part = part.ok()?;
         let kept = whole.take();
-        whole = kept.filter(|it| it.len() + part.len() <= MAX_MESSAGE_BYTES);
+        whole = kept.filter(|bytes| bytes.len() + part.len() <= MAX_MESSAGE_BYTES);
         if let Some(whole) = &mut whole {
             whole.extend_from_slice(&part);
         }
@@ -105,13 +105,13 @@ async fn read(body: Body) -> Option<Vec<u8>> {
     whole
 }
 
-/// Why a call has no result.
+/// Builds the response for a fault.
 pub(super) fn fault(fault: &Fault) -> Response {
     let value = serde_json::to_value(fault).unwrap_or_default();
     json(status(fault), &value)
 }
 
-/// What is wrong with a request that is no call.
+/// Builds the response for a request that is not a call.
 pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
     let fault = Fault::new(Fault::REQUEST, why);
     json(status, &serde_json::to_value(fault).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The way to the console: one session, and a connection for each thing that is asked.
+//! Session at the console, with a new connection for each call.
 
 use std::path::PathBuf;
 
@@ -14,26 +14,26 @@ use crate::gateway::proof::AnswerVerifier;
 use crate::gateway::rejected::Rejected;
 use crate::gateway::words::{given, words_of};
 
-/// Who asks.
+/// Identity of an MCP client at the console.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    /// Program that asks, as a report of a rejected answer names it.
+    /// Program name for reports of rejected answers.
     pub program: &'static str,
-    /// Where the console listens.
+    /// Socket of the console.
     pub socket: PathBuf,
-    /// Key that the console's answers are verified with; without one nothing goes on.
+    /// Key that verifies the console's answers; without it, everything is denied.
     pub answers: Option<AnswerVerifier>,
-    /// Folder of the store, where a rejected answer is reported.
+    /// Folder of the store, for reports of rejected answers.
     pub folder: PathBuf,
-    /// What kind of agent it is.
+    /// Kind of agent.
     pub agent: String,
-    /// What its session is for.
+    /// Purpose of the session.
     pub intent: Option<String>,
-    /// What is shown to be let in, where an Atlas wants to see something.
+    /// Key that the agent presents, if an Atlas requires one.
     pub api_key: Option<String>,
 }
 
-/// The way to the console.
+/// Session at the console.
 #[derive(Debug)]
 pub(super) struct Gate {
     guest: Guest,
@@ -42,26 +42,28 @@ pub(super) struct Gate {
     begun: Mutex<Begun>,
 }
 
-/// How far the session is.
+/// Progress of the session.
 #[derive(Debug)]
 enum Begun {
-    /// The console does not know it.
+    /// The console does not know the session yet.
     No,
-    /// It does. What it had to say to the agent stays until there is a result that it can go with.
+    /// The session has started. Its first contexts wait for a result that can deliver them.
     Yes(Given),
 }
 
-/// A run that may go on.
+/// A run that is permitted.
 #[derive(Debug)]
 pub(super) struct Run {
     execution: String,
-    /// What the agent should know.
+    /// Text for the agent.
     pub(super) words: Option<String>,
 }
 
 impl Gate {
+    /// Creates a session that is not yet started.
+    ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// Fails when the system provides no randomness.
     pub(super) fn new(guest: Guest) -> Result<Self, getrandom::Error> {
         Ok(Self {
             guest,
@@ -71,10 +73,10 @@ impl Gate {
         })
     }
 
-    /// Asks whether an action may run. Dropping this leaves the gate.
+    /// Asks whether an action may run. Dropping the future withdraws the request.
     ///
     /// # Errors
-    /// Whatever comes that is no yes.
+    /// Every outcome other than a permission.
     pub(super) async fn ask(
         &self,
         action: &str,
@@ -82,7 +84,7 @@ impl Gate {
     ) -> Result<Run, CallError> {
         let request = json!({"action": action, "params": params});
         let allowed = self.say("action.request", request).await?;
-        // Nothing but a run with a name is a yes.
+        // Only an answer with the name of a run is a permission.
         let execution = allowed.get("execution").and_then(Value::as_str);
         let execution = execution
             .ok_or_else(|| CallError::Unreadable("an answer that allows nothing".to_owned()))?
@@ -98,11 +100,11 @@ impl Gate {
         })
     }
 
-    /// Says what came of a run: a result, or the code and the words of an error. Gives what checkpoints after it hand to
-    /// the agent.
+    /// Reports the result of a run, or the code and the message of an error. Returns texts that checkpoints
+    /// inject for the agent after the run.
     ///
     /// # Errors
-    /// When the console is not told.
+    /// Fails when the report does not reach the console.
     pub(super) async fn completed(
         &self,
         run: &Run,
@@ -122,10 +124,10 @@ impl Gate {
         Ok(words_of(&given(&completed)))
     }
 
-    /// Ends the session, if there is one.
+    /// Ends the session, if it was started.
     ///
     /// # Errors
-    /// When the console is not told.
+    /// Fails when the console cannot be reached.
     pub(super) async fn end(&self) -> Result<(), CallError> {
         if matches!(*self.begun.lock().await, Begun::No) {
             return Ok(());
@@ -135,16 +137,16 @@ impl Gate {
             .map(|_| ())
     }
 
-    /// Says something in the session, which is begun before that.
+    /// Sends a call in the session, and starts the session first if needed.
     ///
     /// # Errors
-    /// Whatever comes that is no result.
+    /// Every outcome other than a result.
     pub(super) async fn say(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let said = self.converse(method, params).await;
         if let Err(CallError::Unproven { reason, .. }) = &said {
             let (guest, session) = (&self.guest, Some(self.session.to_string()));
             let report = Rejected::now(guest.program, session, &guest.socket, reason.to_string());
-            // A report that cannot be left changes nothing: the agent is denied.
+            // A failed report changes nothing: the agent is denied in any case.
             let _ = report.leave(&guest.folder);
         }
         said
@@ -163,7 +165,7 @@ impl Gate {
         if fault.denied() != Some(DenyCode::Session) {
             return said;
         }
-        // Another console, with another record: to that one the session is new.
+        // This is another console with another record: it does not know the session.
         *self.begun.lock().await = Begun::No;
         self.begin(&mut speaker).await?;
         speaker.call(method, &params).await
@@ -184,7 +186,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Parameters, with the session and its secret.
+    /// Adds the session and its secret to parameters.
     fn signed(&self, mut params: Value) -> Value {
         if let Some(fields) = params.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
@@ -194,7 +196,7 @@ impl Gate {
     }
 }
 
-/// Most that is told about what came of a run.
+/// Longest report about a run, in bytes.
 const MOST: usize = 16 * 1024;
 
 fn cut(mut text: String) -> String {

@@ -1,8 +1,8 @@
-//! Messages between an agent and a server, as far as somebody between them has to understand them.
+//! Messages between an agent and an MCP server, as far as the proxy has to understand them.
 //!
-//! INVARIANT: what is passed on are the bytes that came, so a server gets exactly the tokens that the gate
-//! judged. A message that two readers could understand in two ways is not passed on: one with a key twice, with
-//! a known name in another case, or, in a use of a tool, with a number that is not carried exactly.
+//! INVARIANT: the proxy forwards the received bytes, so a server gets exactly the tokens that were judged.
+//! A message that two parsers could understand in two ways is not forwarded: one with a duplicate key, with
+//! a known name in another case, or, in a tool call, with an inexact number.
 
 use serde_json::{Map, Value, json};
 
@@ -11,13 +11,13 @@ use crate::base::text::one_line;
 use crate::gateway::call::Fault;
 use crate::gateway::rpc::Id;
 
-/// A message as it goes on: one line, without its end.
+/// A message to be forwarded: one line, without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line(Vec<u8>);
 
 impl Line {
-    /// The bytes that came. A carriage return can only stand between tokens there, and some readers end a
-    /// line at it: it becomes a space.
+    /// Creates a line from received bytes. A carriage return can only stand between tokens there, and some
+    /// parsers end a line at it: it becomes a space.
     fn received(bytes: &[u8]) -> Self {
         let mut line = bytes.trim_ascii().to_vec();
         for byte in line.iter_mut().filter(|byte| **byte == b'\r') {
@@ -26,7 +26,7 @@ impl Line {
         Self(line)
     }
 
-    /// The bytes, with the end of the line.
+    /// Returns the bytes, with the end of the line.
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         self.0.push(b'\n');
         self.0
@@ -39,44 +39,44 @@ impl From<Value> for Line {
     }
 }
 
-/// A use of a tool.
+/// A tool call.
 #[derive(Debug)]
 pub(super) struct ToolCall {
     pub(super) id: Id,
     pub(super) tool: String,
     pub(super) arguments: Map<String, Value>,
-    /// What the agent wants to hear about its progress by.
+    /// Token for progress notifications to the agent.
     pub(super) progress: Option<Value>,
     pub(super) line: Line,
 }
 
-/// What an agent says.
+/// A message of an agent.
 #[derive(Debug)]
 pub(super) enum FromAgent {
-    /// It wants to use a tool.
+    /// A tool call.
     Call(Box<ToolCall>),
-    /// It asks which tools there are.
+    /// A request for the list of tools.
     List(Id, Line),
-    /// It asks something else.
+    /// Any other request.
     Request(Id, Line),
-    /// It no longer wants what it asked for.
+    /// Cancellation of a request.
     Cancelled(Id, Line),
-    /// It wants no answer: it tells something, or answers itself.
+    /// A message without an answer: a notification, or a response.
     Other(Line),
-    /// Nobody can tell what it means. That is passed on to nobody.
+    /// A malformed message. It is not forwarded.
     Wrong(Option<Id>, Fault),
 }
 
-/// What a server says.
+/// A message of a server.
 #[derive(Debug)]
 pub(super) enum FromServer {
-    /// It answers: what it says, and the line as it goes on.
+    /// A response: its id, its content, and the line to forward.
     Answer(Id, Value, Line),
-    /// It asks or tells something.
+    /// A request or a notification.
     Other(Line),
-    /// It answers in a way that two readers could understand in two ways.
+    /// A response that two parsers could understand in two ways.
     Ambiguous(Id, String),
-    /// It is no message.
+    /// Text that is not a message.
     Noise,
 }
 
@@ -87,7 +87,7 @@ impl FromAgent {
             Err(JsonError::Ambiguous(fault)) => {
                 let refused = Fault::ambiguous(&fault, "params");
                 match json::read_with_inexact_as_text(line) {
-                    // A name that is refused itself would come back as another one.
+                    // A refused id would come back as another one.
                     Ok(message) if is_exact_id(line) => (message, Some(refused)),
                     Ok(_) | Err(_) if fault.kind == FaultKind::DuplicateKey => {
                         return Self::Wrong(named(line), refused);
@@ -146,15 +146,15 @@ impl FromAgent {
     }
 }
 
-/// Where it stands among the arguments what a call carries beside them.
+/// Name among the arguments under which other parameters of a call are judged.
 const BESIDE: &str = "mcp_call";
 
-/// Fields of a message, of a request, and of the parameters of a use of a tool. Some readers take them in any case.
+/// Fields of a message, of a request, and of the parameters of a tool call. Some parsers ignore their case.
 const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 const REQUEST: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const CALL: [&str; 3] = ["name", "arguments", "_meta"];
 
-/// A field that some readers would take for one of `known`, and others would not.
+/// Returns a field that some parsers would take for one of `known`, and others would not.
 fn misspelt<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
     let mut names = fields.keys().map(String::as_str);
     names.find(|name| {
@@ -163,21 +163,21 @@ fn misspelt<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f st
     })
 }
 
-/// A field that is not one of `known`.
+/// Returns a field that is not in `known`.
 fn unknown<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
     let mut names = fields.keys().map(String::as_str);
     names.find(|name| !known.contains(name))
 }
 
-/// A name as readers see it that ignore case: by Unicode, so that the long s is an s, the Kelvin sign a k, and an i
-/// with any dot an i.
+/// Folds a name as parsers do that ignore case. Folding is by Unicode: the long s becomes s, the Kelvin
+/// sign becomes k, and an i with any dot becomes i.
 fn fold_case(name: &str) -> String {
     let upper = name.chars().flat_map(char::to_uppercase);
     let lower = upper.flat_map(char::to_lowercase);
     lower.filter(|letter| *letter != '\u{307}').collect()
 }
 
-/// The name of a message that is refused, where it has exactly one.
+/// Returns the id of a refused message, if it has exactly one.
 pub(super) fn named(line: &[u8]) -> Option<Id> {
     #[derive(serde::Deserialize)]
     struct Named {
@@ -189,7 +189,7 @@ pub(super) fn named(line: &[u8]) -> Option<Id> {
     serde_json::from_slice::<Named>(line).ok()?.id
 }
 
-/// Tells whether the name of a message, if it has one, is carried exactly.
+/// Returns true if the id of a message, if any, is exact.
 fn is_exact_id(line: &[u8]) -> bool {
     let id = json::locate(line, &["id"]).and_then(|place| line.get(place));
     id.is_none_or(|id| json::check(id).is_ok())
@@ -201,15 +201,15 @@ fn wrong(id: Option<Id>, why: &str) -> FromAgent {
 
 fn call(id: Id, message: &Value, line: Line) -> FromAgent {
     let params = message.get("params");
-    let tool = params.and_then(|it| it.get("name")?.as_str());
-    let Some(tool) = tool.filter(|it| !it.is_empty()).map(str::to_owned) else {
+    let tool = params.and_then(|params| params.get("name")?.as_str());
+    let Some(tool) = tool.filter(|name| !name.is_empty()).map(str::to_owned) else {
         return FromAgent::Wrong(Some(id), Fault::params("name", "it names no tool"));
     };
     let fields = params.and_then(Value::as_object);
     if let Some(name) = fields.and_then(|fields| misspelt(fields, &CALL)) {
         return FromAgent::Wrong(Some(id), Fault::params(name, "there is no such parameter"));
     }
-    let arguments = match params.and_then(|it| it.get("arguments")) {
+    let arguments = match params.and_then(|params| params.get("arguments")) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
         Some(_) => {
@@ -228,7 +228,8 @@ fn call(id: Id, message: &Value, line: Line) -> FromAgent {
     }))
 }
 
-/// What a call is judged by: its arguments, and whatever else it carries that the server may act on.
+/// Returns the values by which a call is judged: its arguments, and all other parameters that the server
+/// may use.
 fn judged(
     mut arguments: Map<String, Value>,
     params: Option<&Map<String, Value>>,
@@ -236,7 +237,9 @@ fn judged(
     let known = CALL;
     let params = params.into_iter().flatten();
     let rest = params.filter(|(name, _)| !known.contains(&name.as_str()));
-    let rest: Map<_, _> = rest.map(|(name, it)| (name.clone(), it.clone())).collect();
+    let rest: Map<_, _> = rest
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     if rest.is_empty() {
         return arguments;
     }
@@ -279,7 +282,7 @@ impl FromServer {
     }
 }
 
-/// The result of a tool that was not used, as the agent's model gets to read it.
+/// Builds the result of a denied tool call, as the agent's model reads it.
 pub(super) fn denied(id: &Id, why: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {
         "content": [{"type": "text", "text": why}],
@@ -288,7 +291,7 @@ pub(super) fn denied(id: &Id, why: &str) -> Value {
     }})
 }
 
-/// The result of a tool of the proxy's own.
+/// Builds the result of the proxy's own tool.
 pub(super) fn own_result(id: &Id, words: &str, outcome: OwnOutcome) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {
         "content": [{"type": "text", "text": words}],
@@ -297,27 +300,27 @@ pub(super) fn own_result(id: &Id, words: &str, outcome: OwnOutcome) -> Value {
     }})
 }
 
-/// Outcome of a tool of the proxy's own.
+/// Outcome of the proxy's own tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwnOutcome {
     Done,
     Failed,
 }
 
-/// An answer that says what is wrong.
+/// Builds an error response.
 pub(super) fn fault(id: Option<&Id>, fault: &Fault) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": fault})
 }
 
-/// That a call still waits.
+/// Builds a notification that a call still waits.
 pub(super) fn progress(token: &Value, beat: u32, words: &str) -> Value {
-    // Progress only ever grows, and the server's own begins after this: so this stays next to nothing.
+    // Progress must only grow, and the server's own progress starts later. So these values stay near zero.
     let progress = f64::from(beat) / 1e6;
     json!({"jsonrpc": "2.0", "method": "notifications/progress",
         "params": {"progressToken": token, "progress": progress, "message": words}})
 }
 
-/// What came of a use of a tool, in words: its result, or why there is none.
+/// Returns the outcome of a tool call as text: its result, or the code and message of its error.
 pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
     if let Some(error) = message.get("error") {
         let code = error.get("code").unwrap_or(&Value::Null).to_string();
@@ -329,7 +332,7 @@ pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let texts = content.filter_map(|it| it.get("text")?.as_str());
+    let texts = content.filter_map(|item| item.get("text")?.as_str());
     let words = texts.collect::<Vec<_>>().join("\n");
     match message.pointer("/result/isError") {
         Some(Value::Bool(true)) => Err(("failed".to_owned(), words)),
@@ -338,17 +341,17 @@ pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
 }
 
 impl Line {
-    /// Puts words behind the content of a tool's result. Everything else stays as it is written.
+    /// Appends a text to the content of a tool's result. All other bytes stay as written.
     pub(super) fn add_words(&mut self, words: &str) {
         self.add_item("content", &json!({"type": "text", "text": words}));
     }
 
-    /// Puts a tool behind those of a list. Everything else stays as it is written.
+    /// Appends a tool to a list of tools. All other bytes stay as written.
     pub(super) fn add_tool(&mut self, tool: &Value) {
         self.add_item("tools", tool);
     }
 
-    /// Puts an item behind those of a list in a result.
+    /// Appends an item to a list in a result.
     fn add_item(&mut self, list: &str, item: &Value) {
         let Some(place) = json::locate(&self.0, &["result", list]) else {
             return;
@@ -370,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_call_carries_beside_its_arguments_is_judged_too() {
+    fn parameters_of_a_call_besides_its_arguments_are_judged_too() {
         let line = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "t", "arguments": {"a": 1, "mcp_call": "no"}, "inputResponses": {"q": "yes"},
             "_meta": {"progressToken": 7}}});
@@ -384,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_added_and_everything_else_stays_as_it_is_written() {
+    fn added_text_leaves_all_other_bytes_as_written() {
         for (before, after) in [
             (
                 r#"{"result" : {"content": [ {"type":"text","text":"a\u0062"} ],"n":1.0e2}}"#,
@@ -419,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_answer_of_a_server_is_told_by_its_name() {
+    fn an_ambiguous_answer_of_a_server_is_reported_under_its_id() {
         let twice = br#"{"jsonrpc":"2.0","id":3,"result":{"a":1,"a":2}}"#;
         let read = FromServer::read(twice);
         assert!(matches!(read, FromServer::Ambiguous(..)), "{read:?}");

@@ -1,18 +1,19 @@
-//! Between an agent and a server: every use of a tool is asked about, everything else goes by.
+//! Proxy between an agent and an MCP server: asks about each tool call, and forwards all other messages.
 //!
-//! It owns the server's process, one session at the console, and which requests nobody has answered yet.
+//! The proxy owns the server's process, one session at the console, and the list of unanswered requests.
 //!
 //! Contracts:
-//! - A `tools/call` reaches the server only after the console said yes to it, and once.
-//! - What is denied is told as a tool's result with an error, so that the model gets to read why.
-//! - Every request of the agent is answered, also when the server is gone; one that it cancelled is not.
-//! - Each direction waits for nobody but its own reader: neither side can hold up the other.
+//! - A `tools/call` reaches the server only after the console permitted it, and only once.
+//! - A denial is sent as a tool result with an error, so that the model reads the reason.
+//! - Every request of the agent is answered, even when the server has ended. A cancelled request is not
+//!   answered.
+//! - Each direction waits only for its own reader: neither side can block the other.
 //!
-//! - A tool of the proxy's own stands last in the list of tools: by it the agent answers checkpoints. An answered call is
-//!   repeated by the agent and reaches the server then, so that the server gets the bytes of a call whose answer the
-//!   agent waits for.
+//! - The proxy adds its own tool at the end of the list of tools: with it the agent answers checkpoints.
+//!   After an answer, the agent repeats the held call, which then reaches the server. So the server gets
+//!   the bytes of a call whose response the agent waits for.
 //!
-//! It does not change what else is said, and does not know what the methods mean: they are the two sides' own.
+//! The proxy does not change other messages and does not know the meaning of their methods.
 
 use std::ffi::OsString;
 use std::io;
@@ -40,47 +41,47 @@ use calls::Calls;
 use own_tool::OwnTool;
 use pending::{Pending, Stage};
 
-/// Messages on their way to one side. Further ones wait until it reads.
+/// Most messages in the queue to one side. The sender waits when the queue is full.
 const ON_THE_WAY: usize = 64;
 
-/// How long a server has to end after its input is closed, and the console to take last words.
+/// Time for a server to end after its input is closed, and for the console to accept final reports.
 pub(super) const ENDING: Duration = Duration::from_secs(5);
 
-/// What is put between.
+/// Settings of the proxy.
 #[derive(Debug)]
 pub struct Options {
-    /// Who asks.
+    /// Identity at the console.
     pub guest: Guest,
-    /// What actions call the server.
+    /// Name of the server in actions.
     pub server: String,
-    /// Its command.
+    /// Command of the server.
     pub command: Vec<OsString>,
 }
 
-/// Why nothing can be put between.
+/// Reason why the proxy ends with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// The server does not start.
     #[error("the MCP server `{}` does not start: {error}", one_line(&command.to_string_lossy()))]
     Start {
-        /// Its command.
+        /// Command of the server.
         command: OsString,
-        /// Why.
+        /// Reason.
         error: io::Error,
     },
     /// The server ended before the agent did.
     #[error("the MCP server ended: {0}")]
     Ended(String),
-    /// There is no secret for the session.
+    /// The secret of the session could not be created.
     #[error("no secret could be made: {0}")]
     Secret(#[from] getrandom::Error),
-    /// The agent sends what cannot be read.
+    /// The agent sends unreadable messages.
     #[error("what the agent sends cannot be read: {0}")]
     Unreadable(&'static str),
 }
 
 impl ProxyError {
-    /// What can be done about it.
+    /// Returns advice on the error.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -91,13 +92,13 @@ impl ProxyError {
     }
 }
 
-/// Words for whoever looks at what the program says beside the protocol.
+/// Writes a message for the user outside the protocol.
 pub type Aside = fn(&str);
 
-/// Stands between an agent and a server until one of them is gone, or `stop` is.
+/// Runs the proxy until the agent or the server has ended, or until `stop` completes.
 ///
 /// # Errors
-/// When the server does not start, or ends first.
+/// Fails when the server does not start, or ends before the agent.
 pub async fn run(
     options: Options,
     agent: (
@@ -133,7 +134,7 @@ pub async fn run(
             () = down => Err(ProxyError::Ended(String::new())),
         }
     };
-    // Whoever waits at a gate leaves it now.
+    // Requests that are still held are withdrawn now.
     let why = match &told {
         Ok(()) | Err(ProxyError::Unreadable(_)) => None,
         Err(_) => Some(ended(&mut server).await),
@@ -142,7 +143,7 @@ pub async fn run(
     let _ = timeout(ENDING, calls.gate.end()).await;
     drop(calls);
     close(server, server_writer).await;
-    // Those who still ask hold a way to the agent as well; they have been told to go.
+    // Tasks that still wait for the console hold a sender to the agent as well; they were told to end.
     let _ = timeout(ENDING, agent_writer).await;
     match (told, why) {
         (Err(ProxyError::Ended(_)), Some(why)) => Err(ProxyError::Ended(why)),
@@ -160,7 +161,7 @@ fn start(command: &[OsString]) -> Result<Child, ProxyError> {
         .ok_or_else(|| failed(io::Error::other("it has no name")))?;
     Command::new(program)
         .args(arguments)
-        // What lets an agent in is none of the server's business.
+        // The server must not see the key of the agent.
         .env_remove("CRA_API_KEY")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -169,7 +170,7 @@ fn start(command: &[OsString]) -> Result<Child, ProxyError> {
         .map_err(failed)
 }
 
-/// Writes messages to one side, a line each, until there are no more or it does not take them.
+/// Spawns a task that writes messages to one side, one per line, until the queue closes or a write fails.
 fn writer(
     mut side: impl AsyncWrite + Unpin + Send + 'static,
 ) -> (mpsc::Sender<Line>, JoinHandle<()>) {
@@ -190,7 +191,7 @@ fn lines<R: AsyncRead + Unpin>(side: R) -> Lines<BufReader<R>> {
     Lines::new(BufReader::new(side), vec![large])
 }
 
-/// What the agent says, until it says nothing more.
+/// Handles messages of the agent until its input ends.
 async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<Calls>) -> Result<(), ProxyError> {
     let mut lines = lines(agent);
     loop {
@@ -216,7 +217,7 @@ async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<Calls>) -> Result<(),
     }
 }
 
-/// What the server says, until it says nothing more.
+/// Handles messages of the server until its output ends.
 async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<Calls>, aside: Aside) {
     let mut lines = lines(server);
     while let Ok(line) = lines.next().await {
@@ -232,7 +233,7 @@ async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<Calls>, aside: Asi
     }
 }
 
-/// How a server ended that says nothing more.
+/// Describes the end of a server whose output has ended.
 async fn ended(server: &mut Child) -> String {
     let status = timeout(ENDING, server.wait()).await;
     let status: Option<ExitStatus> = status.ok().and_then(Result::ok);
@@ -242,9 +243,9 @@ async fn ended(server: &mut Child) -> String {
     )
 }
 
-/// Lets a server end, and ends it if it does not.
+/// Waits for the server to end, and kills it after a timeout.
 async fn close(mut server: Child, writing: JoinHandle<()>) {
-    // What is on its way still goes there; then its input is closed.
+    // Messages in the queue are still written; then the server's input is closed.
     let finished = async {
         let _ = writing.await;
         server.wait().await

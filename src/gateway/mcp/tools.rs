@@ -1,8 +1,8 @@
-//! A server of its own: tools for an agent that wants to ask before it acts.
+//! MCP server with tools for an agent that asks before it acts.
 //!
-//! Each tool is one call at the console, in one session of this process. None of them decides, and none runs
-//! anything: an agent that does not ask is not held by this. What the console refuses is a result with an
-//! error, so that the model gets to read why.
+//! Each tool is one call at the console, in one session of this process. The tools decide nothing and run
+//! nothing: an agent that does not ask is not held by them. A refusal is a tool result with an error, so
+//! that the model reads the reason.
 
 use std::sync::Arc;
 
@@ -195,7 +195,7 @@ struct ReportWrapperCheck {
     failures: Vec<String>,
 }
 
-/// A tool: its name, the call it makes, its schema, and whether arguments are its own.
+/// A tool: its name, its call at the console, its schema, and the reader of its arguments.
 struct Offer {
     name: &'static str,
     call: &'static str,
@@ -203,7 +203,7 @@ struct Offer {
     read: fn(Value) -> Result<Value, String>,
 }
 
-/// Arguments as the call wants them.
+/// Checks arguments, and converts them for the call.
 fn read<T: for<'a> Deserialize<'a> + Serialize>(arguments: Value) -> Result<Value, String> {
     let read: T = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
     serde_json::to_value(read).map_err(|error| error.to_string())
@@ -247,7 +247,7 @@ impl Offer {
     }
 }
 
-/// The server.
+/// The MCP server.
 #[derive(Clone, Debug)]
 struct Tools {
     gate: Arc<Gate>,
@@ -278,7 +278,7 @@ impl ServerHandler for Tools {
         call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(offer) = OFFERS.iter().find(|it| it.name == call.name) else {
+        let Some(offer) = OFFERS.iter().find(|offer| offer.name == call.name) else {
             let why = format!("there is no tool `{}`", call.name);
             return Err(ErrorData::invalid_params(why, None));
         };
@@ -292,13 +292,13 @@ impl ServerHandler for Tools {
                 Ok(result) => CallToolResult::success(vec![ContentBlock::text(result.to_string())]).into(),
                 Err(error) => not_done(&error),
             }),
-            // Who no longer wants to know leaves the gate.
+            // A cancelled call withdraws its request at the console.
             () = context.ct.cancelled() => Ok(refused("cra: cancelled")),
         }
     }
 }
 
-/// A call without a result. Questions for the agent come in words and as data.
+/// Builds the result of a failed call. Questions to the agent are sent as text and as data.
 fn not_done(error: &CallError) -> CallToolResponse {
     let Some(asked) = questions::asked(error) else {
         return refused(&denial(error, Remedy::Key));
@@ -321,21 +321,21 @@ fn refused(why: &str) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(why)]).into()
 }
 
-/// Why there is no server.
+/// Reason why the server cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolsError {
-    /// There is no secret for the session.
+    /// The secret of the session could not be created.
     #[error("no secret could be made: {0}")]
     Secret(#[from] getrandom::Error),
-    /// The agent does not speak MCP.
+    /// The agent does not follow MCP.
     #[error("the agent does not begin as MCP does: {0}")]
     Begin(String),
 }
 
-/// Serves an agent until it is gone.
+/// Serves an agent until it disconnects.
 ///
 /// # Errors
-/// When it never begins.
+/// Fails when the agent does not complete the MCP handshake.
 pub async fn serve(
     guest: Guest,
     agent: (
@@ -349,7 +349,7 @@ pub async fn serve(
     };
     let serving = tools.serve(StrictTransport::new(agent)).await;
     let serving = serving.map_err(|error| ToolsError::Begin(error.to_string()))?;
-    // However it ended: the session is over.
+    // The session ends, no matter how the connection ended.
     let _ = serving.waiting().await;
     let _ = timeout(ENDING, gate.end()).await;
     Ok(())

@@ -1,7 +1,7 @@
-//! Lines between an agent and the tools of this program, checked before they are read.
+//! Line transport of the MCP server, with checks before each message is parsed.
 //!
-//! The MCP library reads messages by itself, rounds numbers and takes the last of two keys. So every line is
-//! checked first; one that is refused is answered here and never reaches the library.
+//! The MCP library parses messages without these checks: it rounds numbers and takes the last of two equal
+//! keys. So every line is checked first; a refused line is answered here and never reaches the library.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::base::limits::MAX_LARGE_MESSAGES;
 use crate::gateway::call::Fault;
 use crate::gateway::socket::lines::Lines;
 
-/// The transport.
+/// Transport that checks each line.
 pub(super) struct StrictTransport<R, W> {
     lines: Lines<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
@@ -35,13 +35,13 @@ impl<R: AsyncRead + Unpin, W> StrictTransport<R, W> {
     }
 }
 
-/// The way that a line goes.
+/// Handling of a line.
 enum Received {
-    /// To the library.
+    /// Passed to the library.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// Answered with this.
+    /// Refused with this answer.
     Refused(Value),
-    /// Passed over: nothing waits for an answer to it.
+    /// Ignored: the agent expects no answer.
     Ignored,
 }
 
@@ -56,7 +56,7 @@ fn read(line: &[u8]) -> Received {
             let refused = Fault::ambiguous(&fault, "params");
             return Received::Refused(message::fault(message::named(line).as_ref(), &refused));
         }
-        // What is not JSON names nothing that could be answered.
+        // Text that is not JSON has no id to answer.
         Err(_) => return Received::Ignored,
     };
     match serde_json::from_slice(line) {
@@ -101,7 +101,8 @@ where
             match read(&line) {
                 Received::Message(message) => return Some(*message),
                 Received::Refused(told) => {
-                    // This call may be dropped at any time, and half a line must not be left behind.
+                    // This future may be dropped at any time. A separate task makes sure that the whole
+                    // line is written.
                     let writer = Arc::clone(&self.writer);
                     let told = told.to_string().into_bytes();
                     tokio::spawn(async move { write(&writer, told).await });

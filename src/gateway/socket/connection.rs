@@ -1,4 +1,4 @@
-//! One connection: what is asked there, several at a time, and the answers as they come.
+//! One connection: several requests at a time, and the answers as they come.
 
 use std::io;
 use std::time::Duration;
@@ -20,19 +20,20 @@ use crate::gateway::proof::AnswerSigner;
 use crate::gateway::rpc::{self, Asked};
 use crate::gateway::visitor::Visitor;
 
-/// How long answers are waited for when nothing more is asked.
+/// Time for outstanding answers after the last request.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Serves a connection until it is closed. What it still waits for then is left.
+/// Serves a connection until it is closed. Requests that still wait then are withdrawn.
 pub(super) async fn serve(
     stream: UnixStream,
     from: Caller,
     shared: Shared,
     entered: OpenConnection,
 ) {
-    // First, so that it goes last: whoever is not counted any more waits for nothing.
+    // Declared first, so that it is dropped last: a connection that is no longer counted has no waiting
+    // request.
     let _present = Present::among(&shared.visitors);
-    // After that one, so that there is room for another when it is not counted any more.
+    // Declared second, so that a connection is free by the time this one is no longer counted.
     let entered = entered;
     let (reader, mut writer) = stream.into_split();
     let signer = shared.hall.signer.clone();
@@ -64,7 +65,8 @@ pub(super) async fn serve(
             },
         }
     };
-    // Who has said everything may still listen. Nobody can tell, so what takes longer is left.
+    // A client that has closed its side may still read. The server cannot know, so slow answers are
+    // dropped.
     let ready = async {
         while let Some((_waiting, answer)) = asked.next().await {
             if write(&mut writer, answer).await.is_err() {
@@ -74,12 +76,12 @@ pub(super) async fn serve(
     };
     let _ = timeout(GRACE, ready).await;
     if let Some(fault) = last_words(over.as_ref()) {
-        // Whoever does not read it sees that the connection is closed.
+        // A client that does not read it sees that the connection is closed.
         let _ = write(&mut writer, Some(rpc::answer(None, Err(fault)))).await;
     }
 }
 
-/// What is asked, answered; nothing where no answer is wanted.
+/// Answers a request; `None` if the caller wants no answer.
 async fn hear(visitor: &Visitor, signer: &AnswerSigner, asked: Asked) -> Option<String> {
     let wants = asked.id.is_some() || asked.spoken.is_err();
     let result = match asked.spoken {
@@ -92,7 +94,7 @@ async fn hear(visitor: &Visitor, signer: &AnswerSigner, asked: Asked) -> Option<
     })
 }
 
-/// The last words on a connection. Without a reason of its own, the connection made room for another.
+/// Returns the last message on a connection. If `over` is `None`, the connection made room for another.
 fn last_words(over: Option<&Over>) -> Option<Fault> {
     let Some(over) = over else {
         let why = "connections ran short, and this one was idle longest; connect again";
@@ -113,20 +115,20 @@ fn last_words(over: Option<&Over>) -> Option<Fault> {
     .map(|why| Fault::new(Fault::REQUEST, why))
 }
 
-/// Writes an answer. Who does not take it in time is not waited for.
+/// Writes an answer. A client that does not read in time is not waited for.
 async fn write(writer: &mut OwnedWriteHalf, line: Option<String>) -> io::Result<()> {
     let Some(line) = line else { return Ok(()) };
     timeout(MESSAGE_TIME, writer.write_all(line.as_bytes())).await?
 }
 
-/// How fast one connection may ask: what comes faster waits, unread.
+/// Rate limit of one connection: faster requests stay unread and wait.
 struct Pace {
-    /// When all that was asked so far would be due at that pace.
+    /// Time at which all requests so far are due at the allowed rate.
     due: Instant,
 }
 
 impl Pace {
-    /// What one call takes.
+    /// Interval between calls at the highest rate.
     const STEP: Duration = Duration::from_nanos(1_000_000_000 / CALLS_PER_SECOND);
 
     fn new() -> Self {
@@ -135,10 +137,10 @@ impl Pace {
         }
     }
 
-    /// Counts a call. A second's worth of them may come at once.
+    /// Counts a call. Calls of one second may come at once.
     fn count(&mut self) {
         let earliest = Instant::now().checked_sub(Duration::from_secs(1));
-        self.due = earliest.map_or(self.due, |it| self.due.max(it)) + Self::STEP;
+        self.due = earliest.map_or(self.due, |earliest| self.due.max(earliest)) + Self::STEP;
     }
 
     async fn wait(&self) {
@@ -155,11 +157,11 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_faster_than_the_pace_waits() {
+    async fn calls_above_the_rate_wait() {
         let second = Duration::from_secs(1);
         let mut pace = Pace::new();
         advance(second).await;
-        // A second's worth of calls may come at once.
+        // Calls of one second may come at once.
         let begun = Instant::now();
         for _ in 0..CALLS_PER_SECOND {
             pace.wait().await;

@@ -1,4 +1,4 @@
-//! Lines of a connection, each of bounded size and in bounded time.
+//! Lines of a connection, limited in size and time.
 
 use std::io;
 use std::sync::Arc;
@@ -11,40 +11,40 @@ use tokio::time::{Instant, timeout_at};
 use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
 use crate::base::limits::{LARGE_MESSAGE_GRACE, LARGE_MESSAGE_RATE};
 
-/// Why there is no further line.
+/// Reason why a connection has no further line.
 #[derive(Debug)]
 pub(in crate::gateway) enum Over {
     /// The other side has closed.
     Closed,
-    /// A line is longer than any may be.
+    /// A line exceeds the limit.
     TooLong,
-    /// A line was begun and not finished.
+    /// A line was begun and not finished in time.
     TooSlow,
     /// The connection failed.
     Failed(io::Error),
 }
 
-/// Lines, read one after the other. Dropping [`Lines::next`] loses nothing.
+/// Reader of lines. Dropping the future of [`Lines::next`] loses nothing.
 #[derive(Debug)]
 pub(in crate::gateway) struct Lines<R> {
     reader: R,
     line: Vec<u8>,
-    /// When the line that was begun has to be finished.
+    /// Time by which the current line has to be complete.
     due: Option<Instant>,
-    /// Room for large messages: the caller's own share, and what all share.
+    /// Permits for large messages: the caller's own, and the shared ones.
     large: Vec<Arc<Semaphore>>,
     room: Vec<OwnedSemaphorePermit>,
-    /// The time at which the line got all its room, and its length then.
+    /// Time at which the line got all its permits, and its length then.
     room_since: Option<(Instant, usize)>,
     pace: Pace,
 }
 
-/// The pace at which a line has to come once it has room for large messages.
+/// Rate at which a line has to arrive once it has permits for large messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
-    /// Any, within the time for a message: the room belongs to this connection alone.
+    /// Any rate within the time for a message: the permits belong to this connection alone.
     Free,
-    /// At least [`LARGE_MESSAGE_RATE`]: other connections wait for the room.
+    /// At least [`LARGE_MESSAGE_RATE`]: other connections wait for the permits.
     Bounded,
 }
 
@@ -61,7 +61,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         }
     }
 
-    /// Cuts off large lines that come too slowly, because other connections wait for their room.
+    /// Cuts off large lines that arrive too slowly, because other connections wait for their permits.
     pub(in crate::gateway) fn with_bounded_pace(self) -> Self {
         Self {
             pace: Pace::Bounded,
@@ -69,19 +69,19 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line, without its end.
+    /// Returns the next line, without its end.
     pub(in crate::gateway) async fn next(&mut self) -> Result<Vec<u8>, Over> {
         loop {
             let Some(due) = self.due else {
-                // Nothing was begun: they may be silent for as long as they like.
+                // No line has begun: the client may be silent without a limit.
                 self.reader.fill_buf().await.map_err(Over::Failed)?;
                 self.due = Some(Instant::now() + MESSAGE_TIME);
                 continue;
             };
             if self.line.len() > LARGE_MESSAGE && self.room.len() < self.large.len() {
-                // That there is no room is not their fault: the wait for it does not count.
+                // The client did not cause the wait for a permit, so that time does not count.
                 let since = Instant::now();
-                // Always in the same order, so that no two callers wait for each other.
+                // Always in one order, so that no two callers wait for each other.
                 if let Some(large) = self.large.get(self.room.len()) {
                     let room = Arc::clone(large).acquire_owned().await;
                     self.room.push(room.map_err(|_| Over::Closed)?);
@@ -106,7 +106,8 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         }
     }
 
-    /// The time until which more has to come: a line that has room for large messages keeps others waiting.
+    /// Returns the time by which more has to arrive: a line that holds permits keeps other connections
+    /// waiting.
     fn due_with_room(&self, due: Instant) -> Instant {
         let (Some((since, before)), Pace::Bounded) = (self.room_since, self.pace) else {
             return due;
@@ -116,7 +117,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         due.min(since + LARGE_MESSAGE_GRACE + earned)
     }
 
-    /// Takes what has come; whether that ends a line.
+    /// Reads the available bytes. Returns true if they complete a line.
     async fn more(&mut self) -> Result<bool, Over> {
         let come = self.reader.fill_buf().await.map_err(Over::Failed)?;
         if come.is_empty() {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_unfinished_large_message_is_cut_off_and_another_gets_its_room() {
+    async fn an_unfinished_large_message_is_cut_off_and_another_gets_its_permit() {
         let room = Arc::new(Semaphore::new(1));
         let (mut stalled, mut stalled_lines) = connection(&room);
         let (mut whole, mut whole_lines) = connection(&room);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_large_message_waits_for_one_that_keeps_coming() {
+    async fn a_large_message_waits_for_one_that_keeps_arriving() {
         let room = Arc::new(Semaphore::new(1));
         let (mut steady, mut steady_lines) = connection(&room);
         let (mut whole, mut whole_lines) = connection(&room);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_small_message_has_its_whole_time() {
+    async fn a_small_message_has_the_whole_message_time() {
         let room = Arc::new(Semaphore::new(1));
         let (mut agent, mut lines) = connection(&room);
         agent.write_all(b"{").await.unwrap();

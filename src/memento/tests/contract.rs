@@ -4,7 +4,7 @@ fn refused(memento: &Value) -> String {
     ThreadMemento::from_value(memento).unwrap_err().to_string()
 }
 
-/// A memento in which `path` is `value`; without a value, in which it is not.
+/// A memento in which `path` is `value`; without a value, `path` is removed.
 fn with(path: &str, value: Option<Value>) -> Value {
     let mut memento = full();
     let (above, last) = path.rsplit_once('/').unwrap();
@@ -18,7 +18,7 @@ fn with(path: &str, value: Option<Value>) -> Value {
     memento
 }
 
-/// A memento that has everything there can be.
+/// A memento with all optional parts.
 fn full() -> Value {
     let mut memento = heated("rising", "med");
     memento["affect"]["points"] = json!([{
@@ -33,7 +33,7 @@ fn full() -> Value {
 }
 
 #[test]
-fn a_memento_is_read_and_written_as_it_is() {
+fn memento_round_trips_unchanged() {
     for memento in [memento(), full()] {
         let read = ThreadMemento::from_value(&memento).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), memento);
@@ -42,7 +42,7 @@ fn a_memento_is_read_and_written_as_it_is() {
 
 // covers D12, D13
 #[test]
-fn signals_default_to_none_and_are_eight_at_the_most() {
+fn signals_are_optional_and_limited_to_eight() {
     let without = with("/signals/items", None);
     let read = ThreadMemento::from_value(&without).unwrap();
     assert!(read.signals.unwrap().items.is_empty());
@@ -66,7 +66,7 @@ fn long(length: usize) -> Value {
 
 #[rustfmt::skip]
 #[test]
-fn what_breaks_the_contract_is_refused_with_its_place() {
+fn memento_that_breaks_the_contract_is_rejected_with_its_path() {
     holds_to(&[
         ("/mementoId", Some(json!("")), "mementoId: is empty"),
         ("/threadId", Some(json!(7)), "threadId: invalid type: integer `7`"),
@@ -84,7 +84,7 @@ fn what_breaks_the_contract_is_refused_with_its_place() {
 
 #[rustfmt::skip]
 #[test]
-fn what_breaks_the_contract_of_affect_is_refused_with_its_place() {
+fn affect_that_breaks_the_contract_is_rejected_with_its_path() {
     let six = vec![full()["affect"]["points"][0].clone(); 6];
     holds_to(&[
         ("/affect", None, "memento: missing field `affect`"),
@@ -101,7 +101,7 @@ fn what_breaks_the_contract_of_affect_is_refused_with_its_place() {
 
 #[rustfmt::skip]
 #[test]
-fn what_breaks_the_contract_of_signals_is_refused_with_its_place() {
+fn signals_that_break_the_contract_are_rejected_with_their_path() {
     holds_to(&[
         ("/signals/extra", Some(json!(1)), "signals.extra: unknown field"),
         ("/signals/updatedAt", None, "signals: missing field `updatedAt`"),
@@ -115,7 +115,7 @@ fn what_breaks_the_contract_of_signals_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_no_json_or_too_much_is_refused() {
+fn invalid_or_oversized_json_is_rejected() {
     let refused = |text: &[u8]| ThreadMemento::read(text).unwrap_err().to_string();
     assert!(refused(b"").starts_with("memento: EOF"));
     assert!(refused(b"\xff").starts_with("memento: "));
@@ -132,7 +132,7 @@ fn what_is_no_json_or_too_much_is_refused() {
 }
 
 #[test]
-fn a_list_of_fields_is_no_object() {
+fn list_in_place_of_an_object_is_rejected() {
     let points = json!([["m-0", "tense", 0.5, "low", "model"]]);
     for (path, value, wanted) in [
         ("/affect/points", points, "points: is a list, and no object"),
@@ -167,7 +167,7 @@ fn a_list_of_fields_is_no_object() {
 }
 
 #[test]
-fn a_proposal_is_short() {
+fn proposal_exceeding_the_limits_is_rejected() {
     let place = |value: &Value| Shape::proposed(value).unwrap_err().to_string();
     assert!(Shape::proposed(&proposal()).is_ok());
     assert!(Shape::proposed(&json!({"arc": "x"})).is_ok());
@@ -191,18 +191,18 @@ fn a_proposal_is_short() {
 }
 
 #[test]
-fn shapes_differ_by_lines() {
+fn shape_changes_are_listed_by_line() {
     let kept = ThreadMemento::from_value(&memento()).unwrap().shape();
     let proposed = Shape::proposed(&proposal()).unwrap();
     let changes = kept.changes(&proposed);
     let lines: Vec<_> = changes
         .iter()
-        .map(|it| {
-            let side = match it.side {
+        .map(|change| {
+            let side = match change.side {
                 Side::Kept => '-',
                 Side::Proposed => '+',
             };
-            format!("{side} {} {}", it.part, it.text)
+            format!("{side} {} {}", change.part, change.text)
         })
         .collect();
     assert_eq!(

@@ -42,7 +42,7 @@ fn only_the_owner_and_sessions_with_its_secret_take_turns() {
     assert_eq!(refused(by("s-2", None, 2)), Err(Refusal::NotOwner));
     assert_eq!(refused(by("s-2", Some("other"), 2)), Err(Refusal::NotOwner));
     assert_eq!(refused(by("s-1", Some("key"), 2)), Ok(()));
-    // A later session with the same secret continues it, and the first one still may.
+    // A later session with the same secret continues the thread, and the first one still may.
     let (two, _) = one.take(&go(), by("s-2", Some("key"), 2), at(2)).unwrap();
     assert_eq!(two.owner.as_ref().unwrap().session.as_str(), "s-2");
     assert!(two.admits(&by("s-1", Some("key"), 3).by));
@@ -52,12 +52,12 @@ fn only_the_owner_and_sessions_with_its_secret_take_turns() {
 }
 
 #[test]
-fn a_thread_that_is_handed_over_changes_its_owner_with_the_first_turn() {
+fn offered_thread_changes_its_owner_with_the_first_turn() {
     let (one, _) = take(&thread(), &json!({}), 1);
     let offered = one.offer("s-2".parse().unwrap());
     assert!(offered.admits(&owner("s-1")) && offered.admits(&owner("s-2")));
     assert!(!offered.admits(&owner("s-3")));
-    // A turn of the owner does not take the offer back.
+    // A turn of the owner does not revoke the offer.
     let (offered, _) = take(&offered, &json!({}), 2);
     let (two, _) = offered.take(&go(), by("s-2", None, 3), at(3)).unwrap();
     assert!(two.is_owned_by(&owner("s-2")));
@@ -66,7 +66,7 @@ fn a_thread_that_is_handed_over_changes_its_owner_with_the_first_turn() {
 }
 
 #[test]
-fn a_thread_stored_without_an_owner_gets_the_session_that_wrote_it_or_none() {
+fn owner_of_an_old_thread_is_inferred_from_its_turns() {
     let stored = |id: &str, writers: &[&str]| {
         let session = |name: &str| name.parse::<SessionId>().unwrap();
         let mut thread = Thread::new(id.parse().unwrap(), session(writers[0]));
@@ -84,15 +84,15 @@ fn a_thread_stored_without_an_owner_gets_the_session_that_wrote_it_or_none() {
         owner.map(|owner| owner.session.to_string())
     };
     assert_eq!(stored("t-1", &["s-1", "s-1"]).as_deref(), Some("s-1"));
-    // Others wrote into the own thread of a session.
+    // Others wrote to a session's own thread.
     assert_eq!(stored("s-1", &["s-1", "s-2"]).as_deref(), Some("s-1"));
-    // The last writer may be the one that had no right to it.
+    // The last writer may be the one without the right to write.
     assert_eq!(stored("t-1", &["s-1", "s-2"]), None);
 }
 
 // covers D20
 #[test]
-fn a_memento_that_is_not_the_newest_replaces_nothing() {
+fn outdated_memento_replaces_nothing() {
     let proposes = json!({"proposed": proposal()});
     let (one, first) = take(&thread(), &proposes, 1);
     let edited = edited(&one);
@@ -110,7 +110,7 @@ fn a_memento_that_is_not_the_newest_replaces_nothing() {
 
 // covers D20
 #[test]
-fn a_proposal_of_an_agent_that_has_not_read_the_edit_is_held_back() {
+fn proposal_with_an_outdated_memento_is_held_back_after_an_edit() {
     let (one, first) = take(&thread(), &json!({}), 1);
     let edited = edited(&one);
     let mut fields = brings(&serde_json::to_value(&first.memento).unwrap());
@@ -120,14 +120,14 @@ fn a_proposal_of_an_agent_that_has_not_read_the_edit_is_held_back() {
     assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
     assert_eq!(outcome.memento.arc.as_str(), "the operator's");
     assert_eq!(next.held_back[0].why, Kept::BeforeEdit);
-    // The answer had the edit: what the agent proposes with it is taken.
+    // The response contained the edit: the agent's next proposal is accepted.
     let mut fields = brings(&serde_json::to_value(&outcome.memento).unwrap());
     fields["proposed"] = proposal();
     let (next, outcome) = take(&next, &fields, 7);
     assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
     assert_eq!(outcome.summary, Summary::Updated);
     assert!(!next.edited && next.held_back.is_empty());
-    // So is what comes with the ETag of the edit.
+    // A proposal with the ETag of the edit is accepted, too.
     let mut fields = brings(&serde_json::to_value(&first.memento).unwrap());
     fields["proposed"] = proposal();
     fields["if_match"] = json!(edited.etag());
@@ -137,7 +137,7 @@ fn a_proposal_of_an_agent_that_has_not_read_the_edit_is_held_back() {
 
 // covers D20
 #[test]
-fn a_proposal_that_does_not_show_that_the_edit_was_read_is_held_back_once() {
+fn proposal_without_proof_of_reading_the_edit_is_held_back_once() {
     let (one, _) = take(&thread(), &json!({}), 1);
     let edited = edited(&one);
     let blind = json!({"proposed": proposal()});
@@ -147,25 +147,25 @@ fn a_proposal_that_does_not_show_that_the_edit_was_read_is_held_back_once() {
     assert_eq!(next.held_back[0].why, Kept::BeforeEdit);
     let notes = outcome.notes.join("; ");
     assert!(notes.contains("held back"), "{notes}");
-    // The answer had the edit, also after it was stored and read again.
+    // The response contained the edit, also after the thread was stored and read again.
     let stored = serde_json::to_string(&next).unwrap();
     let next: Thread = serde_json::from_str(&stored).unwrap();
     let (next, outcome) = take(&next, &blind, 7);
     assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
     assert_eq!(outcome.summary, Summary::Updated);
     assert!(!next.edited && next.held_back.is_empty());
-    // So had the answer to a turn that proposed nothing.
+    // The response to a turn without a proposal contained it, too.
     let (told, _) = take(&edited, &json!({}), 6);
     let (_, outcome) = take(&told, &blind, 7);
     assert_eq!(outcome.summary, Summary::Updated);
-    // Another edit has to be read, too.
+    // Another edit must be read, too.
     let again = self::edited(&told);
     let (_, outcome) = take(&again, &blind, 8);
     assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
 }
 
 #[test]
-fn an_edit_that_one_session_has_read_is_still_to_be_read_by_another_with_the_same_secret() {
+fn edit_read_by_one_session_is_unread_for_another_with_the_same_secret() {
     let first = Thread::new("t-1".parse().unwrap(), "s-1".parse().unwrap());
     let turn_by = |thread: &Thread, session: &str, fields: &Value, number: u32| {
         let named = by(session, Some("ours"), number);
@@ -184,7 +184,7 @@ fn an_edit_that_one_session_has_read_is_still_to_be_read_by_another_with_the_sam
 
 // covers D14
 #[test]
-fn contents_that_differ_from_the_stored_memento_are_not_taken_under_its_name() {
+fn changed_copy_of_the_stored_memento_is_ignored() {
     let hot = json!({
         "affect": {"label": "tense", "intensity": 0.9, "confidence": "high", "source": "model"},
         "proposed": proposal(),

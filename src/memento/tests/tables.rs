@@ -2,7 +2,7 @@ use super::*;
 
 // covers D5
 #[test]
-fn a_message_of_acknowledging_words_alone_acknowledges() {
+fn message_with_only_acknowledging_words_is_an_acknowledgment() {
     let table = [
         ("ok thanks", true),
         ("Sounds good!", true),
@@ -26,7 +26,7 @@ fn a_message_of_acknowledging_words_alone_acknowledges() {
 
 // covers D3, D4
 #[test]
-fn four_signals_must_three_should_and_one_is_apart() {
+fn four_signals_are_must_three_are_should_and_one_is_skip() {
     let of = |category| {
         let kinds = SignalKind::ALL.into_iter();
         let kinds = kinds.filter(move |kind| kind.category() == category);
@@ -53,7 +53,7 @@ fn four_signals_must_three_should_and_one_is_apart() {
 
 // covers D1, D2, D6, D7, D8
 #[test]
-fn the_first_of_six_rules_decides_for_every_combination_of_inputs() {
+fn first_matching_rule_decides_for_every_combination_of_inputs() {
     use SignalKind::{AckOnly, DecisionMade, RiskOrConflict};
     let kinds = [DecisionMade, RiskOrConflict, AckOnly];
     let mut seen = std::collections::BTreeSet::new();
@@ -69,7 +69,7 @@ fn the_first_of_six_rules_decides_for_every_combination_of_inputs() {
             drift_risk: bit(4),
             summary_changed: bit(5),
         };
-        // As the table of the specification reads, from its top to its end.
+        // In the order of the specification's table.
         let (number, wanted) = if bit(5) {
             (1, "must")
         } else if bit(0) {
@@ -101,7 +101,7 @@ fn the_first_of_six_rules_decides_for_every_combination_of_inputs() {
 
 // covers D9, D10, D11
 #[test]
-fn only_at_the_peak_or_high_and_only_without_must_is_a_summary_frozen() {
+fn summary_is_frozen_only_at_peak_or_high_and_without_must() {
     for decision in Decision::ALL {
         for phase in Phase::ALL {
             for intensity_bucket in Intensity::ALL {
@@ -128,7 +128,7 @@ fn only_at_the_peak_or_high_and_only_without_must_is_a_summary_frozen() {
 
 // covers D15
 #[test]
-fn intensities_come_to_a_phase_and_a_bucket() {
+fn rollup_derives_phase_and_intensity() {
     use Intensity::{High, Low, Med};
     use Phase::{Downshift, Peak, Rising, Settled};
     let table: [(&[f64], _); 18] = [
@@ -157,7 +157,7 @@ fn intensities_come_to_a_phase_and_a_bucket() {
 }
 
 #[test]
-fn points_count_for_half_an_hour_and_five_of_them_at_the_most() {
+fn at_most_five_points_of_the_last_half_hour_count() {
     let point = |number: i64| {
         let point = Point {
             end_message_id: format!("m-{number}").parse().unwrap(),
@@ -171,7 +171,7 @@ fn points_count_for_half_an_hour_and_five_of_them_at_the_most() {
     let points: Vec<_> = (0..8).map(point).collect();
     let left = |now| {
         let left = within_window(&points, at(now)).into_iter();
-        left.map(|it| it.0.end_message_id.to_string())
+        left.map(|entry| entry.0.end_message_id.to_string())
             .collect::<Vec<_>>()
     };
     assert_eq!(left(8), ["m-3", "m-4", "m-5", "m-6", "m-7"]);
@@ -180,7 +180,7 @@ fn points_count_for_half_an_hour_and_five_of_them_at_the_most() {
 }
 
 #[test]
-fn a_context_window_is_under_pressure_from_four_fifths_on() {
+fn context_pressure_is_high_from_four_fifths() {
     let high = |used, limit| Pressure { used, limit }.is_high();
     assert!(high(80, 100));
     assert!(!high(79, 100));

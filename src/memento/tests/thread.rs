@@ -20,7 +20,7 @@ fn both(one: Value, other: Value) -> Value {
 
 // covers D16, D19
 #[test]
-fn at_the_peak_a_turn_that_skips_or_should_keeps_the_whole_shape_and_one_that_must_does_not() {
+fn at_the_peak_only_a_must_turn_changes_the_shape() {
     for (phase, intensity) in [("peak", "low"), ("settled", "high"), ("peak", "high")] {
         for (kinds, frozen) in [
             (&["ack_only"][..], true),
@@ -53,7 +53,7 @@ fn at_the_peak_a_turn_that_skips_or_should_keeps_the_whole_shape_and_one_that_mu
 
 // covers D14
 #[test]
-fn signals_come_from_the_memento_of_the_turn_and_from_the_turn() {
+fn signals_of_the_included_memento_and_of_the_turn_count() {
     let mut brought = memento();
     let updated_at = "2026-01-31T23:59:59Z";
     brought["signals"] = json!({"updatedAt": updated_at, "items": signals(&["pivot"])});
@@ -67,10 +67,10 @@ fn signals_come_from_the_memento_of_the_turn_and_from_the_turn() {
         [SignalKind::Pivot, SignalKind::OpenLoopCreated]
     );
     assert_eq!(outcome.decided.rule, Rule::MustSignal);
-    // Signals that are kept were counted once: the next turn does not count them again.
+    // Stored signals have already counted: the next turn does not count them again.
     let (_, next) = taken(&thread, &turn("ok thanks", &json!({})), 2);
     assert_eq!(next.decided.rule, Rule::Acknowledgment);
-    // Not when the client sends them back either, with the memento that the answer had.
+    // Nor when the client sends them back with the memento of the response.
     let mut returned = serde_json::to_value(&outcome.memento).unwrap();
     let (_, next) = taken(&thread, &turn("ok thanks", &brings(&returned)), 2);
     assert_eq!(next.decided.rule, Rule::Acknowledgment);
@@ -85,7 +85,7 @@ fn signals_come_from_the_memento_of_the_turn_and_from_the_turn() {
 
 // covers D15
 #[test]
-fn a_baseline_is_the_named_the_brought_the_stored_or_an_empty_one() {
+fn baseline_is_the_referenced_included_stored_or_empty_memento() {
     use BaselineSource::{EmptySeed, Request, RequestRef, StoredLatest};
     let first = turn("clean up\nall of it", &json!({"proposed": proposal()}));
     let (one, outcome) = taken(&thread(), &first, 1);
@@ -102,7 +102,7 @@ fn a_baseline_is_the_named_the_brought_the_stored_or_an_empty_one() {
     assert_eq!(outcome.source, BaselineSource::RequestRef);
     assert_eq!(outcome.memento.arc.as_str(), "purge all");
     assert!(outcome.notes.is_empty(), "{:?}", outcome.notes);
-    // A thread that has no memento yet begins with the one that the client has.
+    // A thread without a memento starts with the client's memento.
     let (_, outcome) = taken(&thread(), &turn("go", &brings(&memento())), 1);
     assert_eq!(outcome.source, BaselineSource::Request);
     assert_eq!(outcome.memento.arc.as_str(), "dedupe tickets");
@@ -119,7 +119,7 @@ fn a_baseline_is_the_named_the_brought_the_stored_or_an_empty_one() {
 }
 
 #[test]
-fn an_empty_seed_goes_where_the_first_message_goes() {
+fn first_message_sets_the_arc_of_an_empty_memento() {
     let arc = |message: &str| {
         let (_, outcome) = taken(&thread(), &turn(message, &json!({})), 1);
         outcome.memento.arc.to_string()
@@ -130,7 +130,7 @@ fn an_empty_seed_goes_where_the_first_message_goes() {
 }
 
 #[test]
-fn a_memento_of_another_thread_is_ignored() {
+fn memento_of_another_thread_is_ignored() {
     let mut foreign = heated("peak", "high");
     foreign["threadId"] = json!("t-2");
     let (_, outcome) = taken(&thread(), &turn("go", &brings(&foreign)), 1);
@@ -144,7 +144,7 @@ fn a_memento_of_another_thread_is_ignored() {
 
 // covers D20
 #[test]
-fn a_turn_that_only_acknowledges_keeps_the_summary_unless_it_is_told_otherwise() {
+fn acknowledgment_keeps_the_summary_unless_skip_updates_is_set() {
     let fields = both(brings(&memento()), json!({"proposed": proposal()}));
     let updates = both(fields.clone(), json!({"skip_updates": true}));
     let (turn, updates) = (turn("ok thanks", &fields), turn("ok thanks", &updates));
@@ -160,7 +160,7 @@ fn a_turn_that_only_acknowledges_keeps_the_summary_unless_it_is_told_otherwise()
 }
 
 #[test]
-fn an_invalid_proposal_counts_as_none_and_says_why() {
+fn invalid_proposal_keeps_the_summary_with_a_reason() {
     let fields = both(brings(&memento()), json!({"proposed": {"arc": ""}}));
     let (thread, outcome) = taken(&thread(), &turn("go", &fields), 1);
     assert_eq!(
@@ -173,7 +173,7 @@ fn an_invalid_proposal_counts_as_none_and_says_why() {
 }
 
 #[test]
-fn empty_decisions_and_next_of_an_accepted_shape_keep_the_ones_before() {
+fn empty_decisions_and_next_of_a_proposal_keep_the_old_items() {
     let proposed = json!({"arc": "purge all"});
     let fields = both(brings(&memento()), json!({"proposed": proposed}));
     let (_, outcome) = taken(&thread(), &turn("go", &fields), 1);
@@ -195,7 +195,7 @@ fn message(number: u32, fields: Value) -> Turn {
 
 // covers D20
 #[test]
-fn only_what_people_write_is_felt() {
+fn only_user_messages_change_affect() {
     let (one, outcome) = taken(&thread(), &message(1, feels(0.9)), 1);
     assert_eq!(outcome.memento.affect.rollup.phase, Phase::Peak);
     let agent = both(feels(0.1), json!({"author": "agent"}));
@@ -209,7 +209,7 @@ fn only_what_people_write_is_felt() {
 }
 
 #[test]
-fn affect_goes_on_while_the_summary_is_frozen_until_it_thaws() {
+fn affect_changes_while_the_summary_is_frozen() {
     let mut thread = thread();
     let mut seen = Vec::new();
     for (number, intensity) in (1..).zip([0.9, 0.88, 0.9, 0.3, 0.3]) {
@@ -228,7 +228,7 @@ fn affect_goes_on_while_the_summary_is_frozen_until_it_thaws() {
         let thawed_by = thread.thawed_by();
         assert_eq!(thawed_by.is_some(), since.is_some(), "{number}");
     }
-    // The guardrail goes by the baseline: how heated it was before the message.
+    // The guardrail uses the baseline: the intensity before the message.
     assert_eq!(
         seen,
         [
@@ -242,7 +242,7 @@ fn affect_goes_on_while_the_summary_is_frozen_until_it_thaws() {
 }
 
 #[test]
-fn points_leave_the_window_with_time() {
+fn affect_points_expire() {
     let (one, _) = taken(&thread(), &message(1, feels(0.9)), 1);
     let (_, outcome) = taken(&one, &message(2, json!({})), 31);
     assert_eq!(outcome.memento.affect.points.len(), 1);
@@ -253,7 +253,7 @@ fn points_leave_the_window_with_time() {
 
 // covers D20
 #[test]
-fn a_write_that_follows_another_state_is_refused() {
+fn write_with_a_stale_etag_is_rejected() {
     let (one, outcome) = taken(&thread(), &turn("go", &json!({})), 1);
     let read = json!({"if_match": outcome.etag});
     let (two, _) = taken(&one, &turn("go", &read), 2);
@@ -276,7 +276,7 @@ fn a_write_that_follows_another_state_is_refused() {
 }
 
 #[test]
-fn an_edit_makes_the_next_turn_must_and_only_the_next() {
+fn operator_edit_makes_only_the_next_turn_must() {
     let (one, _) = taken(&thread(), &message(1, feels(0.9)), 1);
     let shape = Shape {
         arc: "mine".to_owned(),
@@ -299,7 +299,7 @@ fn an_edit_makes_the_next_turn_must_and_only_the_next() {
 }
 
 #[test]
-fn drift_and_pressure_make_an_acknowledgment_a_turn_that_should() {
+fn drift_or_pressure_turns_an_acknowledgment_into_should() {
     let (one, _) = taken(&thread(), &turn("go", &json!({})), 1);
     let rule = |thread: &Thread, fields: Value| {
         let (next, outcome) = taken(thread, &turn("ok", &fields), 2);
@@ -318,7 +318,7 @@ fn drift_and_pressure_make_an_acknowledgment_a_turn_that_should() {
 
 // covers D20
 #[test]
-fn what_closes_something_is_offered_to_the_agent() {
+fn closed_topics_are_reported_to_the_agent() {
     let mut items = signals(&["open_loop_resolved", "decision_made", "pivot"]);
     items[0]["summary"] = json!("export is done");
     let (_, outcome) = taken(&thread(), &turn("go", &json!({"signals": items})), 1);
@@ -332,7 +332,7 @@ fn what_closes_something_is_offered_to_the_agent() {
 }
 
 #[test]
-fn what_is_kept_of_a_thread_has_an_end_and_comes_back() {
+fn stored_thread_data_is_bounded_and_round_trips() {
     let mut thread = thread();
     for number in 1..200 {
         let fields = both(feels(0.9), json!({"proposed": proposal()}));
@@ -348,7 +348,7 @@ fn what_is_kept_of_a_thread_has_an_end_and_comes_back() {
 }
 
 #[test]
-fn a_turn_is_held_to_its_form() {
+fn malformed_turns_are_rejected() {
     let refused = |text: &str| Turn::read(text.as_bytes()).unwrap_err().to_string();
     let table = [
         (r#"{"message":"x"}"#, "turn: missing field `message_id`"),

@@ -1,11 +1,11 @@
-//! The decisions by how sure they are, and what is not known well enough.
+//! Decisions by confidence, and facts that are not known well enough.
 
 use super::super::challenge::{alternatives, certainty_of_answer, is_unsure};
 use super::super::snapshot::{Certainty, Decided, Snapshot};
 use super::super::words::{SHOWN, bounded, capitalised, clause, within};
 use super::section;
 
-/// Decisions of one group that are shown; the rest is counted.
+/// Most decisions of one group that are shown; the rest is counted.
 const SHOWN_DECISIONS: usize = 12;
 
 pub(super) fn levels(from: &Snapshot) -> String {
@@ -14,7 +14,10 @@ pub(super) fn levels(from: &Snapshot) -> String {
         format!("Medium confidence: {}", group(from, Certainty::Medium)),
         format!("Low confidence: {}", group(from, Certainty::Low)),
     ];
-    let unrated = from.decisions.iter().filter(|it| it.confidence.is_none());
+    let unrated = from
+        .decisions
+        .iter()
+        .filter(|decision| decision.confidence.is_none());
     let unrated: Vec<_> = unrated.map(Decided::named).collect();
     if !unrated.is_empty() {
         lines.push(format!("Confidence not recorded: {}", list(unrated)));
@@ -30,16 +33,19 @@ fn list(names: Vec<String>) -> String {
 }
 
 fn group(from: &Snapshot, wanted: Certainty) -> String {
-    let decided = from.decisions.iter().filter(|it| {
-        let certainty = it.confidence.as_ref().map(|(certainty, _)| *certainty);
-        // What has to be looked at again is not as sure as it was.
+    let decided = from.decisions.iter().filter(|decision| {
+        let certainty = decision
+            .confidence
+            .as_ref()
+            .map(|(certainty, _)| *certainty);
+        // A decision that needs revision loses confidence.
         let certainty = match certainty {
-            Some(Certainty::High) if it.is_tentative() => Some(Certainty::Medium),
+            Some(Certainty::High) if decision.is_tentative() => Some(Certainty::Medium),
             certainty => certainty,
         };
         certainty == Some(wanted)
     });
-    // That nothing of low confidence is settled goes without saying.
+    // Decisions of low confidence are never settled, so the name does not say it.
     let name = match wanted {
         Certainty::High | Certainty::Medium => Decided::named,
         Certainty::Low => |decided: &Decided| within(&decided.decision),
@@ -50,16 +56,21 @@ fn group(from: &Snapshot, wanted: Certainty) -> String {
         && from.question.is_some()
     {
         let note = from.confidence_note.as_deref();
-        let note = note.map(|it| format!(": {}", within(&clause(it))));
-        // The note of an answer that is not sure at all is told below.
+        let note = note.map(|note| format!(": {}", within(&clause(note))));
+        // The note of an unsure answer is written further below.
         let note = note.filter(|_| !is_unsure(from)).unwrap_or_default();
         names.push(format!(
             "the answer to the critical question ({text}{note})"
         ));
     }
     if wanted == Certainty::Low {
-        let open = from.insights.iter().filter(|it| it.is_unresolved());
-        names.extend(open.map(|it| format!("{} (not settled)", within(&clause(&it.insight)))));
+        let open = from
+            .insights
+            .iter()
+            .filter(|insight| insight.is_unresolved());
+        names.extend(
+            open.map(|insight| format!("{} (not settled)", within(&clause(&insight.insight)))),
+        );
     }
     if names.is_empty() {
         return "none".to_owned();
@@ -67,10 +78,10 @@ fn group(from: &Snapshot, wanted: Certainty) -> String {
     list(names)
 }
 
-/// Says what is not known, and names other ways.
+/// Describes unknown facts and names alternatives.
 fn doubts(from: &Snapshot) -> Vec<String> {
     let note = from.confidence_note.as_deref();
-    let note = note.map(|it| format!(" ({})", within(&clause(it))));
+    let note = note.map(|note| format!(" ({})", within(&clause(note))));
     let note = note.unwrap_or_default();
     let admits = format!(
         "I am not sure about the critical question{note}: I would rather explore alternatives than go on as if I were."

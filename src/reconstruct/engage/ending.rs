@@ -1,34 +1,46 @@
-//! A conversation near its end: what was done, what is open, and the ways to finish.
+//! A conversation near its end: finished work, open work, and ways to finish.
 
 use super::super::snapshot::Snapshot;
 use super::super::words::{bounded, humanised, lowered};
 use super::{NOT_SAID, section};
 
-/// Beyond this share in per cent a conversation is near its end.
+/// Progress in percent from which a conversation is near its end.
 const NEAR_THE_END: f64 = 80.0;
 
-/// Entries of a line that are shown; the rest is counted.
+/// Most entries in a line; the rest is counted.
 const SHOWN_ENTRIES: usize = 12;
 
 pub(super) fn near_the_end(from: &Snapshot) -> Option<String> {
     if from.completion? <= NEAR_THE_END {
         return None;
     }
-    let decided = from.decisions.iter().filter(|it| it.is_accomplished());
-    let decided = decided.map(|it| humanised(&it.decision));
-    let worked = from.completed.iter().map(|it| humanised(it));
+    let decided = from
+        .decisions
+        .iter()
+        .filter(|decision| decision.is_accomplished());
+    let decided = decided.map(|decision| humanised(&decision.decision));
+    let worked = from.completed.iter().map(|item| humanised(item));
     let done = decided.chain(worked).collect();
-    let asked = from.open_questions.iter().map(|it| lowered(&it.question));
-    let deferred = from.deferred.iter().map(|it| humanised(&it.item));
+    let asked = from
+        .open_questions
+        .iter()
+        .map(|question| lowered(&question.question));
+    let deferred = from
+        .deferred
+        .iter()
+        .map(|deferred| humanised(&deferred.item));
     let unsettled = from.decisions.iter();
-    let unsettled = unsettled.filter(|it| !it.is_accomplished() && !it.is_refused());
-    let unsettled = unsettled.filter(|it| it.confidence.is_some() || it.is_tentative());
-    let unsettled = unsettled.map(|it| format!("{} (to be confirmed)", humanised(&it.decision)));
+    let unsettled =
+        unsettled.filter(|decision| !decision.is_accomplished() && !decision.is_refused());
+    let unsettled =
+        unsettled.filter(|decision| decision.confidence.is_some() || decision.is_tentative());
+    let unsettled =
+        unsettled.map(|decision| format!("{} (to be confirmed)", humanised(&decision.decision)));
     let open = asked.chain(deferred).chain(unsettled).collect();
     let paths = from
         .options()
         .iter()
-        .map(|it| humanised(&it.step))
+        .map(|step| humanised(&step.step))
         .collect();
     Some(section(
         "NEAR COMPLETION:",

@@ -1,4 +1,4 @@
-//! The steps to choose from, with what speaks for each, and what has to wait.
+//! Steps to choose from, with their reasons, and deferred work.
 
 use super::super::challenge::is_premature;
 use super::super::infer::deferred;
@@ -29,9 +29,10 @@ pub(super) fn next_options(from: &Snapshot) -> String {
     section(&head, &lines)
 }
 
-/// Trade-offs, one in a line of its own where there are several; those without a way out come first.
+/// Trade-offs, one per line if there are several; unresolved ones come first.
 fn tradeoffs(all: &[Tradeoff]) -> Vec<String> {
-    let (open, resolved): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.is_unresolved());
+    let (open, resolved): (Vec<_>, Vec<_>) =
+        all.iter().partition(|tradeoff| tradeoff.is_unresolved());
     let words = open.into_iter().chain(resolved).map(Tradeoff::words);
     let words = bounded(words.collect(), SHOWN);
     match words.as_slice() {
@@ -45,7 +46,7 @@ fn option(from: &Snapshot, step: &NextStep) -> String {
     let questions = all_within(&step.questions);
     let questions = questions
         .iter()
-        .map(|it| it.trim_end_matches('?').to_owned());
+        .map(|question| question.trim_end_matches('?').to_owned());
     let questions = joined(&bounded(questions.collect(), SHOWN));
     let premature = is_premature(from, step);
     let question = from.question.as_deref().unwrap_or_default();
@@ -72,7 +73,7 @@ fn option(from: &Snapshot, step: &NextStep) -> String {
     format!("{text} ({})", about.join("; "))
 }
 
-/// Verbs that steps often begin with. A step that begins otherwise is a name: `architectural review`.
+/// Verbs that steps often begin with. A step with another first word is a name: `architectural review`.
 const VERBS: [&str; 72] = [
     "add",
     "address",
@@ -148,7 +149,7 @@ const VERBS: [&str; 72] = [
     "write",
 ];
 
-/// Tells whether a step begins with what to do.
+/// True if a step begins with a verb.
 pub(super) fn begins_with_verb(step: &str) -> bool {
     let mut words = step.split_whitespace().map(str::to_lowercase);
     let first = words.next().unwrap_or_default();

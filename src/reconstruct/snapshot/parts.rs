@@ -1,4 +1,4 @@
-//! The parts of a snapshot file.
+//! Parts of a snapshot file.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,28 +8,28 @@ use super::super::words::{
     SHOWN, all_within, bounded, capitalised, clause, joined, percent, within,
 };
 
-/// How sure somebody is.
+/// Level of confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// Very.
+    /// At least 0.8.
     High,
-    /// Rather.
+    /// At least 0.5.
     Medium,
-    /// Not very.
+    /// Below 0.5.
     Low,
 }
 
 impl Certainty {
     fn of(number: f64) -> Self {
         match number {
-            it if it >= 0.8 => Self::High,
-            it if it >= 0.5 => Self::Medium,
+            share if share >= 0.8 => Self::High,
+            share if share >= 0.5 => Self::Medium,
             _ => Self::Low,
         }
     }
 
-    /// Reads a number, a share in per cent, or a word.
+    /// Parses a number, a percentage, or a word.
     pub(super) fn read(look: &Look<'_>) -> Option<(Self, String)> {
         match look.raw()? {
             Value::Number(number) => Self::of_number(number.as_f64()?, look),
@@ -65,16 +65,16 @@ impl Certainty {
     }
 }
 
-/// Whether something stands in the way.
+/// State of a possible blocker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocking {
-    /// It does.
+    /// Work is blocked.
     Yes {
-        /// What, as far as it is said.
+        /// Descriptions of the blocker, if any.
         what: Vec<String>,
     },
-    /// It does not.
+    /// Work is not blocked.
     No,
 }
 
@@ -108,23 +108,23 @@ impl Blocking {
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decided {
-    /// What was decided.
+    /// Text of the decision.
     pub decision: String,
-    /// How sure, and as it is written.
+    /// Level of confidence, and its text in the file.
     pub confidence: Option<(Certainty, String)>,
-    /// Why.
+    /// Reason for the decision.
     pub rationale: Option<String>,
-    /// What was decided against.
+    /// Rejected options.
     pub rejected: Vec<String>,
-    /// Whether it has to be looked at again.
+    /// True if the decision has to be reviewed.
     pub needs_revision: bool,
-    /// How it stands, such as `tentative` or `denied`.
+    /// Status, such as `tentative` or `denied`.
     pub status: Option<String>,
-    /// The operator who decided it.
+    /// Operator who decided.
     pub decided_by: Option<String>,
 }
 
-/// Words for decisions that may still change.
+/// Status words of decisions that may still change.
 const TENTATIVE: [&str; 9] = [
     "tentative",
     "proposed",
@@ -137,7 +137,7 @@ const TENTATIVE: [&str; 9] = [
     "deferred",
 ];
 
-/// Words for what was decided and done.
+/// Status words of decisions that were carried out.
 const SETTLED: [&str; 12] = [
     "final",
     "finalized",
@@ -153,7 +153,7 @@ const SETTLED: [&str; 12] = [
     "approved",
 ];
 
-/// Words for what was refused or given up.
+/// Status words of decisions that were refused or given up.
 const REFUSED: [&str; 13] = [
     "denied",
     "refused",
@@ -176,13 +176,13 @@ impl Decided {
         status.is_some_and(|status| words.contains(&status.replace('_', " ").as_str()))
     }
 
-    /// Tells whether it may still change.
+    /// True if the decision may still change.
     #[must_use]
     pub fn is_tentative(&self) -> bool {
         self.needs_revision || self.status_is_one_of(&TENTATIVE)
     }
 
-    /// Tells whether something was achieved by it: it is firm, and no refusal.
+    /// True if the decision achieved its goal: it is firm, and not a refusal.
     #[must_use]
     pub fn is_accomplished(&self) -> bool {
         let certainty = self.confidence.as_ref().map(|(certainty, _)| *certainty);
@@ -194,13 +194,13 @@ impl Decided {
         firm && !self.is_tentative() && !self.is_refused()
     }
 
-    /// Tells whether something was refused or given up by it.
+    /// True if the decision refused or gave up an option.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.status_is_one_of(&REFUSED)
     }
 
-    /// Names it within a sentence, with a word where it may still change.
+    /// Name of the decision within a sentence, with a remark if it may still change.
     pub(in crate::reconstruct) fn named(&self) -> String {
         let name = within(&self.decision);
         let lower = name.to_lowercase();
@@ -215,42 +215,42 @@ impl Decided {
     }
 }
 
-/// Something that was understood.
+/// An insight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Insight {
-    /// What.
+    /// Text of the insight.
     pub insight: String,
-    /// How much it matters.
+    /// Importance of the insight.
     pub importance: Option<String>,
-    /// How it stands.
+    /// Status of the insight.
     pub status: Option<String>,
-    /// What came of it.
+    /// Consequence of the insight.
     pub led_to: Option<String>,
 }
 
 impl Insight {
-    /// Tells whether the file says that it is not settled.
+    /// True if the file says that the insight is not settled.
     #[must_use]
     pub fn is_unresolved(&self) -> bool {
         let said = [&self.importance, &self.status].into_iter().flatten();
-        said.map(|it| it.to_lowercase()).any(|it| {
+        said.map(|text| text.to_lowercase()).any(|text| {
             ["unresolved", "exploration", "open", "uncertain"]
                 .iter()
-                .any(|word| it.contains(word))
+                .any(|word| text.contains(word))
         })
     }
 }
 
-/// A trade-off, in the parts that the file names.
+/// A trade-off, with the parts that the file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tradeoff {
     /// Both sides, such as `automation_vs_control`.
     pub dimension: Option<String>,
-    /// What pulls in both directions, or the whole of it in a text.
+    /// Conflicting demands, or the whole trade-off as text.
     pub tension: Option<String>,
-    /// How it stands.
+    /// Status of the trade-off.
     pub status: Option<String>,
-    /// How it was resolved.
+    /// Resolution of the trade-off.
     pub resolution: Option<String>,
 }
 
@@ -278,20 +278,22 @@ impl Tradeoff {
         Some(tradeoff)
     }
 
-    /// Tells whether no way was found yet.
+    /// True if the trade-off is not resolved.
     #[must_use]
     pub fn is_unresolved(&self) -> bool {
         let said = self.status.as_deref().map(str::to_lowercase);
-        said.map_or(self.resolution.is_none(), |it| {
-            it.contains("unresolved") || it.contains("open")
+        said.map_or(self.resolution.is_none(), |status| {
+            status.contains("unresolved") || status.contains("open")
         })
     }
 
-    /// The trade-off in one clause.
+    /// Formats the trade-off as one clause.
     #[must_use]
     pub fn words(&self) -> String {
         let status = self.status.as_deref().map(within);
-        let status = status.map(|it| format!(" ({it})")).unwrap_or_default();
+        let status = status
+            .map(|status| format!(" ({status})"))
+            .unwrap_or_default();
         let tension = self.tension.as_deref().map(clause);
         let mut text = match (self.dimension.as_deref().map(within), tension) {
             (Some(dimension), Some(tension)) => {
@@ -311,37 +313,37 @@ impl Tradeoff {
 /// A change of direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pivot {
-    /// From where.
+    /// Previous direction.
     pub from: Option<String>,
-    /// To where.
+    /// New direction.
     pub to: Option<String>,
-    /// What led to it.
+    /// Insight that led to the change.
     pub insight: Option<String>,
 }
 
-/// A question that is open.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenQuestion {
     /// The question.
     pub question: String,
-    /// How much it matters.
+    /// Priority of the question.
     pub priority: Option<String>,
-    /// What it belongs to.
+    /// Topic that the question belongs to.
     pub related_to: Option<String>,
 }
 
-/// The summary of a conversation that does not move on freely.
+/// State of a conversation's summary that is frozen or has proposals held back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConversationState {
-    /// Whether its summary is frozen.
+    /// True if the summary is frozen.
     pub frozen: bool,
-    /// Since when.
+    /// Start of the freeze.
     pub frozen_since: Option<String>,
-    /// What would end that.
+    /// Condition that ends the freeze.
     pub until: Option<String>,
-    /// Proposals that were held back, newest first, as far as they are kept.
+    /// Proposals that were held back, newest first, as far as they are stored.
     pub held_back: Vec<String>,
-    /// All that were held back.
+    /// Number of all proposals that were held back.
     pub held_back_count: u64,
 }
 
@@ -361,74 +363,74 @@ impl ConversationState {
     }
 }
 
-/// Something that could be done next.
+/// A possible next step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NextStep {
-    /// What.
+    /// Text of the step.
     pub step: String,
-    /// Whether it is among the most important.
+    /// True if the step has the highest priority.
     pub high: bool,
-    /// Its kind.
+    /// Kind of the step.
     pub kind: Option<String>,
-    /// What for.
+    /// Purpose of the step.
     pub purpose: Option<String>,
-    /// Questions it would answer.
+    /// Questions that the step would answer.
     pub questions: Vec<String>,
-    /// What it is instead of.
+    /// Step that it would replace.
     pub alternative_to: Option<String>,
 }
 
-/// Something that was put off.
+/// Deferred work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deferred {
-    /// What.
+    /// Text of the item.
     pub item: String,
-    /// Why.
+    /// Reason for the deferral.
     pub reason: Option<String>,
-    /// Until when.
+    /// Condition that ends the deferral.
     pub until: Option<String>,
 }
 
-/// Something that was made.
+/// An artifact of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Artifact {
-    /// Its name.
+    /// Identifier of the artifact.
     pub id: String,
-    /// What it is called.
+    /// Title of the artifact.
     pub title: Option<String>,
-    /// Its kind.
+    /// Kind of the artifact.
     pub kind: Option<String>,
-    /// How far it is.
+    /// Status of the artifact.
     pub status: Option<String>,
-    /// When to load it.
+    /// Occasions on which to load it.
     pub retrieve_for: Vec<String>,
-    /// What is in it.
+    /// Sections of its content.
     pub key_sections: Vec<String>,
-    /// The file it is in, beside the snapshot file.
+    /// File of the artifact, relative to the snapshot file.
     pub path: Option<String>,
-    /// What it says, where the snapshot file has it.
+    /// Content, if the snapshot file includes it.
     #[serde(skip)]
     pub content: Option<String>,
 }
 
 impl Artifact {
-    /// Tells whether another one took its place.
+    /// True if another artifact replaced it.
     #[must_use]
     pub fn is_superseded(&self) -> bool {
         let status = self.status.as_deref().map(str::to_lowercase);
-        status.is_some_and(|it| {
+        status.is_some_and(|status| {
             ["superseded", "obsolete", "abandoned", "archived"]
                 .iter()
-                .any(|word| it.contains(word))
+                .any(|word| status.contains(word))
         })
     }
 
-    /// Tells whether it is the record of a session.
+    /// True if it is the record of a session.
     pub(in crate::reconstruct) fn is_record(&self) -> bool {
         self.kind.as_deref() == Some("trace")
     }
 
-    /// Its title with an article, and its identifier.
+    /// Title with an article, and the identifier.
     pub(in crate::reconstruct) fn named(&self) -> String {
         let title = self.title.as_deref().unwrap_or(&self.id);
         let title = match self.title {
@@ -446,7 +448,7 @@ impl Artifact {
         format!("the {title} (artifact: {id})")
     }
 
-    /// A sentence that mentions it and offers to load it.
+    /// Sentence that mentions the artifact and offers to load it.
     #[must_use]
     pub fn mention(&self) -> String {
         let named = self.named();

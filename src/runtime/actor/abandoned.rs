@@ -1,15 +1,16 @@
-//! Sessions whose agents are gone for long: they are ended as timed out, so that none stays open for ever.
+//! Abandoned sessions: sessions without a call for a long time are ended as timed out, so that none stays
+//! open forever.
 
 use super::Actor;
 use crate::base::clock::Timestamp;
 use crate::base::limits::{ABANDONED_CHECK, ABANDONED_TIME};
 use crate::engine::command::{AskId, Command, EndSession, FinalStatus, GivenWhen};
 
-/// The ask of the console's own commands: no agent waits for the answer.
+/// Ask id of the console's own commands: no agent waits for the answer.
 const NO_ASKER: AskId = AskId(u64::MAX);
 
 impl Actor {
-    /// Time of the next look for abandoned sessions, while there are sessions.
+    /// Returns the time of the next check for abandoned sessions, if there are sessions.
     pub(super) fn abandoned_due(&mut self) -> Option<Timestamp> {
         if self.poison.is_some() || self.engine.session_ids().next().is_none() {
             return None;
@@ -19,9 +20,9 @@ impl Actor {
         Some(last.plus(ABANDONED_CHECK))
     }
 
-    /// Ends the sessions that are abandoned.
+    /// Ends all abandoned sessions.
     pub(super) async fn end_abandoned(&mut self) {
-        // A clock that was set forward is no reason to end anything.
+        // A clock step forward must not end sessions.
         self.check_clock().await;
         let now = self.clock.now();
         self.abandoned_checked = Some(now);

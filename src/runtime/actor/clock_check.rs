@@ -1,11 +1,11 @@
-//! Comparison of the wall clock with the steady clock, and what a step of the wall clock changes.
+//! Comparison of the wall clock with the steady clock, and the handling of clock steps.
 
 use super::Actor;
 use crate::engine::command::Command;
 use crate::runtime::snapshot::ClockMovedAt;
 
 impl Actor {
-    /// Notices a step of the wall clock. Everything that waits for a moment then waits as long as it would have.
+    /// Detects a step of the wall clock. After a step, all timers keep their remaining time.
     pub(super) async fn check_clock(&mut self) {
         let Some(step) = self.steps.check(self.clock.read()) else {
             return;
@@ -16,7 +16,7 @@ impl Actor {
         self.changed = true;
         self.ledger.clock_moved(step);
         self.outbox.clock_moved(step);
-        // Without a record nothing is decided any more, not even by time.
+        // After a failed write nothing is decided any more, not even by time.
         if self.poison.is_some() {
             self.show();
             return;
@@ -25,15 +25,15 @@ impl Actor {
         self.deadlines.clear();
         let effects = self.engine.handle(Command::ClockMoved(step), now);
         self.carry_out(effects);
-        // What is unsealed was recorded before and after the step: it must not lie there for long.
+        // Unsealed records come from before and after the step: they must be sealed soon.
         if self.poison.is_none() {
             self.seal_all().await;
         }
     }
 
-    /// Expires what is due.
+    /// Expires all due requests.
     pub(super) async fn wake(&mut self) {
-        // A clock that was set forward is no reason to expire anything.
+        // A clock step forward must not expire requests.
         self.check_clock().await;
         let now = self.clock.now();
         while let Some((at, gate)) = self.deadlines.first().cloned() {

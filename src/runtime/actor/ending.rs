@@ -1,5 +1,5 @@
-//! The end of an actor's work: nothing under way is left behind. Also the end of recording, when the store
-//! is found to have failed while nothing was written.
+//! End of the actor's work: finishes everything that is running. Also the end of recording, when the store
+//! fails while nothing is written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,24 @@ use crate::engine::command::Effect;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::StoreRecovered;
 
-/// Longest time that a store may look at its files.
+/// Longest time for a store to check its files.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
 impl Actor {
-    /// The way to the pictures, for the watch over the store.
+    /// Returns the sender of snapshots, for the watchdog of the store.
     pub(in super::super) fn snapshot_sender(&self) -> watch::Sender<Arc<Snapshot>> {
         self.snapshots.clone()
     }
 
-    /// Ends recording, unless it has ended.
+    /// Stops recording, unless it has stopped already.
     pub(super) fn store_failed(&mut self, error: &StoreError) {
         if self.poison.is_none() {
             self.poisoned(error, Vec::new());
         }
     }
 
-    /// Ends recording, because the record cannot be read. The store may know the reason: its files are gone or damaged.
+    /// Stops recording because the record is unreadable. The store may know the reason: its files are
+    /// missing or damaged.
     pub(super) async fn unreadable(&mut self, what: String) {
         let looked = tokio::time::timeout(LOOK_TIME, async {
             self.store.append(Batch::default()).await?.await
@@ -46,7 +47,7 @@ impl Actor {
         self.store_failed(&error);
     }
 
-    /// Puts on record that nothing could be recorded for a while.
+    /// Records that nothing could be recorded for some time.
     pub(super) fn stall_ended(&mut self, lasted: Duration, what: &str) {
         if self.poison.is_some() {
             return;
@@ -63,7 +64,7 @@ impl Actor {
         )]);
     }
 
-    /// Finishes what is under way, and signs what there is.
+    /// Finishes running writes, and signs all records.
     pub(super) async fn drain(&mut self) {
         self.finish_writes().await;
         self.finish_notices().await;
@@ -86,7 +87,7 @@ impl Actor {
             self.finish_writes().await;
         }
         while self.copies.is_copying() {
-            // A place that does not answer must not keep the console from ending.
+            // A file system that does not respond must not keep the console from ending.
             let kept = tokio::time::timeout(HEAD_FILE_TIME, self.copies.copied()).await;
             let Ok(kept) = kept else {
                 self.head_kept(Err("it takes too long".to_owned()));

@@ -1,4 +1,4 @@
-//! Askers that have left: the engine is told before it decides something that depends on them.
+//! Disconnected callers: the engine is told before it decides something that depends on them.
 
 use tokio::sync::oneshot;
 
@@ -6,7 +6,7 @@ use super::Actor;
 use crate::engine::command::{ActionRequest, Command};
 
 impl Actor {
-    /// Tells the engine which askers have left.
+    /// Tells the engine which callers have disconnected.
     pub(super) fn notice_who_left(&mut self) {
         let gone = self.waiting.extract_if(|_, reply| reply.is_closed());
         for ask in gone.map(|(ask, _)| ask).collect::<Vec<_>>() {
@@ -17,7 +17,8 @@ impl Actor {
         }
     }
 
-    /// Tells the engine which askers of identical held requests have left: then the new request joins theirs.
+    /// Tells the engine which callers of identical held requests have disconnected: the new request then
+    /// joins theirs.
     pub(super) fn notice_twins_left(&mut self, request: &ActionRequest) {
         for ask in self.engine.twin_askers(request) {
             let waiting = self.waiting.get(&ask);

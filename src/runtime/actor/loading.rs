@@ -1,4 +1,4 @@
-//! Taking other Atlases: recorded first, in force after.
+//! Loading of other Atlases: recorded first, used after that.
 
 use super::super::acknowledgement::Acknowledgement;
 use super::super::load::{Load, LoadRefused};
@@ -13,8 +13,7 @@ use crate::store::{Batch, StoreError};
 use crate::trace::event::AtlasLoaded;
 
 impl Actor {
-    /// Takes other Atlases from now on. Whatever is asked meanwhile waits: it is judged by Atlases that
-    /// are on record.
+    /// Replaces the Atlases. Requests wait meanwhile: each request is judged by Atlases that are on record.
     pub(super) async fn load(&mut self, load: Load) -> Result<(), LoadRefused> {
         if let Some(what) = &self.poison {
             return Err(LoadRefused::Unavailable(what.clone()));
@@ -22,15 +21,15 @@ impl Actor {
         if let Some(fault) = load.fault(&self.engine) {
             return Err(fault);
         }
-        // Everything decided under the Atlases before goes on record before the entry that replaces them.
+        // Decisions under the old Atlases are recorded before the entry that replaces them.
         self.flush().await;
         let before = self.engine.shared_atlases();
         let all = load.atlases.iter();
         let is_new = |atlas: &&Atlas| before.iter().all(|old| old.hash != atlas.hash);
         let mut new: Vec<&Atlas> = all.clone().filter(is_new).collect();
         if new.is_empty() {
-            // Only their order is another, which decides between equals, or fewer are left: the record
-            // says which are in force.
+            // Only the order changed, which decides between equals, or Atlases were removed: the record
+            // lists the loaded ones.
             new.extend(all);
         }
         let now = self.clock.now();
@@ -40,14 +39,14 @@ impl Actor {
             atlases: new.iter().map(|atlas| atlas_text(atlas)).collect(),
             ..Batch::default()
         };
-        let is_gone = |old: &&Atlas| load.atlases.iter().all(|it| it.id != old.id);
+        let is_gone = |old: &&Atlas| load.atlases.iter().all(|new| new.id != old.id);
         let gone = before.iter().filter(is_gone);
         let mut removes: Vec<String> = gone.map(|old| old.hash.to_string()).collect();
         for atlas in &new {
             let replaced = before.iter().find(|old| old.id == atlas.id);
             let payload = AtlasLoaded {
                 replaces: replaced.map(|old| old.hash.to_string()),
-                // Told once, with the first.
+                // Recorded once, with the first entry.
                 removes: std::mem::take(&mut removes),
                 loaded_by: Some(load.by.clone()),
                 ..loaded(atlas, &load.by)
@@ -56,8 +55,8 @@ impl Actor {
         }
         let accepted = self.engine.budgets_accepted();
         batch.state.extend(accepted.map(super::told::row));
-        // INVARIANT: on disk before it decides anything. A crash in between leaves a record of Atlases
-        // that decided nothing, never a decision by Atlases that are not on record.
+        // INVARIANT: on disk before these Atlases decide anything. A crash in between leaves a record of
+        // Atlases that decided nothing, never a decision by Atlases that are not on record.
         if let Err(error) = self.durable(batch).await {
             self.poisoned(&error, Vec::new());
             return Err(LoadRefused::Unavailable(error.to_string()));
@@ -65,7 +64,7 @@ impl Actor {
         self.engine.reload(load.atlases);
         self.acknowledge = acknowledge;
         self.live.rebuild(&self.engine);
-        // They looked on beside what is not in force any more.
+        // The shadow Atlases were compared with Atlases that are no longer loaded.
         self.watching.shadow = None;
         self.in_force = InForce {
             hash: Some(self.engine.atlas_hash()),
@@ -77,7 +76,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Has Atlases look on, or stops that.
+    /// Starts or stops shadow Atlases, which only observe.
     pub(super) fn shadow(&mut self, load: Option<Load>) {
         let now = self.clock.now();
         let sound = load.filter(|load| load.fault(&self.engine).is_none());
@@ -87,7 +86,7 @@ impl Actor {
         self.show();
     }
 
-    /// Those in the shadow look at a command. Nothing comes of it.
+    /// Shows a command to the shadow Atlases. This has no effect on the decision.
     pub(super) fn look_on(&mut self, command: &Command, now: Timestamp) {
         if let Some(shadow) = &mut self.watching.shadow
             && shadow.look(&self.engine, command, now)

@@ -6,11 +6,12 @@ use super::Actor;
 use crate::runtime::message::Message;
 
 impl Actor {
-    /// Carries out messages that came together. Their changes are written in one batch. Breaks when the actor is told
-    /// to end.
+    /// Handles messages that arrived together. Their changes are written in one batch. Returns `Break` when
+    /// the actor has to end.
     pub(super) async fn take_messages(&mut self, burst: &mut Vec<Message>) -> ControlFlow<()> {
         for message in burst.drain(..) {
-            // Deadlines before messages, also within a burst: a decision that comes too late finds its gate expired.
+            // Handle deadlines before messages, also within a burst: a late decision must find its gate
+            // expired.
             let due = self.deadlines.first().map(|(at, _)| *at);
             if due.is_some_and(|at| at <= self.clock.now()) {
                 self.wake().await;
@@ -31,7 +32,7 @@ impl Actor {
             Message::Checked(checked) => self.checked(&checked).await,
             Message::Draft(of, draft) => self.keep_draft(of, draft),
             Message::Explain(question, reply) => {
-                // The caller may have left; nothing else comes of it.
+                // The caller may have disconnected; that changes nothing.
                 let _ = reply.send(self.engine.account(&question, self.clock.now()));
             }
             Message::Watch(watch) => self.watch(watch),

@@ -1,4 +1,4 @@
-//! Notices to stewards: written with the record that causes them, sent when that is on disk.
+//! Notices to stewards: written with their record, and sent once it is on disk.
 
 use super::super::notices::Came;
 use super::Actor;
@@ -9,19 +9,19 @@ use crate::store::Batch;
 use crate::trace::event::Durability;
 
 impl Actor {
-    /// Puts a notice into the batch that has its record.
+    /// Adds a notice to the batch of its record.
     pub(super) fn notify(&mut self, notice: &Notice, batch: &mut Batch) {
         let now = self.clock.now();
         let row = self.outbox.draft(notice, &batch.records, now);
         batch.state.extend(row);
     }
 
-    /// When a notice is to be sent next. Without a record of it nothing is.
+    /// Returns the time of the next notice. After a failed write none is sent.
     pub(super) fn notice_due(&self) -> Option<Timestamp> {
         self.outbox.due().filter(|_| self.poison.is_none())
     }
 
-    /// A notice was taken, or was not.
+    /// Handles the result of sending a notice.
     pub(super) fn noticed(&mut self, came: Came) {
         if self.poison.is_some() {
             return;
@@ -37,8 +37,8 @@ impl Actor {
         self.write(batch, Vec::new(), Durability::Async);
     }
 
-    /// Waits a moment for what is on its way: else a steward would hear of the last decision of a day on
-    /// the next.
+    /// Waits a short time for notices in flight, so that a steward does not learn of the day's last
+    /// decision only the next day.
     pub(super) async fn finish_notices(&mut self) {
         if self.poison.is_some() {
             return;
@@ -53,7 +53,7 @@ impl Actor {
                 self.outbox.send(self.clock.now());
             }
         };
-        // What takes longer is sent again after the next start.
+        // Slower notices are sent again after the next start.
         let _ = tokio::time::timeout(NOTICE_END_TIME, all).await;
     }
 }

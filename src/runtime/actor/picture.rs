@@ -1,4 +1,4 @@
-//! The picture that the screen is shown.
+//! Snapshots for the screen.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::super::snapshot::{Acts, ChainState, Snapshot, StoreState};
 use super::Actor;
 
 impl Actor {
-    /// Shows what changed, unless something in it is not durable yet: then a later write does.
+    /// Publishes the changes, unless some are not durable yet: then a later write publishes them.
     pub(super) fn show(&mut self) {
         if self.changed && self.writes.is_empty() && self.pending.batch.is_empty() {
             let picture = self.picture();
@@ -14,8 +14,8 @@ impl Actor {
         }
     }
 
-    /// Publishes a picture. It may have been made a while ago, so the state of the store is not taken from it: a stall
-    /// that was shown since stays until the watch over the store ends it.
+    /// Publishes a snapshot. It may be older than the current state of the store, so that state is not
+    /// taken from it: a published stall stays until the watchdog ends it.
     pub(super) fn publish(&self, mut picture: Arc<Snapshot>) {
         let shortage = self.store.known_shortage();
         self.snapshots.send_modify(|last| {
@@ -26,7 +26,7 @@ impl Actor {
         });
     }
 
-    /// Shows that there is no room, as soon as a commit found none.
+    /// Publishes a full disk as soon as a commit failed for it.
     pub(super) fn show_shortage(&self) {
         let Some(shortage) = self.store.known_shortage() else {
             return;
@@ -84,7 +84,7 @@ impl Actor {
                 notices: self.outbox.state(),
             });
         };
-        // The engine is ahead of what is on disk and stays so. What is shown is what was durable.
+        // The engine is ahead of the disk and stays ahead. The screen shows what was durable.
         chain.sessions = last.chain.sessions;
         chain.events = last.chain.events;
         Arc::new(Snapshot {

@@ -1,4 +1,5 @@
-//! Sealing the log: an entry that says where every chain stands, read back, signed, kept elsewhere.
+//! Sealing of the log: an entry with the heads of all chains, read back, signed, and copied to another
+//! place.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,36 +21,36 @@ use crate::store::{Batch, Seal, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::head::LogHead;
 
-/// An entry that is on its way to the disk, and the head that it makes.
+/// A log entry on its way to the disk, and the head that it makes.
 #[derive(Clone, Debug)]
 pub(super) struct Entered {
     head: LogHead,
     place: EntryPlace,
-    /// Events of sessions that it covers.
+    /// Number of session events that it covers.
     events: u64,
 }
 
 type Reading = Boxed<'static, Result<ReadBack, LogError>>;
 
-/// How far sealing has come.
+/// Progress of sealing.
 pub(in super::super) struct Sealing {
-    /// Where reading back goes on; away while it is under way.
+    /// Position of reading back; `None` while it runs.
     read_back: Option<ReadBack>,
     reading: Option<(Reading, Entered)>,
     /// The newest entry that is on disk and not read back yet.
     waiting: Option<Entered>,
     signed: u64,
-    /// Events of sessions that the newest head signed here covers.
+    /// Number of session events that the newest signed head covers.
     covered: u64,
 }
 
-/// Copies of the newest head, where they are wanted.
+/// External copies of the newest head, if configured.
 pub(in super::super) struct Copies {
     head_file: Option<PathBuf>,
     elsewhere: Elsewhere,
-    /// The copy that is being written: one at a time, so that none overtakes another.
+    /// The copy that is being written. Only one at a time, so that copies stay in order.
     copying: Option<JoinHandle<Result<(), String>>>,
-    /// The newest head, which no copy has yet.
+    /// The newest head that is not copied yet.
     uncopied: Option<String>,
 }
 
@@ -68,7 +69,7 @@ impl Sealing {
         self.reading.is_some()
     }
 
-    /// What was read back, once it is.
+    /// Waits for the end of reading back.
     pub(super) async fn next(&mut self) -> Result<(ReadBack, Entered), LogError> {
         let Some((reading, _)) = &mut self.reading else {
             return std::future::pending().await;
@@ -81,7 +82,7 @@ impl Sealing {
         }
     }
 
-    /// An entry is on disk: it is read back as soon as nothing else is.
+    /// Notes that an entry is on disk, and starts to read it back if no other read is running.
     pub(super) fn entered(
         &mut self,
         entered: Option<Entered>,
@@ -114,13 +115,13 @@ impl Copies {
         }
     }
 
-    /// Keeps a signed head elsewhere, where that is wanted.
+    /// Schedules a copy of a signed head, if configured.
     fn keep(&mut self, note: String) {
         self.uncopied = Some(note);
         self.copy();
     }
 
-    /// Writes the newest head elsewhere, unless a copy is being written: then that is followed by one.
+    /// Starts to copy the newest head, unless a copy is running: then the next copy follows it.
     fn copy(&mut self) {
         let (Some(path), None) = (self.head_file.clone(), &self.copying) else {
             return;
@@ -137,7 +138,7 @@ impl Copies {
         self.copying.is_some()
     }
 
-    /// Whether the newest head was kept elsewhere, once that is known. It may have a successor by then.
+    /// Waits for the running copy, and returns its result. By then a newer head may exist.
     pub(super) async fn copied(&mut self) -> Result<(), String> {
         let Some(copying) = &mut self.copying else {
             return std::future::pending().await;
@@ -150,7 +151,7 @@ impl Copies {
 }
 
 impl Actor {
-    /// How far the log is signed, and whether that is kept elsewhere.
+    /// Returns how far the log is signed, and the state of its external copy.
     pub(super) fn head(&self) -> HeadState {
         HeadState {
             signed: self.sealing.signed,
@@ -159,7 +160,7 @@ impl Actor {
         }
     }
 
-    /// Adds the entry that says where every chain stands, when that is due by number.
+    /// Adds the entry with the heads of all chains, if enough records are unsealed.
     pub(super) fn enter_if_full(&mut self, batch: &mut Batch) -> Option<Entered> {
         self.ledger.is_full().then(|| self.enter(batch))
     }
@@ -177,7 +178,7 @@ impl Actor {
         }
     }
 
-    /// Puts an entry into the log. The reply goes out when it is durable.
+    /// Adds an entry to the log. The reply is sent when the entry is durable.
     pub(super) fn enter_asked(&mut self, asked: EntryAsked) {
         let EntryAsked {
             ask,
@@ -193,16 +194,16 @@ impl Actor {
         self.carry_out(effects);
     }
 
-    /// Seals what there is, because it is time.
+    /// Seals all records because the time limit is reached.
     pub(super) async fn seal_all(&mut self) {
-        // The entry covers everything before it, so that goes first.
+        // The entry covers everything before it, so that is written first.
         self.flush().await;
         let mut batch = Batch::default();
         let entered = self.enter(&mut batch);
         self.write_quietly(batch, Some(entered)).await;
     }
 
-    /// What an entry covers was read back: so its head is signed.
+    /// Signs the head of an entry after the covered records were read back.
     pub(super) async fn read_back(&mut self, read: Result<(ReadBack, Entered), LogError>) {
         let (read_back, entered) = match read {
             Ok(read) => read,
@@ -239,7 +240,7 @@ impl Actor {
         self.show();
     }
 
-    /// Keeps what an operator typed, or throws it away.
+    /// Stores or removes an operator's draft.
     pub(super) fn keep_draft(&mut self, of: DraftOf, draft: Option<Value>) {
         if self.poison.is_some() {
             return;
@@ -257,7 +258,7 @@ impl Actor {
         self.write(batch, Vec::new(), Durability::Async);
     }
 
-    /// Nothing is kept for a request that is not held.
+    /// Stores or removes a draft for a held request. Ignores other requests.
     fn keep_gate_draft(&mut self, gate: GateId, draft: Option<Value>) -> Option<StateRow> {
         if self.engine.held().iter().all(|held| held.id != gate) {
             return None;
@@ -270,7 +271,7 @@ impl Actor {
         Some(row)
     }
 
-    /// A request is no longer held: what was typed at it goes.
+    /// Removes the draft of a request that is no longer held.
     pub(super) fn drop_draft(&mut self, gate: &GateId) -> Option<StateRow> {
         let known = self.drafts.contains_key(gate);
         known.then(|| {
@@ -279,7 +280,7 @@ impl Actor {
         })
     }
 
-    /// Writes what nobody waits for and no picture shows.
+    /// Writes a batch that no caller waits for and no snapshot shows.
     pub(super) async fn write_quietly(&mut self, mut batch: Batch, entered: Option<Entered>) {
         self.flush().await;
         self.state_seal.stamp(&mut batch, &self.ledger);
@@ -302,7 +303,7 @@ impl Actor {
     }
 }
 
-/// The kind of state that a draft is.
+/// State kind of a draft.
 pub(in super::super) const DRAFT: &str = "draft";
 
 fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
@@ -313,7 +314,7 @@ fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
     }
 }
 
-/// Puts the first entries of a run into the log, and signs them before anybody is let in.
+/// Adds the first log entries of a run, and signs them before agents are admitted.
 pub(in super::super) async fn begin(
     store: &Arc<dyn Store>,
     ledger: &mut Ledger,

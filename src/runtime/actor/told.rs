@@ -1,4 +1,4 @@
-//! What is written and told in fixed words: rows of state, and that nothing can be recorded.
+//! Fixed replies and rows of state: durability, denials while nothing can be recorded.
 
 use crate::engine::command::{
     Command, Denied, DenyCode, RecordFault, Refused, Reply, StateChange, StateKind,
@@ -6,7 +6,8 @@ use crate::engine::command::{
 use crate::store::StateRow;
 use crate::trace::event::Durability;
 
-/// What a restart must not lose is waited for; a session's counters are not among it.
+/// Returns the durability of a kind of state. The actor waits for state that a restart must not lose;
+/// session counters are not part of it.
 pub(super) fn durability_of(kind: StateKind) -> Durability {
     match kind {
         StateKind::Held
@@ -18,7 +19,7 @@ pub(super) fn durability_of(kind: StateKind) -> Durability {
     }
 }
 
-/// A piece of the engine's state as a row.
+/// Converts a change of the engine's state into a row.
 pub(in crate::runtime) fn row(change: StateChange) -> StateRow {
     StateRow {
         kind: change.kind.as_str().to_owned(),
@@ -52,7 +53,7 @@ pub(super) fn unavailable(command: &Command, what: &str) -> Reply {
     }
 }
 
-/// A denial, in the form that the sender of the command expects.
+/// Wraps a denial in the reply type that the command's caller expects.
 pub(super) fn refusal_of(command: &Command, denied: Denied) -> Reply {
     match unavailable(command, &denied.reason) {
         Reply::Denied(_) => Reply::Denied(denied),
@@ -60,7 +61,7 @@ pub(super) fn refusal_of(command: &Command, denied: Denied) -> Reply {
     }
 }
 
-/// The denial while nothing can be recorded, where that can end without a restart.
+/// Returns the denial while nothing can be recorded, if that can end without a restart.
 pub(in super::super) fn stalled(what: &str) -> Denied {
     Denied {
         code: DenyCode::Unavailable,
@@ -70,7 +71,7 @@ pub(in super::super) fn stalled(what: &str) -> Denied {
     }
 }
 
-/// The denial while the record does not hold, and no operator said that they know.
+/// Returns the denial while the record is faulty and no operator has acknowledged it.
 pub(super) fn barred(fault: &RecordFault) -> Denied {
     Denied {
         code: DenyCode::Unavailable,
@@ -83,7 +84,7 @@ pub(super) fn barred(fault: &RecordFault) -> Denied {
     }
 }
 
-/// Tells whether a command lets nothing run: it says what has happened, or is about the console itself.
+/// Returns true if a command permits nothing: it reports what happened, or is about the console.
 pub(super) fn only_reports(command: &Command) -> bool {
     match command {
         Command::Operate(..)

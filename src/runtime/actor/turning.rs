@@ -1,4 +1,4 @@
-//! Turns of conversations, hand-overs of threads, and what operators do to them.
+//! Turns of conversations, hand-overs of threads, and operators' actions on threads.
 
 use super::super::message::{HandOverAsked, ThreadActAsked, TurnAsked};
 use super::super::threads::{self, LiveSessions};
@@ -15,7 +15,7 @@ use crate::trace::chain::Chain;
 use crate::trace::event::Durability;
 
 impl Actor {
-    /// Takes a turn. It is answered when its record and the thread behind it are durable.
+    /// Takes a turn. The reply is sent when its record and the thread are durable.
     pub(super) async fn turn(&mut self, mut asked: TurnAsked) {
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
@@ -60,7 +60,7 @@ impl Actor {
         let Some(mut effects) = self.note(ask, &session, finding) else {
             return;
         };
-        // The first record of the turn is the next of its chain.
+        // The first record of the turn is the next one of its chain.
         let chain = self.ledger.chains().get(&session);
         let sequence = chain.map_or(0, Chain::count);
         let event = effects.iter().find_map(|effect| match effect {
@@ -75,14 +75,14 @@ impl Actor {
             | Effect::Settled(_)
             | Effect::Notify(_) => None,
         });
-        // Whoever asked hears of it when the rest is durable.
+        // The caller gets the reply when the rest is durable.
         let _ = asked.outcome.send(taken.outcome.clone());
         let (rows, entry) = self.threads.keep(taken, event);
         effects.extend(entry.map(Effect::Enter));
         self.carry_out_with(effects, rows);
     }
 
-    /// Hands a thread over for its owner. It is answered when the record of it is durable.
+    /// Hands a thread over for its owner. The reply is sent when the record is durable.
     pub(super) fn hand_over(&mut self, asked: HandOverAsked) {
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
@@ -112,7 +112,8 @@ impl Actor {
         self.carry_out_with(effects, vec![row]);
     }
 
-    /// Has the engine record an event of a session: the effects, unless the session may not record it.
+    /// Has the engine record an event of a session. Returns the effects, unless the session may not record
+    /// it.
     fn note(&mut self, ask: AskId, session: &SessionId, finding: Finding) -> Option<Vec<Effect>> {
         let note = Command::Note(ask, session.clone(), Box::new(finding));
         let effects = self.engine.handle(note, self.clock.now());
@@ -124,8 +125,8 @@ impl Actor {
         None
     }
 
-    /// Answers a call about a thread that is refused. What the session had no right to is recorded in its chain, and
-    /// counted at the thread.
+    /// Replies to a refused call about a thread. An attempt without a right is recorded in the session's
+    /// chain, and counted at the thread.
     fn refuse_thread(
         &mut self,
         ask: AskId,
@@ -150,13 +151,13 @@ impl Actor {
         let effects = self.engine.handle(note, now);
         let counted = thread.filter(|_| is_foreign && self.engine.session(session).is_some());
         let row = counted.and_then(|thread| self.threads.count_refused(&thread, session, now));
-        // The count is written together with the record, so as rarely as that.
+        // The count is written together with the record, and only as often as that.
         let recorded = |effect: &Effect| matches!(effect, Effect::Record(_));
         let row = row.filter(|_| effects.iter().any(recorded));
         self.carry_out_with(effects, row.into_iter().collect());
     }
 
-    /// Does what an operator wants with a conversation. It is answered when it is durable.
+    /// Executes an operator's action on a conversation. The reply is sent when the action is durable.
     pub(super) fn thread_act(&mut self, asked: ThreadActAsked) {
         let refused = |what: String| Reply::Refused(Refused::Unavailable(what));
         if let Some(what) = &self.poison {
@@ -188,7 +189,7 @@ impl Actor {
     }
 }
 
-/// Denial of a call about a thread, with what the agent can do.
+/// Returns the denial of a call about a thread, with advice for the agent.
 fn refusal(refused: &threads::Refused) -> Denied {
     use crate::memento::Refusal;
     use threads::Refused::{

@@ -1,15 +1,15 @@
-//! Actions that agents ran without asking, as their hooks report afterwards: an alarm, and an entry of the log.
+//! Actions that ran without a request, as hooks report them afterwards: an alarm, and an entry of the log.
 
 use super::Actor;
 use crate::base::text::one_line;
 use crate::runtime::snapshot::RanUnasked;
 use crate::trace::event::{AlarmRaised, Draft, Payload};
 
-/// Type of the error that a hook reports of such an action.
+/// Error type by which a hook reports such an action.
 const RAN_UNASKED: &str = "ran_unasked";
 
 impl Actor {
-    /// Notes an action that ran unasked: the entry of the log about it.
+    /// Notes an action that ran without a request. Returns the entry for the log.
     pub(super) fn note_unasked(&mut self, draft: &Draft) -> Option<AlarmRaised> {
         let Payload::ErrorOccurred(error) = &draft.payload else {
             return None;

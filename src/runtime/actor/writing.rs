@@ -1,6 +1,7 @@
-//! Writing: changes of messages that came together go to the store in one batch, and replies go out when it is durable.
+//! Writes: changes of messages that arrived together are stored in one batch, and replies are sent when it
+//! is durable.
 //!
-//! Contract: batches are handed over in the order of their records. Everything that appends to the store on its own
+//! Contract: batches are handed over in the order of their records. Code that appends to the store directly
 //! calls [`Actor::flush`] first.
 
 use std::sync::Arc;
@@ -18,37 +19,37 @@ use crate::store::{Batch, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::record::Record;
 
-/// Changes that are handed over to the store in one batch: those of all messages that were in the inbox together.
+/// Changes for the next batch: those of all messages that were in the inbox together.
 #[derive(Default)]
 pub(super) struct Pending {
     pub(super) batch: Batch,
     /// Replies that wait for the batch to be durable.
     pub(super) replies: Vec<(AskId, Reply)>,
-    /// Replies that go out as soon as the batch is handed over, and the number of their events.
+    /// Replies that are sent as soon as the batch is handed over, and the number of their events.
     pub(super) early_replies: Vec<(AskId, Reply)>,
     pub(super) early: u64,
-    /// Questions to extensions that wait for the batch to be durable.
+    /// Calls of extensions that wait for the batch to be durable.
     pub(super) calls: Vec<Call>,
 }
 
-/// A batch that was written, or not, with what waited for it.
+/// Result of a batch, with everything that waited for it.
 pub(super) struct Written {
     pub(super) outcome: Result<(), StoreError>,
     pub(super) replies: Vec<(AskId, Reply)>,
     pub(super) calls: Vec<Call>,
-    /// Events of it that agents were told of before.
+    /// Number of its events that were acknowledged early.
     pub(super) early: u64,
     pub(super) picture: Option<Arc<Snapshot>>,
-    /// The records, where hooks want to hear of them.
+    /// Its records, if hooks subscribe to them.
     pub(super) records: Vec<Record>,
-    /// The entry of the log among them that waits to be signed.
+    /// Its log entry that waits for a signature.
     pub(super) entered: Option<Entered>,
-    /// Notices among it, which may be sent then.
+    /// Its notices, which may be sent now.
     pub(super) notices: Vec<KeptNotice>,
 }
 
 impl Actor {
-    /// Adds a batch to what is handed over to the store next, with the replies that wait for it.
+    /// Adds changes to the next batch, with the replies that wait for them.
     pub(super) fn write(
         &mut self,
         batch: Batch,
@@ -70,7 +71,7 @@ impl Actor {
         self.pending.batch.append(batch);
     }
 
-    /// Hands everything pending over to the store, in one batch.
+    /// Hands all pending changes to the store, in one batch.
     pub(super) async fn flush(&mut self) {
         if self.pending.batch.is_empty() {
             return;
@@ -114,7 +115,8 @@ impl Actor {
         }));
     }
 
-    /// The number of events that may be acknowledged before they are durable: all of a batch, or none.
+    /// Returns the number of events that may be acknowledged before they are durable: all of a batch, or
+    /// none.
     fn early_room(&self, events: u64) -> u64 {
         let wanted = self.acknowledge == Acknowledge::Early;
         let fits = self.early_events.saturating_add(events) <= MAX_EARLY_EVENTS;
@@ -128,7 +130,7 @@ impl Actor {
         }
         match written.outcome {
             Ok(()) => {
-                // A picture from before a failed write would hide the failure.
+                // A snapshot from before a failed write would hide the failure.
                 let picture = written.picture.filter(|_| self.poison.is_none());
                 if let Some(picture) = picture {
                     self.publish(picture);
@@ -151,12 +153,12 @@ impl Actor {
         }
     }
 
-    /// A write failed. Nothing more is allowed, and everyone who waits is told.
+    /// Handles a failed write. Nothing more is allowed, and all waiting callers are told.
     pub(super) fn poisoned(&mut self, error: &StoreError, mut replies: Vec<(AskId, Reply)>) {
         let what = error.to_string();
         tracing::error!(%what, "the store is poisoned");
         self.poison.get_or_insert_with(|| what.clone());
-        // Nothing of what was not handed over is on disk, and none of it was told.
+        // Pending changes are not on disk, and no caller was told of them.
         let pending = std::mem::take(&mut self.pending);
         replies.extend(pending.early_replies);
         replies.extend(pending.replies);

@@ -1,4 +1,4 @@
-//! What an extension can ask back.
+//! Questions that an extension can ask back.
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -9,8 +9,8 @@ use crate::engine::command::{Command, GivenContext, Reply};
 use crate::engine::consult::{Consult, Consulted, PolicyAnswer};
 use crate::runtime::message::{AskIds, Message};
 
-/// What an extension can ask back about the session it was asked about. Nothing it asks changes
-/// anything, and no answer lets anything run.
+/// Client for an extension's questions about its session. The questions change nothing, and no answer
+/// permits anything.
 #[derive(Clone, Debug)]
 pub struct Client {
     messages: mpsc::WeakSender<Message>,
@@ -31,7 +31,7 @@ impl Client {
         }
     }
 
-    /// Contexts that a text or hints call for, or all that are handed over in one way.
+    /// Returns the contexts that match a text or hints, or all with one injection mode.
     pub async fn request_context(
         &self,
         query: &str,
@@ -50,7 +50,7 @@ impl Client {
         }
     }
 
-    /// Contexts by identifier. What does not exist is left out.
+    /// Returns contexts by identifier. Unknown identifiers are skipped.
     pub async fn get_contexts(&self, ids: &[&str]) -> Vec<GivenContext> {
         let consult = Consult::ContextsById {
             session: self.session.clone(),
@@ -62,7 +62,7 @@ impl Client {
         }
     }
 
-    /// What policies say about an action. `None` when nobody can tell any more.
+    /// Returns the decision of the policies on an action; `None` if the console has stopped.
     pub async fn check_policy(&self, action: &str, params: &Value) -> Option<PolicyAnswer> {
         let consult = Consult::Policy {
             session: self.session.clone(),

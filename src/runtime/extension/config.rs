@@ -1,7 +1,7 @@
-//! The operator's list of extensions: which modules, addresses and programs may be asked, and for what.
+//! The operator's list of extensions: allowed modules, addresses and programs, with their roles.
 //!
-//! Nothing outside is asked that is not in here, by its exact address or path. An Atlas can only name
-//! what an operator has allowed.
+//! Only extensions in this list are called, by their exact address or path. An Atlas can only name
+//! extensions that an operator has allowed.
 
 use std::fs::File;
 use std::io::Read;
@@ -37,10 +37,10 @@ const KEYS: [&str; 10] = [
 ];
 
 impl Registry {
-    /// Takes in the extensions that an operator allows.
+    /// Loads the extensions that an operator allows.
     ///
     /// # Errors
-    /// When the file cannot be read, or something in it cannot be used; nothing is taken in then.
+    /// Fails when the file cannot be read, or a part of it is invalid; nothing is loaded then.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         Self::default().with_list(path)
     }
@@ -48,13 +48,13 @@ impl Registry {
     /// Adds the extensions that an operator allows to those of this process.
     ///
     /// # Errors
-    /// When the file cannot be read, or something in it cannot be used: also a name that is taken already.
+    /// Fails when the file cannot be read, or a part of it is invalid, such as a name that is taken.
     pub fn with_list(self, path: &Path) -> Result<Self, LoadError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         decode_file(path, |root, faults| list(self, root, folder, faults))
     }
 
-    /// Decodes a list that lies nowhere.
+    /// Decodes a list that is not in a file.
     #[cfg(test)]
     pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self, LoadError> {
         let decode = |root: &Placed<'_>, faults: &mut Faults<'_>| {
@@ -96,7 +96,7 @@ fn extension(
         name.refuse(Code::BadId, message, faults);
         return None;
     }
-    // All of it is read before anything is taken in: one look shows all faults.
+    // Everything is read before anything is registered, so that all faults are reported at once.
     let timeout = timeout(item, faults);
     let extension = made(item, folder, timeout.unwrap_or(EXTENSION_TIMEOUT), faults);
     let answers = item.need("answers", faults)?;
@@ -129,11 +129,12 @@ fn extension(
     Some(())
 }
 
-/// An event type that extensions may record.
+/// Reads an event type that extensions may record.
 fn event_type(item: &Placed<'_>, registry: &mut Registry, faults: &mut Faults<'_>) -> Option<()> {
     item.only(&["name", "description", "sync", "schema"], faults);
     let name = item.need("name", faults)?;
-    let text = |key: &str, faults: &mut Faults<'_>| item.get(key).and_then(|it| it.text(faults));
+    let text =
+        |key: &str, faults: &mut Faults<'_>| item.get(key).and_then(|value| value.text(faults));
     let schema = item.need("schema", faults)?;
     let definition = EventTypeDefinition {
         name: name.text(faults)?,
@@ -151,7 +152,7 @@ fn event_type(item: &Placed<'_>, registry: &mut Registry, faults: &mut Faults<'_
     Some(())
 }
 
-/// The fields of an event type: a map of names to what they are.
+/// Reads the fields of an event type: a map of names to types.
 fn fields(schema: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<(String, String)>> {
     let serde_json::Value::Object(fields) = schema.json() else {
         schema.refuse(Code::WrongType, "expected a map of fields", faults);
@@ -168,10 +169,10 @@ fn fields(schema: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<(String, S
 fn role_of(role: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Role> {
     let name = role.word("kind of question", &ROLES, faults)?;
     let known = [Role::Trigger, Role::Handler, Role::Validator];
-    known.into_iter().find(|it| it.as_str() == name)
+    known.into_iter().find(|role| role.as_str() == name)
 }
 
-/// The checkpoint types at which it is always asked.
+/// Reads the checkpoint types at which the handler is always called.
 fn handled(item: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<&'static str> {
     let kinds = item.get("handles").map(|handles| handles.items(faults));
     let kinds = kinds.into_iter().flatten();
@@ -194,7 +195,7 @@ fn timeout(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Duration> {
     Some(timeout)
 }
 
-/// What is asked: a module, an address or a program, exactly one of them.
+/// Creates the extension: exactly one of a module, an address and a program.
 fn made(
     item: &Placed<'_>,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! Event types that are registered: their fields, and what judges them.
+//! Registered event types: their fields and validators.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use super::RegisterError;
 use crate::engine::extension::EventType;
 use crate::trace::event::{EventSchema, can_be_registered};
 
-/// Says whether the details of an event are good, beyond their types. It has to be quick.
+/// Decides whether the details of an event are valid, beyond their types. It has to be quick.
 pub type EventValidator = Arc<dyn Fn(&Map<String, Value>) -> bool + Send + Sync>;
 
-/// An event type of one's own.
+/// An event type of a plugin.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,14 +41,14 @@ pub type EventValidator = Arc<dyn Fn(&Map<String, Value>) -> bool + Send + Sync>
 pub struct EventTypeDefinition {
     /// Its name in records.
     pub name: String,
-    /// What it tells, for people.
+    /// Meaning, for people.
     pub description: String,
-    /// Whether it is on disk before anyone is told.
+    /// Tells whether an event is on disk before any caller gets a reply.
     pub sync: bool,
-    /// Its fields, each with `string`, `number`, `boolean`, `object`, `array` or `any`; with a `?` behind
-    /// it, it may be absent.
+    /// Fields, each with `string`, `number`, `boolean`, `object`, `array` or `any`. A field whose type ends
+    /// with `?` may be absent.
     pub schema: Vec<(String, String)>,
-    /// What else must hold.
+    /// Further validation.
     pub validate: Option<EventValidator>,
 }
 
@@ -99,7 +99,7 @@ impl EventTypes {
         Ok(())
     }
 
-    /// What there is, for the engine.
+    /// Returns the event types, for the engine.
     pub(super) fn table(&self) -> BTreeMap<String, EventType> {
         let types = self.types.iter();
         types
@@ -107,8 +107,8 @@ impl EventTypes {
             .collect()
     }
 
-    /// What is wrong with the details of an event, if its type is registered and anything is. A
-    /// validation that breaks down has not said yes.
+    /// Describes the fault in the details of an event, if its type is registered. A validator that panics
+    /// counts as a rejection.
     pub(in crate::runtime) fn fault(
         &self,
         event_type: &str,
@@ -126,13 +126,13 @@ impl EventTypes {
         }
     }
 
-    /// Whether events of that type are registered.
+    /// Returns true if the event type is registered.
     pub(in crate::runtime) fn contains(&self, event_type: &str) -> bool {
         self.types.contains_key(event_type)
     }
 
-    /// An answer whose events have been judged. What is wrong with one stands beside it: the engine
-    /// records it as refused.
+    /// Validates the events in an answer. A fault is added to its event: the engine records the event as
+    /// refused.
     pub(super) fn judged(&self, mut answer: Value) -> Value {
         if self.types.is_empty() {
             return answer;

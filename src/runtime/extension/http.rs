@@ -1,4 +1,4 @@
-//! Extensions that are asked over HTTP: the exact address that the operator named, and no other.
+//! Extensions that are called over HTTP, only at the exact address that the operator named.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::Call;
 use crate::runtime::outgoing;
 
-/// An address that is asked with POST: the question as JSON, the answer as JSON.
+/// An address that is called with POST: question and answer are JSON.
 #[derive(Clone, Debug)]
 pub struct HttpExtension {
     agent: Agent,
@@ -21,10 +21,10 @@ pub struct HttpExtension {
 }
 
 impl HttpExtension {
-    /// Takes an address in: over TLS, or on this machine.
+    /// Creates an extension for an address: over TLS, or on this machine.
     ///
     /// # Errors
-    /// In words, when it is not such an address.
+    /// Fails with a message when the address is of another kind.
     pub fn new(address: &str, timeout: Duration) -> Result<Self, String> {
         address::check(address).map_err(|error| error.to_string())?;
         Ok(Self {
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that gives one answer, whatever it is asked, and says what it was sent.
+    /// Starts a server that gives one fixed answer, and returns the request that it got.
     fn server(answer: &'static str) -> (String, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/check", listener.local_addr().unwrap());
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn it_posts_the_question_and_reads_the_answer() {
+    fn the_extension_posts_the_question_and_reads_the_answer() {
         let (address, served) = server(
             "HTTP/1.1 200 OK\r\nContent-Length: 34\r\nConnection: close\r\n\r\n{\"approved\":false,\"reason\":\"late\"}",
         );
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_no_good_answer_is_none() {
+    fn an_invalid_answer_is_an_error() {
         for answer in [
             "HTTP/1.1 500 Oops\r\nContent-Length: 4\r\nConnection: close\r\n\r\ntrue",
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_encrypted_or_local_addresses_are_taken() {
+    fn only_encrypted_or_local_addresses_are_accepted() {
         let new = |address| HttpExtension::new(address, Duration::from_secs(1));
         for good in [
             "https://validation.example.com/check",

@@ -1,7 +1,8 @@
-//! Extensions of this process, asked without a running console: `cra run` plays scenarios with them.
+//! Extensions of this process without a running console: `cra run` plays scenarios with them.
 //!
-//! Contract: the caller waits for each answer, within the extension's own time. Questions that an extension asks back
-//! are answered by the caller's engine. Hooks see each event before it is noted, and again as it would be on record.
+//! Contract: the caller waits for each answer, within the extension's own time. Questions that an extension
+//! asks back are answered by the caller's engine. Hooks see each event before it is noted, and again as it
+//! would be on record.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +19,7 @@ use crate::runtime::message::{AskIds, Message};
 use crate::trace::chain::Chain;
 use crate::trace::event::Draft;
 
-/// Extensions of this process, with the chains of the sessions whose events their hooks are shown.
+/// Extensions of this process, and the chains of events for their hooks.
 pub(crate) struct InlineExtensions {
     registry: Registry,
     hooks: Hooks,
@@ -35,18 +36,19 @@ impl InlineExtensions {
         }
     }
 
-    /// Names of the extensions, for the engine.
+    /// Returns the names of the extensions, for the engine.
     pub(crate) fn table(&self) -> Extensions {
         self.registry.table()
     }
 
-    /// Tells whether one of the extensions answers a question.
+    /// Returns true if one of the extensions answers a question.
     pub(crate) fn answers(&self, call: &Call) -> bool {
         let key = (Role::of(&call.question), call.name.clone());
         self.registry.entries.contains_key(&key)
     }
 
-    /// Asks an extension and waits for its answer. `consult` answers what it asks back.
+    /// Calls an extension and waits for its answer. `consult` answers the questions that the extension asks
+    /// back.
     pub(crate) fn ask(
         &self,
         call: &Call,
@@ -58,7 +60,7 @@ impl InlineExtensions {
         let (registry, call) = (self.registry.clone(), call.clone());
         std::thread::scope(|scope| {
             let asked = scope.spawn(move || {
-                // The client holds a weak end: questions back are taken until the answer is there.
+                // The client holds a weak sender: questions back are accepted until the answer comes.
                 let _open = sender;
                 let threads = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
@@ -79,7 +81,7 @@ impl InlineExtensions {
         })
     }
 
-    /// An event as the hooks leave it.
+    /// Returns an event after the hooks changed it.
     pub(crate) fn before_event(&self, draft: Draft) -> Draft {
         self.hooks.before(draft)
     }
@@ -98,7 +100,7 @@ impl InlineExtensions {
         };
         for (pattern, hook) in self.registry.hooks() {
             if pattern.matches(&event.event_type) {
-                // A hook that breaks down changes nothing: it only hears.
+                // A hook that panics changes nothing: it only observes.
                 let _ = catch_unwind(AssertUnwindSafe(|| hook.on_event(&event)));
             }
         }

@@ -1,4 +1,4 @@
-//! Extensions that are code in this process.
+//! Extensions that are code of this process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use crate::atlas::document::CheckpointConfig;
 use crate::base::clock::Boxed;
 use crate::engine::extension::{Call, CallQuestion, CheckpointContext, CheckpointResult, YesNo};
 
-/// What a handler is given: what it is about, and who can be asked back.
+/// Input of a handler: the checkpoint, and a client for questions.
 #[derive(Clone, Debug)]
 pub struct HandlerContext {
-    /// What it is about: type, trigger, input, action, session, and what the session has cached.
+    /// Type, trigger, input, action, session, and values that the session has cached.
     pub checkpoint: CheckpointContext,
-    /// Who can be asked back.
+    /// Client for questions to the console.
     pub client: Client,
 }
 
-/// Says what is to be done at a checkpoint that fired.
+/// Decides what happens at a checkpoint that fired.
 pub trait CheckpointHandler: Send + Sync {
-    /// Says what is to be done. An error counts against the agent.
+    /// Decides what happens. An error counts against the agent.
     fn handle(&self, context: HandlerContext) -> Boxed<'_, Result<CheckpointResult, String>>;
 }
 
@@ -37,9 +37,9 @@ where
     }
 }
 
-/// Judges answers.
+/// Validates answers.
 pub trait AnswerValidator: Send + Sync {
-    /// Whether `answer` to `question` is good. An error counts against whoever answered.
+    /// Decides whether `answer` to `question` is valid. An error counts as an invalid answer.
     fn validate<'a>(
         &'a self,
         question: &'a str,
@@ -48,9 +48,9 @@ pub trait AnswerValidator: Send + Sync {
     ) -> Boxed<'a, Result<YesNo, String>>;
 }
 
-/// Tells whether a custom trigger fires.
+/// Decides whether a custom trigger fires.
 pub trait Evaluator: Send + Sync {
-    /// Whether it does. An error counts as firing.
+    /// Decides whether it fires. An error counts as firing.
     fn evaluate<'a>(&'a self, context: &'a CheckpointContext) -> Boxed<'a, Result<bool, String>>;
 }
 
@@ -63,18 +63,18 @@ where
     }
 }
 
-/// A checkpoint type of one's own.
+/// A checkpoint type of a plugin.
 #[derive(Clone)]
 pub struct CheckpointTypeDefinition {
-    /// Its name: the `trigger_id` of custom triggers.
+    /// Name: the `trigger_id` of custom triggers.
     pub name: String,
-    /// When it fires, for people.
+    /// Condition under which it fires, for people.
     pub description: String,
-    /// Tells whether it fires.
+    /// Decides whether it fires.
     pub evaluator: Arc<dyn Evaluator>,
-    /// What is done where a checkpoint names no handler.
+    /// Handler of checkpoints that name none.
     pub default_handler: Option<Arc<dyn CheckpointHandler>>,
-    /// The priority of its checkpoints that name none; that of all custom ones when absent.
+    /// Priority of its checkpoints that state none; if absent, the priority of all custom ones.
     pub default_priority: Option<i64>,
 }
 
@@ -106,12 +106,12 @@ pub trait CheckpointPlugin: Send + Sync {
     /// Its version.
     fn version(&self) -> &str;
 
-    /// Checkpoint types it brings.
+    /// Checkpoint types of the plugin.
     fn checkpoint_types(&self) -> Vec<CheckpointTypeDefinition> {
         Vec::new()
     }
 
-    /// Handlers of every checkpoint of a type, by that type.
+    /// Handlers of all checkpoints of a type, by that type.
     fn handlers(&self) -> Vec<(String, Arc<dyn CheckpointHandler>)> {
         Vec::new()
     }
@@ -126,13 +126,13 @@ pub trait CheckpointPlugin: Send + Sync {
         Vec::new()
     }
 
-    /// Event types it brings.
+    /// Event types of the plugin.
     fn event_types(&self) -> Vec<EventTypeDefinition> {
         Vec::new()
     }
 
-    /// Its say about the checkpoints that an Atlas configures. What comes of it is proven like
-    /// everything a steward writes.
+    /// Changes the checkpoint settings of an Atlas. The result is validated like everything that a steward
+    /// writes.
     fn configure_checkpoints(&self, config: CheckpointConfig) -> CheckpointConfig {
         config
     }

@@ -1,5 +1,5 @@
-//! Extensions that are programs: run without a shell, the question on their input, the answer on their
-//! output.
+//! Extensions that are programs: run without a shell, with the question on standard input and the answer on
+//! standard output.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,21 +14,22 @@ use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::Call;
 
-/// A program with its arguments. It gets no environment but a path to find other programs by.
+/// A program with its arguments. Its environment has only a `PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramExtension {
     program: String,
     arguments: Vec<String>,
 }
 
-/// Where a program finds others.
+/// `PATH` of the program.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl ProgramExtension {
-    /// Takes a program in, by its whole path: what a search would find could be another one tomorrow.
+    /// Creates an extension from the full path of a program: a search by name could find another program
+    /// tomorrow.
     ///
     /// # Errors
-    /// In words, when it is not such a path, or there is no such file.
+    /// Fails with a message when the path is not absolute, or the file does not exist.
     pub fn new(program: &str, arguments: Vec<String>) -> Result<Self, String> {
         let path = Path::new(program);
         if !path.is_absolute() {
@@ -52,7 +53,7 @@ impl ProgramExtension {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // Whoever stops waiting stops it.
+            // If the caller stops waiting, the program is killed.
             .kill_on_drop(true)
             .spawn()
             .map_err(cannot)?;
@@ -63,7 +64,7 @@ impl ProgramExtension {
         let most = MAX_EXTENSION_BYTES as u64 + 1;
         let mut output = output.take(most);
         let tell = async {
-            // A program need not hear all of the question to answer it.
+            // A program may answer without reading the whole question.
             let _ = input.write_all(question.as_bytes()).await;
             drop(input);
         };
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_reads_the_question_and_prints_the_answer() {
+    async fn a_program_reads_the_question_and_prints_the_answer() {
         let echoed = ask("cat", r#"{"a":1}"#).await;
         assert_eq!(echoed, Ok(json!({"a": 1})));
         let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(100_000));
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whatever_is_no_good_answer_is_none() {
+    async fn an_invalid_answer_of_a_program_is_an_error() {
         for script in [
             "echo yes",
             "echo true; exit 3",
@@ -130,13 +131,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_gets_none_of_the_environment() {
+    async fn a_program_gets_no_environment_but_path() {
         let seen = ask(r"env | grep -v '^PATH=\|^PWD=\|^SHLVL=\|^_=' | wc -l", "{}").await;
         assert_eq!(seen, Ok(json!(0)));
     }
 
     #[test]
-    fn only_a_whole_path_to_a_file_is_taken() {
+    fn only_an_absolute_path_to_a_file_is_accepted() {
         for bad in ["sh", "./sh", "", "/", "/no/such/program"] {
             assert!(ProgramExtension::new(bad, Vec::new()).is_err(), "{bad}");
         }

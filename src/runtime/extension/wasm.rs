@@ -1,9 +1,9 @@
-//! Extensions that are WebAssembly modules: no way out, bounded work, bounded memory.
+//! Extensions that are WebAssembly modules: without imports, with limited work and memory.
 //!
 //! A module exports its memory as `memory`, `alloc(length) -> pointer`, and `answer(pointer, length) ->
-//! i64`, whose upper half is where the answer stands and whose lower half is how long it is. Question
-//! and answer are JSON in UTF-8. It can import nothing. Every question gets an instance of its own, so
-//! that no module remembers anything from one agent to the next.
+//! i64`, whose upper half is the address of the answer and whose lower half is its length. Question and
+//! answer are JSON in UTF-8. A module can import nothing. Every question gets a new instance, so that a
+//! module carries nothing over from one agent to the next.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::Call;
 
-/// How much a module may do for one answer.
+/// Limits of a module for one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WasmLimits {
-    /// Work: roughly one for each instruction.
+    /// Work: roughly one unit per instruction.
     pub fuel: u64,
-    /// Memory.
+    /// Memory in bytes.
     pub memory_bytes: usize,
 }
 
-/// A module that is ready to be asked.
+/// A module that is ready to be called.
 #[derive(Clone)]
 pub struct WasmExtension(Arc<Loaded>);
 
@@ -37,14 +37,14 @@ struct Loaded {
     limits: WasmLimits,
 }
 
-/// Most entries of a module's tables: each takes memory outside the module's own.
+/// Most entries of a module's tables: each one takes memory outside the module's own.
 const TABLE_ELEMENTS: usize = 10_000;
 
 impl WasmExtension {
-    /// Takes a module in: it is sound, imports nothing and exports what it must.
+    /// Loads a module: it must be valid, import nothing, and export the required functions.
     ///
     /// # Errors
-    /// In words, when it is not such a module.
+    /// Fails with a message when the module does not fit.
     pub fn new(bytes: &[u8], limits: WasmLimits) -> Result<Self, String> {
         let mut config = Config::default();
         config.consume_fuel(true).ignore_custom_sections(true);
@@ -71,7 +71,7 @@ impl WasmExtension {
         })))
     }
 
-    /// Puts a question, and waits for the answer.
+    /// Sends a question, and waits for the answer.
     pub(crate) fn ask(&self, question: &str) -> Result<Value, String> {
         let loaded = &self.0;
         let mut store = Store::new(&loaded.engine, limits(loaded.limits));
@@ -95,7 +95,7 @@ fn limits(limits: WasmLimits) -> StoreLimits {
         .build()
 }
 
-/// The bytes that a module answers with; `None` when there are none at the place it names.
+/// Returns the answer of a module; `None` if its address or length is outside its memory.
 fn answer(
     loaded: &Loaded,
     store: &mut Store<StoreLimits>,
@@ -149,7 +149,7 @@ impl Extension for WasmExtension {
     fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
         let (module, question) = (self.clone(), call.to_json().to_string());
         Box::pin(async move {
-            // It may work for as long as its fuel lasts: not on a thread that others need.
+            // The module may run until its fuel is used up, so it must not block a shared thread.
             let asked = tokio::task::spawn_blocking(move || module.ask(&question)).await;
             asked.unwrap_or_else(|_| Err("it broke down".to_owned()))
         })

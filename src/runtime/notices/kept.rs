@@ -1,4 +1,4 @@
-//! A notice as it is kept until it is delivered.
+//! A notice, stored until it is delivered.
 
 use std::time::Duration;
 
@@ -15,67 +15,67 @@ use crate::engine::notice::Notice;
 use crate::store::StateRow;
 use crate::trace::record::Record;
 
-/// The kind of state that a notice is.
+/// State kind of a notice.
 pub(in crate::runtime) const NOTICE: &str = "notice";
 
-/// Digits of the digest in a notice's identifier: enough that no two are alike.
+/// Digits of the digest in a notice's identifier: enough to be unique.
 const ID_DIGITS: usize = 32;
 
-/// A pause is made longer by at most this part of it, so that those who failed together are not all tried
-/// again at once.
+/// A pause is extended by at most this fraction, so that notices that failed together are not all retried
+/// at once.
 const SPREAD: u32 = 10;
 
 /// A notice that is not delivered yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptNotice {
-    /// Its identifier. It stays the same however often it is sent: whoever gets it twice can tell.
+    /// Identifier. It stays equal when the notice is sent again, so a receiver can detect duplicates.
     pub id: String,
-    /// Where it goes.
+    /// Address of the receiver.
     pub address: String,
-    /// The Atlas whose steward asked for it.
+    /// Atlas whose steward asked for it.
     pub atlas_id: String,
-    /// Exactly what is sent.
+    /// Body to send.
     pub body: String,
-    /// Since when it is tried.
+    /// Start of the delivery attempts.
     pub since: Timestamp,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// What became of the last try.
+    /// Error of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether it still waits.
+    /// State of the delivery.
     pub state: NoticeState,
 }
 
-/// Whether a notice still waits.
+/// State of a notice's delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeState {
-    /// It is tried at that time.
+    /// Waits for the next attempt.
     Waiting {
-        /// When.
+        /// Time of the next attempt.
         next_at: Timestamp,
     },
-    /// Nobody took it, and it is not tried again by itself until the next start.
+    /// Given up. The next start tries it again.
     Failed {
-        /// When it was given up.
+        /// Time at which it was given up.
         at: Timestamp,
     },
 }
 
-/// What came of a try.
+/// Result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::runtime) enum Sent {
-    /// It was taken.
+    /// The receiver accepted it.
     Delivered,
-    /// It was not, and why.
+    /// The attempt failed, with the reason.
     Failed(String),
-    /// Whoever is there wants no more of them.
+    /// The receiver wants no more notices.
     Gone,
 }
 
 impl KeptNotice {
-    /// The notice about what `record` says.
+    /// Creates the notice for `record`.
     pub(super) fn of(notice: &Notice, record: &Record, now: Timestamp) -> Self {
         let parts = [
             notice.event.as_str(),
@@ -95,18 +95,18 @@ impl KeptNotice {
         }
     }
 
-    /// A notice as it was kept.
+    /// Reads a stored notice.
     ///
     /// # Errors
-    /// In words, when it is none.
+    /// Fails with a message when the row is not a notice.
     pub fn read(row: &StateRow) -> Result<Self, String> {
         let body = row.body.as_deref().unwrap_or_default();
         json::read(body.as_bytes()).map_err(|error| error.detail())
     }
 
-    /// It, as it is kept.
+    /// Returns the row that stores it.
     pub(in crate::runtime) fn row(&self) -> StateRow {
-        // INVARIANT: plain data with text for keys, so it always becomes JSON.
+        // INVARIANT: plain data with string keys always serialises.
         let body = serde_json::to_value(self).unwrap_or_default();
         StateRow {
             kind: NOTICE.to_owned(),
@@ -115,7 +115,7 @@ impl KeptNotice {
         }
     }
 
-    /// That it is kept no longer.
+    /// Returns the row that removes it.
     pub(in crate::runtime) fn no_row(&self) -> StateRow {
         StateRow {
             body: None,
@@ -123,13 +123,13 @@ impl KeptNotice {
         }
     }
 
-    /// Whether it was given up.
+    /// Returns true if it was given up.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         matches!(self.state, NoticeState::Failed { .. })
     }
 
-    /// Notes a try that came to nothing: when it is tried again, or that it is given up.
+    /// Notes a failed attempt: schedules the next one, or gives up.
     pub(super) fn note_failure(&mut self, what: &str, then: Then, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);
         self.error = Some(what.to_owned());
@@ -142,7 +142,7 @@ impl KeptNotice {
         };
     }
 
-    /// The wall clock was set: the next try and the last are as far away as before.
+    /// Adjusts the times to a clock step: the remaining and elapsed times stay equal.
     pub(super) fn clock_moved(&mut self, step: ClockStep) {
         self.since = step.apply(self.since);
         if let NoticeState::Waiting { next_at } = &mut self.state {
@@ -150,13 +150,13 @@ impl KeptNotice {
         }
     }
 
-    /// Has it tried again, as if it were new.
+    /// Schedules it again, as if it were new.
     pub(super) fn begin_again(&mut self, now: Timestamp) {
         self.since = now;
         self.state = NoticeState::Waiting { next_at: now };
     }
 
-    /// How long until the next try.
+    /// Returns the pause until the next attempt.
     fn pause(&self) -> Duration {
         let at = usize::try_from(self.attempts).unwrap_or(usize::MAX);
         let pause = NOTICE_PAUSES.get(at.saturating_sub(1));
@@ -168,19 +168,22 @@ impl KeptNotice {
     }
 }
 
-/// What follows from a try that came to nothing.
+/// Reaction to a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// Another one.
+    /// Try again.
     Again,
-    /// None.
+    /// Give up.
     Never,
 }
 
-/// What is sent. Parameters, answers and reasons are not in it: they may hold secrets, and the record has
+/// Builds the body. It has no parameters, answers or reasons: they may hold secrets, and the record has
 /// them.
 fn body(notice: &Notice, record: &Record) -> String {
-    let event_type = record.envelope().map_or("", |it| it.event_type).to_owned();
+    let event_type = record
+        .envelope()
+        .map_or("", |envelope| envelope.event_type)
+        .to_owned();
     let body = json!({
         "type": notice.trigger.as_str(),
         "timestamp": record.timestamp,
@@ -224,14 +227,14 @@ mod tests {
 
     // covers B16
     #[test]
-    fn pauses_grow_to_an_hour_and_after_three_days_it_is_given_up() {
-        let mut it = notice();
-        let mut now = it.since;
+    fn pauses_grow_to_an_hour_and_a_notice_is_given_up_after_three_days() {
+        let mut kept = notice();
+        let mut now = kept.since;
         let mut pauses = Vec::new();
-        while let NoticeState::Waiting { next_at } = it.state {
+        while let NoticeState::Waiting { next_at } = kept.state {
             now = now.max(next_at);
-            it.note_failure("status 500", Then::Again, now);
-            if let NoticeState::Waiting { next_at } = it.state {
+            kept.note_failure("status 500", Then::Again, now);
+            if let NoticeState::Waiting { next_at } = kept.state {
                 pauses.push(next_at.since(now));
             }
         }
@@ -245,30 +248,30 @@ mod tests {
         assert!(
             pauses[5..]
                 .iter()
-                .all(|it| *it >= hour && *it <= hour + hour / 10)
+                .all(|pause| *pause >= hour && *pause <= hour + hour / 10)
         );
         let apart: std::collections::BTreeSet<_> = pauses[5..].iter().collect();
         assert!(apart.len() > 10, "{apart:?}");
-        let tried = now.since(it.since);
+        let tried = now.since(kept.since);
         assert!(
             tried >= NOTICE_PATIENCE && tried < NOTICE_PATIENCE + 2 * hour,
             "{tried:?}"
         );
-        assert_eq!(it.state, NoticeState::Failed { at: now });
-        // What failed is not tried again by itself, however it failed.
-        it.note_failure("status 500", Then::Again, now);
-        assert!(it.is_failed());
-        it.begin_again(now);
-        it.note_failure("status 500", Then::Again, now);
-        assert!(!it.is_failed());
+        assert_eq!(kept.state, NoticeState::Failed { at: now });
+        // A failed notice is not retried without a restart, in whichever way it fails again.
+        kept.note_failure("status 500", Then::Again, now);
+        assert!(kept.is_failed());
+        kept.begin_again(now);
+        kept.note_failure("status 500", Then::Again, now);
+        assert!(!kept.is_failed());
     }
 
     #[test]
-    fn a_notice_comes_back_as_it_was_kept() {
-        let mut it = notice();
-        it.note_failure("status 410", Then::Never, it.since);
-        assert_eq!(KeptNotice::read(&it.row()), Ok(it.clone()));
-        assert_eq!(it.no_row().body, None);
-        assert_eq!(it.no_row().key, it.row().key);
+    fn a_notice_reads_back_as_stored() {
+        let mut kept = notice();
+        kept.note_failure("status 410", Then::Never, kept.since);
+        assert_eq!(KeptNotice::read(&kept.row()), Ok(kept.clone()));
+        assert_eq!(kept.no_row().body, None);
+        assert_eq!(kept.no_row().key, kept.row().key);
     }
 }

@@ -1,7 +1,7 @@
-//! Notices that are not delivered yet, and what is done about them.
+//! Undelivered notices, and their delivery.
 //!
-//! Contract: what is sent is on disk. One at a time is on its way to an address, so that a slow address
-//! holds up only itself. Nothing waits for any of it.
+//! Contract: only notices on disk are sent. Each address gets one notice at a time, so that a slow address
+//! delays only itself. Nothing waits for delivery.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use crate::engine::notice::Notice;
 use crate::store::StateRow;
 use crate::trace::record::Record;
 
-/// What one of those under way came to.
+/// Result of a running attempt, with the notice's identifier.
 pub(in crate::runtime) type Came = (String, Sent);
 
-/// Notices that are not delivered yet.
+/// Undelivered notices.
 pub(in crate::runtime) struct Outbox {
     webhooks: Webhooks,
     post: Option<Post>,
     kept: BTreeMap<String, KeptNotice>,
     lanes: BTreeMap<String, Lane>,
-    /// Made, and not on disk yet.
+    /// Notices that are created and not on disk yet.
     drafted: Vec<KeptNotice>,
-    /// Those that there was no room for.
+    /// Number of notices that exceeded the limit.
     left_out: u64,
-    /// What is kept and cannot be read.
+    /// Number of unreadable stored notices.
     unreadable: usize,
     last_error: Option<String>,
     state: Arc<NoticesState>,
@@ -40,21 +40,21 @@ pub(in crate::runtime) struct Outbox {
     came: mpsc::Receiver<Came>,
 }
 
-/// The way to one address.
+/// Queue of one address.
 #[derive(Default)]
 struct Lane {
-    /// By when they are tried.
+    /// Waiting notices by the time of their next attempt.
     waiting: BTreeSet<(Timestamp, String)>,
     under_way: Option<String>,
-    /// Those for this address, whatever their state.
+    /// Number of notices for this address, in any state.
     kept: usize,
 }
 
 impl Outbox {
-    /// Takes up what was kept. What was given up is tried once more: whoever starts anew may have mended
-    /// what was wrong.
+    /// Loads stored notices. A notice that was given up is tried once more: the problem may have been
+    /// solved before the restart.
     pub(in crate::runtime) fn new(webhooks: Webhooks, rows: &[StateRow], now: Timestamp) -> Self {
-        // Whoever brings something back never waits.
+        // The channel has room for all running attempts, so sending a result never blocks.
         let (back, came) = mpsc::channel(MAX_NOTICES_UNDER_WAY);
         let post = match &webhooks {
             Webhooks::On(secret) => Some(Post::new(secret.clone())),
@@ -86,12 +86,12 @@ impl Outbox {
         outbox
     }
 
-    /// What the console is shown.
+    /// Returns the summary for the console.
     pub(in crate::runtime) fn state(&self) -> Arc<NoticesState> {
         Arc::clone(&self.state)
     }
 
-    /// Makes a notice about one of `records`, to be written together with it.
+    /// Creates a notice about one of `records`, to be written together with it.
     pub(in crate::runtime) fn draft(
         &mut self,
         notice: &Notice,
@@ -101,7 +101,7 @@ impl Outbox {
         self.post.as_ref()?;
         let told = |record: &&Record| {
             let envelope = record.envelope();
-            envelope.is_ok_and(|it| it.event_id == notice.event.as_str())
+            envelope.is_ok_and(|envelope| envelope.event_id == notice.event.as_str())
         };
         let Some(record) = records.iter().rev().find(told) else {
             tracing::error!(event = %notice.event, "a notice names a record that is not there");
@@ -110,7 +110,7 @@ impl Outbox {
             return None;
         };
         let there = self.lanes.get(&notice.address).map_or(0, |lane| lane.kept);
-        let same = |it: &&KeptNotice| it.address == notice.address;
+        let same = |kept: &&KeptNotice| kept.address == notice.address;
         if there + self.drafted.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
             tracing::error!(notice.address, "a notice is not kept: too many wait for it");
             self.left_out += 1;
@@ -123,12 +123,12 @@ impl Outbox {
         Some(row)
     }
 
-    /// What was made since this was last asked for.
+    /// Returns the notices that were created since the last call.
     pub(in crate::runtime) fn take_drafted(&mut self) -> Vec<KeptNotice> {
         std::mem::take(&mut self.drafted)
     }
 
-    /// They are on disk: so they may be sent.
+    /// Queues notices that are now on disk.
     pub(in crate::runtime) fn written(&mut self, notices: Vec<KeptNotice>, now: Timestamp) {
         if notices.is_empty() {
             return;
@@ -139,18 +139,18 @@ impl Outbox {
         self.changed();
     }
 
-    /// When something is to be sent next, if anything is.
+    /// Returns the time of the next attempt, if there is one.
     pub(in crate::runtime) fn due(&self) -> Option<Timestamp> {
         self.post.as_ref()?;
         if self.under_way() >= MAX_NOTICES_UNDER_WAY {
             return None;
         }
-        let idle = self.lanes.values().filter(|it| it.under_way.is_none());
+        let idle = self.lanes.values().filter(|lane| lane.under_way.is_none());
         let next = idle.filter_map(|lane| lane.waiting.first());
         next.map(|(at, _)| *at).min()
     }
 
-    /// The wall clock was set: every notice is tried after as much time as before.
+    /// Adjusts the queues to a clock step: the remaining times stay equal.
     pub(in crate::runtime) fn clock_moved(&mut self, step: ClockStep) {
         for lane in self.lanes.values_mut() {
             let waiting = std::mem::take(&mut lane.waiting).into_iter();
@@ -161,7 +161,7 @@ impl Outbox {
         }
     }
 
-    /// Sends what is due.
+    /// Sends all due notices.
     pub(in crate::runtime) fn send(&mut self, now: Timestamp) {
         let Some(post) = &self.post else { return };
         let mut room = MAX_NOTICES_UNDER_WAY.saturating_sub(self.under_way());
@@ -183,7 +183,7 @@ impl Outbox {
                 .name("notice".to_owned())
                 .spawn(move || {
                     let came = post.send(&notice, now);
-                    // Where nobody listens any more, it is sent again after the next start.
+                    // If the runtime has stopped, the notice is sent again after the next start.
                     let _ = back.try_send((notice.id, came));
                 });
             if let Err(error) = started {
@@ -193,17 +193,17 @@ impl Outbox {
         }
     }
 
-    /// Whether anything is on its way.
+    /// Returns true if an attempt is running.
     pub(in crate::runtime) fn is_under_way(&self) -> bool {
         self.under_way() > 0
     }
 
-    /// What one of those on their way came to.
+    /// Waits for the result of a running attempt.
     pub(in crate::runtime) async fn next(&mut self) -> Option<Came> {
         self.came.recv().await
     }
 
-    /// Notes what a try came to, and what is to be kept because of it.
+    /// Handles the result of an attempt. Returns the row to store.
     pub(in crate::runtime) fn note(
         &mut self,
         (id, sent): Came,
@@ -262,7 +262,7 @@ impl Outbox {
         self.kept.insert(notice.id.clone(), notice);
     }
 
-    /// Makes the picture anew: not with every picture of the whole, but when something of it changed.
+    /// Rebuilds the summary. Called only when notices change, not for every snapshot.
     fn changed(&mut self) {
         let mut by_atlas: BTreeMap<String, AtlasNotices> = BTreeMap::new();
         for notice in self.kept.values() {
@@ -340,7 +340,7 @@ mod tests {
 
     // covers B16
     #[test]
-    fn an_address_that_takes_nothing_fills_only_its_own_room_and_that_is_said() {
+    fn an_unreachable_address_fills_only_its_own_queue_and_the_loss_is_counted() {
         let now = Timestamp::from_micros(0);
         let source = SecretSource::Folder("/nonexistent".into());
         let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_changes_when_a_notice_is_tried_and_not_how_long_it_waits() {
+    fn a_clock_step_moves_the_next_attempt_and_keeps_the_remaining_time() {
         let now = Timestamp::from_micros(3_600_000_000);
         let source = SecretSource::Folder("/nonexistent".into());
         let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_whose_record_is_not_there_is_not_made_and_that_is_said() {
+    fn a_notice_without_its_record_is_not_created_and_is_counted() {
         let now = Timestamp::from_micros(0);
         let source = SecretSource::Folder("/nonexistent".into());
         let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_and_cannot_be_read_counts_as_failed_and_stays() {
+    fn an_unreadable_notice_counts_as_failed_and_stays() {
         let row = StateRow {
             kind: "notice".to_owned(),
             key: "msg_1".to_owned(),

@@ -1,5 +1,5 @@
-//! Sending one notice. It takes a thread of its own: nobody waits for an address that is slow, not even the
-//! end of the program.
+//! Delivery of one notice. It blocks its own thread: nothing waits for a slow address, not even the end of
+//! the program.
 
 use ureq::Agent;
 
@@ -10,7 +10,7 @@ use crate::base::clock::Timestamp;
 use crate::base::limits::NOTICE_TIME;
 use crate::runtime::outgoing;
 
-/// Sends notices, signed.
+/// Sender of signed notices.
 #[derive(Clone, Debug)]
 pub(super) struct Post {
     agent: Agent,
@@ -25,7 +25,7 @@ impl Post {
         }
     }
 
-    /// Sends a notice, and waits for what comes of it.
+    /// Sends a notice, and waits for the result.
     pub(super) fn send(&self, notice: &KeptNotice, now: Timestamp) -> Sent {
         match self.try_send(notice, now) {
             Ok(200..=299) => Sent::Delivered,
@@ -36,7 +36,7 @@ impl Post {
     }
 
     fn try_send(&self, notice: &KeptNotice, now: Timestamp) -> Result<u16, String> {
-        // What was kept may have been changed where it was kept.
+        // The stored address may have been changed in the store.
         address::check(&notice.address).map_err(|error| error.to_string())?;
         let seconds = now.micros() / 1_000_000;
         let secret = self.secret.secret()?;
@@ -63,7 +63,7 @@ mod tests {
 
     // covers B16
     #[test]
-    fn an_address_that_was_changed_where_it_was_kept_is_not_called() {
+    fn an_address_that_was_changed_in_the_store_is_not_called() {
         let folder = tempfile::tempdir().unwrap();
         let post = Post::new(SecretSource::Folder(folder.path().to_owned()));
         let now = Timestamp::from_micros(0);

@@ -1,4 +1,4 @@
-//! What notices are signed with, so that whoever receives one knows whose it is.
+//! Secret that signs notices, so that a receiver can verify their sender.
 //!
 //! The format is that of Standard Webhooks: `whsec_` and the bytes in base64.
 
@@ -15,20 +15,20 @@ use sha2::Sha256;
 
 use crate::runtime::private_file::read_or_make;
 
-/// The file's name in the folder of its store.
+/// File name, in the folder of the store.
 pub const SECRET_FILE: &str = "webhook.secret";
 
-/// What a secret begins with.
+/// Prefix of a secret's text.
 const PREFIX: &str = "whsec_";
 
-/// Fewest and most bytes of a secret, as the convention has them.
+/// Allowed length of a secret in bytes, by the convention.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// A secret that notices are signed with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
-/// Why a text is no secret.
+/// Reason why a text is not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a secret is `whsec_` and 24 to 64 bytes in base64")]
 pub struct SecretError;
@@ -40,16 +40,16 @@ impl Secret {
         Ok(Self(bytes))
     }
 
-    /// Its text, for whoever is to check signatures.
+    /// Returns its text, for a receiver that verifies signatures.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{PREFIX}{}", BASE64.encode(&self.0))
     }
 
-    /// The signature of a notice, as its header has it.
+    /// Returns the signature of a notice, as its header has it.
     ///
     /// # Errors
-    /// In words; no secret that can be made here has one.
+    /// A message; this does not happen with secrets created here.
     pub(super) fn sign(&self, id: &str, seconds: i64, body: &str) -> Result<String, String> {
         let mac = Hmac::<Sha256>::new_from_slice(&self.0);
         let mut mac = mac.map_err(|error| format!("it cannot be signed: {error}"))?;
@@ -79,20 +79,20 @@ impl FromStr for Secret {
     }
 }
 
-/// Where the secret comes from.
+/// Source of the secret.
 #[derive(Clone, Debug)]
 pub enum SecretSource {
-    /// It was given.
+    /// A fixed secret.
     Given(Secret),
-    /// It is in the folder of the store, and made there when it is first needed.
+    /// A file in the folder of the store, created when it is first needed.
     Folder(PathBuf),
 }
 
 impl SecretSource {
-    /// The secret.
+    /// Returns the secret.
     ///
     /// # Errors
-    /// When its file cannot be used, in words.
+    /// Fails with a message when its file cannot be used.
     pub fn secret(&self) -> Result<Secret, String> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
@@ -124,8 +124,8 @@ mod tests {
 
     // covers B16
     #[test]
-    fn a_known_notice_has_the_signature_that_the_convention_gives_it() {
-        // The example of the convention's own libraries.
+    fn the_signature_of_a_known_notice_equals_the_conventions_example() {
+        // This example comes from the convention's own libraries.
         let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
         let signed = secret.sign(
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_made_once_for_its_owner_alone_and_says_nothing_of_itself() {
+    fn a_secret_is_created_once_for_its_owner_alone_and_debug_output_hides_it() {
         let folder = tempfile::tempdir().unwrap();
         let source = SecretSource::Folder(folder.path().join("store"));
         let made = source.secret().unwrap();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_the_form_of_a_secret_is_one() {
+    fn only_a_text_in_the_form_of_a_secret_parses() {
         let of = |bytes: usize| format!("whsec_{}", BASE64.encode(vec![1; bytes]));
         for good in [24, 32, 64] {
             assert!(of(good).parse::<Secret>().is_ok(), "{good}");

@@ -1,4 +1,4 @@
-//! Live sessions as the screen sees them.
+//! List of live sessions for the screen.
 
 use std::sync::Arc;
 
@@ -8,44 +8,44 @@ use super::SessionSummary;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 
-/// Live sessions in the order they started.
+/// Live sessions in the order of their start.
 ///
-/// A clone shares everything with its original, and a change copies only the path to the session that
-/// changed: a picture of 20,000 sessions costs as little as one of ten.
+/// A clone shares everything with its original, and a change copies only the path to the changed session: a
+/// snapshot of 20,000 sessions costs as little as one of ten.
 #[derive(Clone, Debug, Default)]
 pub struct SessionList(RedBlackTreeMapSync<(Timestamp, SessionId), Arc<SessionSummary>>);
 
 impl SessionList {
-    /// Sessions in the order they started.
+    /// Returns the sessions in the order of their start.
     pub fn iter(&self) -> impl Iterator<Item = &SessionSummary> {
         self.0.values().map(AsRef::as_ref)
     }
 
-    /// Number of sessions.
+    /// Returns the number of sessions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.size()
     }
 
-    /// True when no session is live.
+    /// Returns true if no session is live.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The session that started first.
+    /// Returns the session that started first.
     #[must_use]
     pub fn first(&self) -> Option<&SessionSummary> {
         self.iter().next()
     }
 
-    /// The session at a place in the order of starts.
+    /// Returns the session at an index in the order of starts.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&SessionSummary> {
         self.iter().nth(index)
     }
 
-    /// Adds a session, or replaces what is known of it.
+    /// Adds or replaces a session.
     pub fn insert(&mut self, summary: SessionSummary) {
         let key = (summary.started_at, summary.id.clone());
         self.0.insert_mut(key, Arc::new(summary));

@@ -1,18 +1,18 @@
-//! Names of threads that belong to one session only.
+//! Names of threads that are reserved for one session.
 //!
-//! A session's own thread has the session's name. Where another session began a thread of that name before, it has
-//! `session:` and the session's name. No other session begins a thread under a live session's name, or under any
-//! name with `session:`.
+//! A session's own thread has the session's name. If another session already began a thread with that name,
+//! the own thread is named `session:` and the session's name. No other session can begin a thread with a
+//! live session's name, or with any name that starts with `session:`.
 
 use super::{LiveSessions, Refused, Threads};
 use crate::base::id::SessionId;
 use crate::memento::{Name, ThreadOwner};
 
-/// The beginning of the name of a session's own thread whose plain name is taken. No session has such a name.
+/// Prefix of a session's own thread whose plain name is taken. No session name starts with it.
 const OWN: &str = "session:";
 
 impl Threads {
-    /// The name of the thread that a call is about: the one it names, or the session's own.
+    /// Returns the name of the thread that a call is about: the given one, or the session's own.
     pub(super) fn name_for(&self, named: Option<&Name>, by: &ThreadOwner) -> Result<Name, Refused> {
         if let Some(named) = named {
             return Ok(named.clone());

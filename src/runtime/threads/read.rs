@@ -1,4 +1,4 @@
-//! Turns as others write them: the fields of a turn, with the session and the thread it belongs to.
+//! Parsing of turns in files: the fields of a turn, with its session and its thread.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::base::id::SessionId;
 use crate::memento::{MementoError, Name, Turn, strictly_all};
 
 impl TakeTurn {
-    /// Reads one, or a list of them.
+    /// Reads one turn, or a list of turns.
     ///
     /// # Errors
-    /// When one of them is not exactly a turn, with the place. Then none is read.
+    /// Fails when one of them is not exactly a turn, with the position. None is read then.
     pub fn read_all(text: &[u8]) -> Result<Vec<Self>, MementoError> {
         strictly_all(text, "turn")
     }
@@ -53,8 +53,8 @@ impl<'de> Visitor<'de> for Whole {
     }
 }
 
-/// The fields that are a turn's own. What says whose it is, is taken out on the way: so a field that
-/// nobody knows, or that is there twice, is still refused.
+/// The fields of the turn. `session` and `thread` are taken out on the way, so an unknown or duplicate
+/// field is still refused.
 struct Rest<'r, A> {
     map: A,
     session: &'r mut Option<SessionId>,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_turn_is_refused_with_its_place() {
+    fn an_invalid_turn_is_refused_with_its_position() {
         let table = [
             (
                 r#"{"message_id": "m", "message": "go"}"#,

@@ -4,7 +4,7 @@ use super::{ACTOR, TakeTurn};
 use crate::memento::{Outcome, Thread};
 use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread};
 
-/// What is recorded of a turn.
+/// Builds the record of a turn.
 #[must_use]
 pub fn recorded_turn(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> BreakpointDecided {
     let decision = outcome.decided.decision.as_str();
@@ -26,7 +26,10 @@ pub fn recorded_turn(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> Bre
             thread_id: thread.id.to_string(),
             message_id: take.turn.message_id.to_string(),
             rule: outcome.decided.rule.number(),
-            signals: signals.iter().map(|it| it.as_str().to_owned()).collect(),
+            signals: signals
+                .iter()
+                .map(|signal| signal.as_str().to_owned())
+                .collect(),
             affect_phase: rollup.phase.as_str().to_owned(),
             intensity: rollup.intensity_bucket.as_str().to_owned(),
             update: outcome.summary.as_str().to_owned(),

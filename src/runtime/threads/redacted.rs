@@ -1,4 +1,4 @@
-//! Texts of conversations as they are kept: without what the rules of redaction leave out.
+//! Redaction of texts of conversations before they are stored.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::memento::{Shape, Thread};
 use crate::trace::event::{MementoEdited, Redaction};
 
 impl TakeTurn {
-    /// Leaves secrets out of every text that is kept of the turn.
+    /// Redacts all texts of the turn that are stored.
     pub(in crate::runtime) fn redact(&mut self, atlases: &[Atlas]) {
         let mut redactor = Redactor::of_all(atlases);
         self.turn
@@ -17,13 +17,13 @@ impl TakeTurn {
     }
 }
 
-/// A summary without secrets.
+/// Returns a redacted summary.
 pub(super) fn redacted_shape(shape: &Shape, atlases: &[Atlas]) -> Shape {
     let mut redactor = Redactor::of_all(atlases);
     shape.with_texts(&mut |text| redactor.text("summary", text))
 }
 
-/// The entry of the log about an edit, with both texts.
+/// Builds the log entry about an edit, with both texts.
 pub(super) fn recorded_edit(
     before: &Thread,
     edited: &Thread,

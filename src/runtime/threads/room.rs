@@ -1,8 +1,9 @@
-//! Room for new threads: limits per owner, per process and in total, and the thread that makes room.
+//! Limits of threads per owner, per process and in total, and the choice of a thread to drop.
 //!
-//! An owner at its limit loses its own oldest thread that nothing waits in. A process at its limit loses the oldest
-//! one of its ended sessions. In total, only abandoned threads make room: those of ended sessions, and those without a turn for a long time. Whatever is dropped is in the log. Where
-//! nothing can be dropped, the new thread is refused.
+//! An owner at its limit loses its own oldest thread that is not in use. A process at its limit loses the
+//! oldest thread of its ended sessions. In total, only abandoned threads are dropped: those of ended
+//! sessions, and those without a turn for a long time. Every drop is in the log. If no thread can be
+//! dropped, the new thread is refused.
 
 use std::cell::LazyCell;
 use std::cmp::Reverse;
@@ -19,7 +20,7 @@ use crate::memento::{Name, Thread, ThreadOwner};
 use crate::store::StateRow;
 use crate::trace::event::{Payload, ThreadDropped};
 
-/// Thread that is dropped to make room.
+/// Thread that is dropped for another one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Victim {
     thread: Name,
@@ -27,7 +28,7 @@ pub(super) struct Victim {
 }
 
 impl Threads {
-    /// Finds room for a new thread: the thread to be dropped for it, if one has to be.
+    /// Checks the limits for a new thread. Returns the thread to drop for it, if one has to be dropped.
     pub(super) fn room_for(
         &self,
         owner: &ThreadOwner,
@@ -46,7 +47,7 @@ impl Threads {
         victim.map(Some).ok_or(Refused::Full)
     }
 
-    /// Finds room for a thread that an owner takes up from another one.
+    /// Checks the limits for a thread that an owner takes over from another one.
     pub(super) fn room_to_take_up(
         &self,
         thread: &Thread,
@@ -61,7 +62,7 @@ impl Threads {
         self.room_of_process(owner, live)
     }
 
-    /// Finds room among the threads of one owner.
+    /// Checks the limit of one owner.
     fn room_of_owner(&self, owner: &ThreadOwner) -> Result<Option<Victim>, Refused> {
         if self.owned_by(owner).count() < MAX_SESSION_THREADS {
             return Ok(None);
@@ -70,8 +71,8 @@ impl Threads {
         victim.map(Some).ok_or(Refused::OwnLimit)
     }
 
-    /// Finds room among the threads of the process that began the owner's session: the oldest calm thread of its
-    /// ended sessions, or of the owner itself. Sessions of unknown processes have only their own limits.
+    /// Checks the limit of the process that started the owner's session. Drops the oldest unused thread of
+    /// its ended sessions, or of the owner. Sessions of unknown processes have only their own limits.
     fn room_of_process(
         &self,
         owner: &ThreadOwner,
@@ -118,9 +119,10 @@ impl Threads {
         })
     }
 
-    /// The oldest abandoned thread. One that something waits in goes last, and only when its session has ended.
+    /// Returns the oldest abandoned thread. A thread in use is dropped last, and only if its session has
+    /// ended.
     fn abandoned(&self, live: LiveSessions<'_>, now: Timestamp) -> Option<Victim> {
-        // Looked up only for threads that are old enough: there may be many sessions.
+        // Computed only for threads that are old enough: there may be many sessions.
         let secrets = LazyCell::new(|| live.secrets());
         let is_live = |owner: &ThreadOwner| is_live(owner, live, &secrets);
         let idle = |thread: &Thread, time| {
@@ -151,12 +153,12 @@ impl Threads {
         })
     }
 
-    /// Returns true while something waits in the thread, or an operator has typed a text for it.
+    /// Returns true if the thread has unfinished work, or an operator typed a draft for it.
     fn is_in_use(&self, thread: &Thread) -> bool {
         thread.is_unfinished() || self.drafts.contains_key(&thread.id)
     }
 
-    /// Drops a thread: the rows to be written, and the entry for the log.
+    /// Drops a thread. Returns the rows to write, and the entry for the log.
     pub(super) fn drop_thread(
         &mut self,
         victim: &Victim,
@@ -187,8 +189,8 @@ impl Threads {
     }
 }
 
-/// Returns true if the owner is live, or a live session has its secret. The secrets are looked up only where the name
-/// does not tell.
+/// Returns true if the owner is live, or a live session has its secret. The secrets are looked up only if
+/// the name is not live.
 fn is_live<F: FnOnce() -> BTreeSet<Digest>>(
     owner: &ThreadOwner,
     live: LiveSessions<'_>,

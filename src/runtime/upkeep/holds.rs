@@ -1,4 +1,4 @@
-//! Legal holds: sessions of which nothing is pruned until they are released.
+//! Legal holds: no event of a held session is pruned until the hold is released.
 
 use super::{Upkeep, UpkeepError};
 use crate::base::id::SessionId;
@@ -7,10 +7,10 @@ use crate::trace::event::{HoldPlaced, HoldReleased, Payload};
 use crate::trace::governance::{ABOUT_SESSIONS, SessionNotes};
 
 impl Upkeep {
-    /// Puts a session under a legal hold.
+    /// Places a legal hold on a session.
     ///
     /// # Errors
-    /// When there is no such session, or the store fails.
+    /// Fails when the session is unknown, or the store fails.
     pub async fn hold(
         &mut self,
         session: &SessionId,
@@ -29,10 +29,10 @@ impl Upkeep {
         self.enter(placed.into()).await
     }
 
-    /// Ends the legal hold of a session.
+    /// Releases the legal hold of a session.
     ///
     /// # Errors
-    /// When it is under none, or the store fails.
+    /// Fails when the session has no hold, or the store fails.
     pub async fn release(
         &mut self,
         session: &SessionId,
@@ -50,13 +50,13 @@ impl Upkeep {
         self.enter(released.into()).await
     }
 
-    /// Imports and legal holds, as the log has them.
+    /// Returns imports and legal holds, as the log has them.
     pub(super) async fn notes(&self) -> Result<SessionNotes, UpkeepError> {
         let entries = self.store.log_entries(ABOUT_SESSIONS).await?;
         Ok(SessionNotes::read(&entries))
     }
 
-    /// Writes an entry of the log.
+    /// Writes an entry to the log.
     async fn enter(&mut self, payload: Payload) -> Result<(), UpkeepError> {
         let entry = self.ledger.entry(payload, self.clock.now());
         self.write(Batch::of(vec![entry])).await

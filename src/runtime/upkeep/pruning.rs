@@ -1,7 +1,8 @@
-//! Pruning of old events: by the Atlases that were in force when they were recorded, and never under a legal hold.
+//! Pruning of old events by the Atlases that were loaded when they were recorded, and never under a legal
+//! hold.
 //!
-//! Contract: an Atlas that was never in force shortens nothing. An event is kept for ever where no Atlas was in force,
-//! where one of them says nothing about its type, and where the text of one is not in the store any more.
+//! Contract: an Atlas that was never loaded shortens nothing. An event is kept forever if no Atlas was
+//! loaded, if one of them has no rule for its type, or if the text of one is no longer in the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,37 +18,37 @@ use crate::trace::event::{AtlasLoaded, Payload, RetentionApplied, RetentionRule}
 use crate::trace::governance::Hold;
 use crate::trace::record::Record;
 
-/// Most rules that a reason names. All of them are listed apart.
+/// Most rules that a reason names. The full list is in a separate field.
 const MAX_NAMED_RULES: usize = 4;
 
-/// What is asked of pruning.
+/// Parameters of pruning.
 #[derive(Clone, Copy, Debug)]
 pub struct PruneOrder<'o> {
     /// The operator.
     pub by: &'o str,
-    /// Retention that events are kept by at least, beside that of the Atlases in force.
+    /// Minimum retention, in addition to that of the loaded Atlases.
     pub at_least: Option<&'o Retention>,
-    /// Whether it is done, or only told.
+    /// Tells whether to execute or only report.
     pub deed: Deed,
 }
 
-/// What came of pruning.
+/// Result of pruning.
 #[derive(Clone, Debug, Default)]
 pub struct Pruned {
     /// Sessions, each with the number of events that lost their content.
     pub sessions: Vec<(SessionId, u64)>,
     /// Sessions with old events that a legal hold keeps.
     pub held: Vec<Hold>,
-    /// True when no Atlas with a retention was ever in force.
+    /// True if no Atlas with a retention was ever loaded.
     pub keeps_all: bool,
 }
 
 impl Upkeep {
-    /// Prunes events that are older than the Atlases want which were in force when they were recorded: the content
-    /// goes, envelope and hash stay.
+    /// Prunes events that exceed the retention of the Atlases that were loaded when they were recorded. The
+    /// content is removed; envelope and hash stay.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails when the store fails.
     pub async fn prune(&mut self, order: PruneOrder<'_>) -> Result<Pruned, UpkeepError> {
         let now = self.clock.now();
         let notes = self.notes().await?;
@@ -80,8 +81,9 @@ impl Upkeep {
         Ok(pruned)
     }
 
-    /// Events by session that are older than their rule, and whether no rule was ever in force. The record is read in
-    /// the order it was written in: so each event meets the Atlases that were in force then.
+    /// Returns events by session that are older than their rule, and whether no rule ever applied. The
+    /// record is read in the order of writing, so that each event is matched with the Atlases loaded at
+    /// that time.
     async fn old_events(
         &self,
         at_least: Option<&Retention>,
@@ -128,21 +130,21 @@ impl Upkeep {
     }
 }
 
-/// True for the first event of a session that began while no Atlas was in force.
+/// Returns true for the first event of a session that started without a loaded Atlas.
 fn has_no_atlas(first: &Record) -> bool {
     let event = first.event().ok();
     let atlases = event.and_then(|event| event.payload.get("atlas_ids")?.as_array().cloned());
     atlases.is_some_and(|atlases| atlases.is_empty())
 }
 
-/// Old events of a session, and the rules that say so.
+/// Old events of a session, and the rules that apply.
 #[derive(Default)]
 struct OldEvents {
     old: Old,
     rules: BTreeSet<RetentionRule>,
 }
 
-/// An Atlas in force, as far as it matters here.
+/// A loaded Atlas, as far as it matters for pruning.
 struct LoadedAtlas {
     id: String,
     hash: String,
@@ -150,11 +152,11 @@ struct LoadedAtlas {
     schedule: Option<Arc<Schedule>>,
 }
 
-/// Atlases in force at a place of the record.
+/// Atlases that were loaded at a position of the record.
 #[derive(Default)]
 struct InForce {
     atlases: Vec<LoadedAtlas>,
-    /// Place of the last entry of a start: the entries of one start stand next to each other.
+    /// Position of the last entry of a start: entries of one start are adjacent.
     start: Option<u64>,
 }
 
@@ -181,7 +183,7 @@ impl InForce {
         Ok(())
     }
 
-    /// Forgets the Atlases that an entry takes the place of. A start has no Atlas from before.
+    /// Removes the Atlases that an entry replaces. After a start no earlier Atlas is loaded.
     fn forget_replaced(&mut self, loaded: &AtlasLoaded, place: u64) {
         if loaded.loaded_by.is_none() {
             let follows = self
@@ -196,7 +198,7 @@ impl InForce {
             .retain(|atlas| atlas.id != loaded.atlas_id && !loaded.removes.contains(&atlas.hash));
     }
 
-    /// The rule that an event of this type is kept by; `None` keeps it for ever.
+    /// Returns the retention rule for an event type; `None` keeps it forever.
     fn rule(&self, event_type: &str) -> Option<RetentionRule> {
         let mut longest: Option<RetentionRule> = None;
         for atlas in &self.atlases {
@@ -219,7 +221,7 @@ impl InForce {
 struct Texts(BTreeMap<String, Option<Arc<Schedule>>>);
 
 impl Texts {
-    /// The retention of an Atlas; `None` where it has none, or its text cannot be read.
+    /// Returns the retention of an Atlas; `None` if it has none, or if its text cannot be read.
     async fn schedule(
         &mut self,
         hash: &str,
@@ -230,7 +232,7 @@ impl Texts {
         }
         let kept = upkeep.store.atlas(hash.to_owned()).await?;
         let loaded = kept.and_then(|kept| load_str(&kept.atlas_id, &kept.text).ok());
-        // The text has to be the one that was in force.
+        // The text has to be the one that was loaded.
         let loaded = loaded.filter(|loaded| loaded.atlas.hash.to_string() == hash);
         let schedule = loaded.and_then(|loaded| loaded.atlas.recording.retention);
         let schedule = schedule.map(Arc::new);
@@ -243,7 +245,7 @@ impl Texts {
     }
 }
 
-/// The reason why events went, for people.
+/// Describes why events were pruned, for people.
 fn reason(rules: &[RetentionRule]) -> String {
     let named = rules.iter().take(MAX_NAMED_RULES);
     let named = named.map(|rule| {

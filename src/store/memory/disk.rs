@@ -1,10 +1,10 @@
-//! A disk that fails as disks do.
+//! Simulated disk with faults.
 
-/// A disk with one file on it, which only grows.
+/// A disk with one append-only file.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     synced: Vec<u8>,
-    /// Written, and lost if the power goes before the next sync.
+    /// Written, but lost if the power fails before the next sync.
     pending: Vec<u8>,
     writes_until_full: Option<u64>,
     syncs_until_failure: Option<u64>,
@@ -15,13 +15,13 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// What is on it, as the next process finds it when the power stays on.
+    /// Content as the next process finds it if the power stays on.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         [self.synced.as_slice(), &self.pending].concat()
     }
 
-    /// A disk with these bytes on it.
+    /// Creates a disk with these bytes.
     #[must_use]
     pub fn with(bytes: Vec<u8>) -> Self {
         Self {
@@ -30,38 +30,38 @@ impl Disk {
         }
     }
 
-    /// Lets the write after the next `count` find no space, and all that follow.
+    /// Makes the write after the next `count` writes find no space, and all later writes.
     pub fn full_after(&mut self, count: u64) {
         self.writes_until_full = Some(count);
     }
 
-    /// Lets the sync after the next `count` fail, and all that follow.
+    /// Makes the sync after the next `count` syncs fail, and all later syncs.
     pub fn fail_sync_after(&mut self, count: u64) {
         self.syncs_until_failure = Some(count);
     }
 
-    /// Lets the power go after this many more writes and syncs.
+    /// Cuts the power after this many more writes and syncs.
     pub fn cut_after(&mut self, steps: u64) {
         self.steps_until_cut = Some(steps);
     }
 
-    /// Takes the file away: no write finds it until it is put back.
+    /// Removes the file: writes fail until [`Disk::put_back`].
     pub fn take_away(&mut self) {
         self.away = true;
     }
 
-    /// Puts the file back.
+    /// Restores the file.
     pub fn put_back(&mut self) {
         self.away = false;
     }
 
-    /// Makes it say that bytes are durable when they are not: the bug that tests must catch.
+    /// Makes the disk report bytes as durable when they are not: the bug that tests must catch.
     pub fn lie_about_syncs(&mut self) {
         self.lies = true;
     }
 
-    /// What a power cut leaves: everything that was synced, and of the rest the first `kept` bytes; the
-    /// last of those are not what was written when `garbled` says so.
+    /// Content after a power cut: all synced bytes, and the first `kept` unsynced bytes, the last of them
+    /// corrupted if `garbled` says so.
     #[must_use]
     pub fn after_power_cut(&self, kept: usize, garbled: Garbled) -> Self {
         let kept = kept.min(self.pending.len());
@@ -74,19 +74,19 @@ impl Disk {
         Self::with([self.synced.as_slice(), &torn].concat())
     }
 
-    /// Bytes that a power cut would put at risk.
+    /// Number of bytes that a power cut would put at risk.
     #[must_use]
     pub fn at_risk(&self) -> usize {
         self.pending.len()
     }
 
-    /// Takes all faults away.
+    /// Clears all faults.
     pub(super) fn repair(&mut self) {
         let bytes = self.bytes();
         *self = Self::with(bytes);
     }
 
-    /// Takes what lies behind this many bytes away.
+    /// Truncates the content to this many bytes.
     pub(super) fn truncate(&mut self, length: usize) {
         self.synced = self.bytes();
         self.synced.truncate(length);
@@ -125,16 +125,16 @@ impl Disk {
     }
 }
 
-/// Whether the last bytes that a power cut left are the ones that were written.
+/// Corruption of the last byte that a power cut leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Garbled {
-    /// They are.
+    /// No corruption.
     No,
-    /// The last byte has these bits turned.
+    /// These bits of the last byte are flipped.
     LastByte(u8),
 }
 
-/// Counts down to a fault; says whether it has come.
+/// Counts down to a fault. Returns true once the fault is due.
 fn count_down(left: &mut Option<u64>) -> bool {
     match left {
         None => false,

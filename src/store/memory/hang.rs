@@ -1,4 +1,4 @@
-//! A hang of the disk: batches wait until it answers again.
+//! Simulated hang of the disk: batches wait until it responds again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -8,14 +8,14 @@ use tokio::sync::{oneshot, watch};
 use super::super::writer::closed;
 use super::super::{Ack, Batch, StoreError};
 
-/// The hang of one opening of a store. Clones are the same hang.
+/// Hang of one opening of a store. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hang {
     since: watch::Sender<Option<Instant>>,
     waiting: Arc<Mutex<Vec<Unwritten>>>,
 }
 
-/// A batch that was handed over while the disk hangs.
+/// A batch queued during the hang.
 #[derive(Debug)]
 struct Unwritten {
     batch: Batch,
@@ -27,28 +27,28 @@ impl Hang {
         self.since.send_replace(Some(since));
     }
 
-    /// Ends it, and writes what waits.
+    /// Ends the hang and writes the waiting batches.
     pub(super) fn end(&self, write: impl Fn(&Batch) -> Result<(), StoreError>) {
         self.since.send_replace(None);
         for unwritten in std::mem::take(&mut *self.waiting()) {
-            // An asker that no longer listens does not need to know.
+            // A caller that no longer listens needs no result.
             let _ = unwritten.done.send(write(&unwritten.batch));
         }
     }
 
-    /// Loses what waits, as the process does that handed it over.
+    /// Drops the waiting batches, as the death of the process would.
     pub(super) fn drop_waiting(&self) {
         self.since.send_replace(None);
         self.waiting().clear();
     }
 
-    /// Completes when the disk answers.
+    /// Completes when the disk responds.
     pub(super) async fn is_over(&self) {
         // The sender lives as long as `self`.
         let _ = self.since.subscribe().wait_for(Option::is_none).await;
     }
 
-    /// Writes a batch: now, or when the disk answers.
+    /// Writes a batch: now, or when the disk responds.
     pub(super) fn write(
         &self,
         batch: Batch,
@@ -63,7 +63,7 @@ impl Hang {
         Box::pin(async move { written.await.unwrap_or_else(|_| Err(closed())) })
     }
 
-    /// Start of the write that does not end, if one is under way.
+    /// Start of the hanging write, if one is running.
     pub(super) fn writing_since(&self) -> Option<Instant> {
         let since = *self.since.borrow();
         since.filter(|_| !self.waiting().is_empty())

@@ -1,8 +1,8 @@
-//! Batches on a disk, one after the other: a mark, a length, a digest, the batch.
+//! Journal of commits on the simulated disk: for each a marker, a length, a digest and the batches.
 //!
-//! A commit is one write and one sync. After a power cut the end may be torn: what cannot be read there
-//! was never acknowledged, and goes. Something unreadable that whole commits follow is another matter:
-//! those were acknowledged, so nothing is thrown away and the disk is refused.
+//! A commit is one write and one sync. After a power cut the end may be torn: unreadable data there was
+//! never acknowledged and is dropped. Unreadable data that is followed by whole commits is different:
+//! those were acknowledged, so nothing is dropped and the disk is rejected.
 
 use super::super::writer::Medium;
 use super::super::{AtlasText, Batch, Prune, Seal, StateRow, StoreError, UNFINISHED_WRITE};
@@ -20,7 +20,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Reads what is on a disk. Says what was torn off its end.
+    /// Opens the journal on a disk. Also returns a description of a torn end that was dropped.
     pub(super) fn open(mut disk: Disk) -> Result<(Self, Option<String>), StoreError> {
         let bytes = disk.bytes();
         let mut tables = Tables::default();
@@ -63,7 +63,7 @@ impl Medium for Journal {
     }
 }
 
-/// The batches of the first commit, and what lies behind it.
+/// Batches of the first commit, and the bytes after it.
 fn frame(bytes: &[u8]) -> Option<(Vec<Batch>, &[u8])> {
     let mut input = bytes.strip_prefix(&MARK)?;
     let length = take_number(&mut input)?;
@@ -148,7 +148,7 @@ fn take_batch(input: &mut &[u8]) -> Option<Batch> {
 }
 
 fn put_number(out: &mut Vec<u8>, number: usize) {
-    // INVARIANT: nothing that a batch holds comes near four gigabytes.
+    // INVARIANT: no value in a batch comes near four gigabytes.
     let number = u32::try_from(number).unwrap_or(u32::MAX);
     out.extend_from_slice(&number.to_be_bytes());
 }
@@ -184,7 +184,7 @@ fn put_list<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
 
 fn take_list<T>(input: &mut &[u8], take: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
     let length = take_number(input)?;
-    // A length that the input cannot have is not believed.
+    // A length that exceeds the input is rejected.
     if length > input.len() {
         return None;
     }

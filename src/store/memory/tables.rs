@@ -1,4 +1,4 @@
-//! What the journal's batches come to.
+//! Tables that result from the journal's batches.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::trace::note::Note;
 use crate::trace::record::Record;
 use crate::trace::verify::{self, Head, LogVerifier, Report, Trust};
 
-/// The name of the log of a store in memory.
+/// Name of the log of an in-memory store.
 const LOG: &str = "log-00000000-0000-7000-8000-000000000000";
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
-    /// In the order of writing.
+    /// Records in the order of writing.
     pub(super) records: Vec<Record>,
     by_session: BTreeMap<SessionId, Vec<usize>>,
     state: State,
@@ -50,7 +50,7 @@ impl Tables {
         }
     }
 
-    /// Why batches cannot follow what is there, if they cannot.
+    /// Reason why batches cannot follow the present records, if they cannot.
     pub(super) fn misfit(&self, batches: &[&Batch]) -> Option<String> {
         let mut grown: BTreeMap<&SessionId, u64> = BTreeMap::new();
         for record in batches.iter().flat_map(|batch| &batch.records) {
@@ -80,7 +80,7 @@ impl Tables {
         }
     }
 
-    /// The records of a session.
+    /// Records of a session.
     pub(super) fn of(&self, session: &SessionId) -> impl Iterator<Item = &Record> {
         let places = self.by_session.get(session).into_iter().flatten();
         places.filter_map(|place| self.records.get(*place))
@@ -180,6 +180,6 @@ impl Tables {
 }
 
 fn log_id() -> SessionId {
-    // INVARIANT: the text is a legal identifier; nothing else comes of it.
+    // INVARIANT: the text is a legal identifier; the fallback is never used.
     LOG.parse().unwrap_or_else(|_| uuid::Uuid::nil().into())
 }

@@ -8,13 +8,13 @@ use crate::trace::event::{Draft, Durability, Payload};
 /// Runs on each of two threads.
 const RUNS: u64 = 16_000;
 
-/// What can be left behind by one cut, tried for each run: so there are a quarter of a million cuts.
+/// Variants of each power cut that are tried per run: a quarter of a million cuts in total.
 const CUTS: usize = 8;
 
-/// Most batches that a run hands over.
+/// Most batches in a run.
 const BATCHES: usize = 4;
 
-/// A small generator of its own, so that a seed means the same run for ever: `SplitMix64`.
+/// Small pseudo-random generator (`SplitMix64`), so that a seed always gives the same run.
 struct Dice(u64);
 
 impl Dice {
@@ -31,7 +31,7 @@ impl Dice {
     }
 }
 
-/// What is handed over, one batch after the other: state alone, or records as well.
+/// Batches to write: state only, or records as well.
 fn material(with_records: bool) -> Vec<Batch> {
     let session: SessionId = "s-1".parse().unwrap();
     let mut chain = Chain::new(session.clone());
@@ -57,14 +57,14 @@ fn material(with_records: bool) -> Vec<Batch> {
     };
     let batch = |n: usize| Batch {
         records: (0..usize::from(with_records)).map(|_| record(n)).collect(),
-        // Two in each: half of a batch would show.
+        // Two rows in each batch, so that half a batch is detected.
         state: vec![row("a", n), row("b", n)],
         ..Batch::default()
     };
     (0..2 * BATCHES).map(batch).collect()
 }
 
-/// How many of the batches are there. Whatever else is there is a fault.
+/// Number of batches present. Any other content is a fault.
 fn there(tables: &Tables, material: &[Batch]) -> Result<usize, String> {
     let state = tables.state();
     let count = state.len() / 2;
@@ -81,15 +81,15 @@ fn there(tables: &Tables, material: &[Batch]) -> Result<usize, String> {
     Ok(count)
 }
 
-/// Whether a disk says the truth about what is on it.
+/// Honesty of a disk about durability.
 #[derive(Clone, Copy, PartialEq)]
 enum Honesty {
     Honest,
     Lying,
 }
 
-/// Hands over batches in groups until the power goes, and looks at what can be left. Says what was lost,
-/// or was there and should not be.
+/// Writes batches in groups until the power cut, and checks every content that may remain. Returns lost
+/// or unexpected data as an error.
 fn run(dice: &mut Dice, material: &[Batch], honesty: Honesty) -> Result<(), String> {
     let mut disk = Disk::default();
     disk.cut_after(dice.roll(2 * BATCHES + 1) as u64);
@@ -127,7 +127,7 @@ fn opened(disk: Disk) -> Result<(Journal, Option<String>), String> {
     Journal::open(disk).map_err(|error| error.to_string())
 }
 
-/// Opens what a power cut left, and looks at everything about it.
+/// Opens the disk after a power cut and checks its content.
 fn look(
     left: Disk,
     material: &[Batch],
@@ -153,7 +153,7 @@ fn look(
     Ok((journal, found))
 }
 
-/// Writes one more batch after the cut, and opens the disk once more.
+/// Writes one more batch after the cut and opens the disk again.
 fn go_on(journal: Journal, material: &[Batch], found: usize) -> Result<(), String> {
     let mut writer = Writer::new(journal);
     writer
@@ -175,7 +175,7 @@ fn run_many(seed: u64, runs: u64, honesty: Honesty) -> Vec<(u64, String)> {
     let mut wrong = Vec::new();
     for n in 0..runs {
         let seed = seed + n;
-        // Reading records back takes most of the time: not every run has some.
+        // Reading records back takes most of the time, so only some runs have records.
         let material = if n % 8 == 0 { &recorded } else { &plain };
         if let Err(what) = run(&mut Dice(seed), material, honesty) {
             wrong.push((seed, what));
@@ -185,7 +185,7 @@ fn run_many(seed: u64, runs: u64, honesty: Honesty) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn no_power_cut_loses_what_was_acknowledged_or_leaves_part_of_a_batch() {
+fn power_cuts_lose_no_acknowledged_batch_and_leave_no_partial_batch() {
     let halves = std::thread::scope(|scope| {
         let halves =
             [0, RUNS].map(|seed| scope.spawn(move || run_many(seed, RUNS, Honesty::Honest)));
@@ -194,19 +194,19 @@ fn no_power_cut_loses_what_was_acknowledged_or_leaves_part_of_a_batch() {
     assert_eq!(halves.concat(), []);
 }
 
-/// The same check finds a store that acknowledges before its disk has it.
+/// Checks that the power-cut test detects a store that acknowledges before the data is on disk.
 #[test]
-fn an_acknowledgement_before_the_disk_has_it_is_found() {
+fn an_acknowledgement_before_the_sync_is_detected() {
     let wrong = run_many(0, 2000, Honesty::Lying);
     assert!(wrong.len() > 1000, "{} of 2000", wrong.len());
     assert!(wrong[0].1.contains("were acknowledged"), "{wrong:?}");
 }
 
-/// Something that a disk does.
+/// A fault of a disk.
 type Fault = fn(&mut Disk);
 
 #[test]
-fn a_full_disk_and_a_failed_sync_poison_the_writer_for_good() {
+fn a_full_disk_or_failed_sync_poisons_the_writer_permanently() {
     let material = material(true);
     let faults: [(&str, Fault); 2] = [
         ("no space left on device", |disk| disk.full_after(2)),
@@ -225,7 +225,7 @@ fn a_full_disk_and_a_failed_sync_poison_the_writer_for_good() {
                 what: what.to_owned()
             })
         );
-        // Even where the disk works again: nobody knows what is on it.
+        // The writer stays poisoned even if the disk works again: the content of the disk is unknown.
         writer.medium().disk.repair();
         assert_eq!(writer.write(&[&material[2]]), failed);
         assert_eq!(writer.write(&[&Batch::default()]), failed);
@@ -235,7 +235,7 @@ fn a_full_disk_and_a_failed_sync_poison_the_writer_for_good() {
     }
 }
 
-/// A journal of some commits, and where each of them ends.
+/// A journal of some commits, and the end position of each.
 fn journal_of(material: &[Batch], commits: usize) -> (Vec<u8>, Vec<usize>) {
     let mut writer = Writer::new(Journal::default());
     let mut ends = Vec::new();
@@ -247,7 +247,7 @@ fn journal_of(material: &[Batch], commits: usize) -> (Vec<u8>, Vec<usize>) {
 }
 
 #[test]
-fn damage_that_whole_commits_follow_is_refused_and_not_repaired() {
+fn damage_before_whole_commits_is_rejected_and_not_repaired() {
     let material = material(true);
     let (bytes, ends) = journal_of(&material, 5);
     let last = ends[3];
@@ -270,7 +270,7 @@ fn damage_that_whole_commits_follow_is_refused_and_not_repaired() {
 }
 
 #[test]
-fn no_bytes_make_a_journal_panic_or_invent_a_batch() {
+fn arbitrary_bytes_never_panic_or_add_a_batch() {
     let material = material(true);
     let (bytes, ends) = journal_of(&material, 3);
     let first = &bytes[..ends[0]];
@@ -278,7 +278,7 @@ fn no_bytes_make_a_journal_panic_or_invent_a_batch() {
     for round in 0..20_000 {
         let bytes = match round % 3 {
             0 => (0..dice.roll(200)).map(|_| dice.byte()).collect(),
-            // A commit whose digest fits what was done to it.
+            // A commit whose digest fits its modified content.
             1 => {
                 let mut body = first[40..].to_vec();
                 for _ in 0..=dice.roll(4) {
@@ -299,7 +299,7 @@ fn no_bytes_make_a_journal_panic_or_invent_a_batch() {
             continue;
         };
         let tables = &journal.tables;
-        // Whatever it has, it can be looked at; and only the forged digest gets anything in.
+        // Any content can be read; and only a forged digest adds a batch.
         let (heads, _, sound) = (
             tables.heads(),
             tables.sessions(),
@@ -315,7 +315,7 @@ fn no_bytes_make_a_journal_panic_or_invent_a_batch() {
 }
 
 #[tokio::test]
-async fn a_disk_that_hangs_acknowledges_nothing_and_then_everything_in_order() {
+async fn a_hanging_disk_acknowledges_nothing_until_it_responds_then_all_in_order() {
     use futures_util::FutureExt;
     let material = material(true);
     let store = MemoryStore::default();
@@ -339,7 +339,7 @@ async fn a_disk_that_hangs_acknowledges_nothing_and_then_everything_in_order() {
 }
 
 #[tokio::test]
-async fn a_process_that_dies_while_the_disk_hangs_leaves_nothing_of_what_waits() {
+async fn batches_waiting_for_a_hanging_disk_are_lost_when_the_process_dies() {
     let material = material(true);
     let store = MemoryStore::default();
     store.hang(std::time::Instant::now());
@@ -356,7 +356,7 @@ async fn a_process_that_dies_while_the_disk_hangs_leaves_nothing_of_what_waits()
 }
 
 #[test]
-fn a_file_that_was_taken_away_fails_the_writer_for_good() {
+fn a_removed_file_poisons_the_writer_permanently() {
     let material = material(true);
     let mut writer = Writer::new(Journal::default());
     writer.write(&[&material[0]]).unwrap();

@@ -1,13 +1,16 @@
-//! The files of an open store: the paths must lead to the files that SQLite has open, with what was written in them.
+//! Checks that the paths of an open store lead to the files that SQLite has open, with the data it
+//! wrote.
 //!
-//! SQLite writes to files it opened once, and reads much of what it wrote from its own memory. When such a file is
-//! deleted, replaced, cut or overwritten, every write still succeeds, and what was acknowledged is lost. So the files
-//! are looked at around each commit, before anything is acknowledged: identity, length and time of change of both,
-//! and the frames of the write-ahead log that the commit wrote.
+//! SQLite writes to files that it opened once, and reads much of its data from its own memory. When
+//! such a file is deleted, replaced, truncated or overwritten, every write still succeeds, and
+//! acknowledged data is lost. So the files are checked around each commit, before anything is
+//! acknowledged: identity, length and modification time of both, and the frames of the write-ahead log
+//! that the commit wrote.
 //!
-//! The write-ahead log is made when the store is opened and stays the same file until it is closed: checkpoints cut
-//! it, they do not make another. SQLite holds no lock on it, so it can be opened beside. The database cannot: closing
-//! a second handle would drop the locks that SQLite holds on it.
+//! The write-ahead log is created when the store is opened and stays the same file until it is closed:
+//! checkpoints truncate it, they do not create another. SQLite holds no lock on it, so this module can
+//! open it too. The database cannot be opened twice: closing a second handle would drop the locks that
+//! SQLite holds on it.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -24,7 +27,7 @@ use super::wal_end::{WalEnd, WalFault};
 use super::{open_error, with_suffix};
 use crate::base::id::SessionId;
 
-/// Number of further looks at a write-ahead log that seems damaged, and the time between two.
+/// Number of retries for a write-ahead log that seems damaged, and the pause between two.
 const MOST_LOOKS: usize = 10;
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -36,7 +39,7 @@ pub(super) struct FileId {
 }
 
 impl FileId {
-    /// The file that a path leads to now.
+    /// Identity of the file that a path leads to now.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|found| Self::from(&found))
     }
@@ -51,8 +54,8 @@ impl From<&Metadata> for FileId {
     }
 }
 
-/// Size of a file, and time of the last change of its content. The time of the last change of its entry in the file
-/// system says nothing: SQLite changes that each time it opens a write-ahead log for root.
+/// Size and content modification time of a file. The inode change time is useless: SQLite changes it
+/// each time it opens a write-ahead log as root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     size_bytes: u64,
@@ -68,7 +71,7 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// The files of a store that is open for writing.
+/// Files of a store that is open for writing.
 #[derive(Debug)]
 pub(super) struct StoreFiles {
     database: PathBuf,
@@ -76,40 +79,41 @@ pub(super) struct StoreFiles {
     wal_file: File,
     database_id: FileId,
     wal_id: FileId,
-    /// The database file as the last commit left it.
+    /// Database file after the last commit.
     stamp: Stamp,
-    /// The write-ahead log as the last commit left it.
+    /// Write-ahead log after the last commit.
     wal_stamp: Stamp,
-    /// Nothing while there is no commit in it.
+    /// `None` while the log contains no commit.
     wal_end: Option<WalEnd>,
     log: SessionId,
-    /// Counts changes by other programs.
+    /// Number of changes by other programs.
     foreign_changes: Arc<AtomicU64>,
 }
 
-/// The write-ahead log before a commit.
+/// State of the write-ahead log before a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WalBefore {
-    /// It has everything that was written to it.
+    /// The log contains everything that was written to it.
     Whole,
-    /// It has nothing: a checkpoint of another program emptied it, or it was cut. What SQLite writes next tells which.
+    /// The log is empty: another program's checkpoint emptied it, or it was truncated. SQLite's next write
+    /// shows which.
     Emptied,
 }
 
 /// Effect of a commit on the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
-    /// Nothing had to be written, or only what was there already, which SQLite does not write again.
+    /// Nothing was written, or only data already present, which SQLite does not write again.
     Little,
-    /// Pages went to the write-ahead log.
+    /// Pages were written to the write-ahead log.
     Pages,
     /// The database was rewritten, and the write-ahead log emptied.
     All,
 }
 
 impl StoreFiles {
-    /// Begins to watch the files of a store that was just opened. `opened` is the database file as it
-    /// was found right before.
+    /// Starts to watch the files of a store that was just opened. `opened` is the database file as found
+    /// right before.
     pub(super) fn watch(
         database: &Path,
         opened: FileId,
@@ -124,7 +128,7 @@ impl StoreFiles {
         if FileId::from(&found) != opened {
             return Err(open_error(database, &"it was replaced while it was opened"));
         }
-        // What is whole in it is what SQLite goes on behind.
+        // SQLite appends after the valid part of the log.
         let wal_end = match WalEnd::find(&wal_file, None) {
             Ok(end) => Some(end),
             Err(WalFault::Empty | WalFault::Damaged) => None,
@@ -170,8 +174,8 @@ impl StoreFiles {
 
     /// Checks a database file that another program changed.
     ///
-    /// A program that only moves pages from the write-ahead log into the database (a checkpoint) does
-    /// no harm, so a change alone is not a fault: the store must still be this one, and whole.
+    /// A program that only moves pages from the write-ahead log into the database (a checkpoint) does no
+    /// harm, so a change alone is not a fault: the store must still be this one, and intact.
     fn check_changed_database(&self, stamp: Stamp) -> Result<(), String> {
         let shown = self.database.display();
         if stamp.size_bytes < self.stamp.size_bytes {
@@ -192,8 +196,8 @@ impl StoreFiles {
         }
     }
 
-    /// Checks, after a commit, that what was written is in the files that the paths lead to. Says how many bytes they
-    /// take.
+    /// Checks, after a commit, that the written data is in the files at the paths. Returns their size in
+    /// bytes.
     pub(super) fn check_written(&mut self, wrote: Wrote) -> Result<u64, WrittenFault> {
         let found = check_id(&self.database, self.database_id)?;
         let wal_found = check_id(&self.wal, self.wal_id)?;
@@ -203,7 +207,7 @@ impl StoreFiles {
         }
         match wrote {
             Wrote::Little if Stamp::from(&wal_found) == self.wal_stamp => {}
-            // Where SQLite wrote nothing, another program changed the file.
+            // SQLite wrote nothing, so another program changed the file.
             Wrote::Little => {
                 let found = match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
                     Ok(end) if Some(&end) == self.wal_end.as_ref() => self.find_in_all(),
@@ -219,8 +223,8 @@ impl StoreFiles {
         Ok(found.len().saturating_add(wal_found.len()))
     }
 
-    /// The end of a write-ahead log that another program changed. It may be in the middle of a commit of its own, so
-    /// what looks like damage is looked at again.
+    /// Finds the end of a write-ahead log that another program changed. That program may be in the middle
+    /// of its own commit, so apparent damage is checked again.
     fn find_in_all(&self) -> Result<WalEnd, WalFault> {
         let mut found = WalEnd::find_in_all(&self.wal_file, self.wal_end.as_ref());
         for _ in 0..MOST_LOOKS {
@@ -233,7 +237,7 @@ impl StoreFiles {
         found
     }
 
-    /// The end of the write-ahead log after a commit, which is not where it was before.
+    /// Finds the end of the write-ahead log after a commit that moved it.
     fn find_end(&self) -> Result<WalEnd, WrittenFault> {
         match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
             Ok(end) if Some(&end) != self.wal_end.as_ref() => Ok(end),
@@ -242,7 +246,7 @@ impl StoreFiles {
         }
     }
 
-    /// The end that was found, or the fault in words.
+    /// Converts a fault of the write-ahead log to a message.
     fn told(&self, found: Result<WalEnd, WalFault>) -> Result<WalEnd, WrittenFault> {
         match found {
             Ok(end) => Ok(end),
@@ -251,12 +255,12 @@ impl StoreFiles {
         }
     }
 
-    /// Takes the next commit for the first of a write-ahead log that was emptied.
+    /// Treats the next commit as the first of an emptied write-ahead log.
     pub(super) fn forget_wal(&mut self) {
         self.wal_end = None;
     }
 
-    /// The text for a write-ahead log that is not as it was written.
+    /// Message about a write-ahead log that differs from what was written.
     pub(super) fn wal_fault(&self, fault: WalFault) -> String {
         let shown = self.wal.display();
         match fault {
@@ -268,12 +272,12 @@ impl StoreFiles {
     }
 }
 
-/// The reason why a commit is not in the files.
+/// Reason why a commit is not in the files.
 #[derive(Debug)]
 pub(super) enum WrittenFault {
-    /// The write-ahead log has nothing in it: see [`WalBefore::Emptied`].
+    /// The write-ahead log is empty: see [`WalBefore::Emptied`].
     Emptied,
-    /// In words.
+    /// A description of the fault.
     Told(String),
 }
 

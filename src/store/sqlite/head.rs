@@ -1,8 +1,9 @@
-//! The newest signed head of the log, kept in a file beside the database.
+//! Newest signed head of the log, kept in a file next to the database.
 //!
-//! A write-ahead log that is lost takes acknowledged records with it, and what is left of the database
-//! holds by itself. The head says how much there was. A thread of its own writes the file, so that no
-//! commit waits for it; heads that come meanwhile are passed over for the newest.
+//! A lost write-ahead log takes acknowledged records with it, and the rest of the database is
+//! consistent without them. The head shows how many records there were. A separate thread writes the
+//! file, so that no commit waits for it; heads that arrive meanwhile are skipped in favour of the
+//! newest.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -15,15 +16,15 @@ use std::time::{Duration, Instant};
 use super::super::StoreError;
 use super::{io_error, with_suffix};
 
-/// The file's name in the folder of its store.
+/// Name of the head file in the folder of its store.
 pub const HEAD_FILE_NAME: &str = "cra.head";
 
-/// The head's file beside a database.
+/// Path of the head file next to a database.
 pub(super) fn head_path(database: &Path) -> PathBuf {
     database.with_file_name(HEAD_FILE_NAME)
 }
 
-/// The note in the file beside a database, if there is one.
+/// Note in the head file, if it exists.
 pub(super) fn read_head(database: &Path) -> Result<Option<String>, StoreError> {
     let path = head_path(database);
     match fs::read_to_string(&path) {
@@ -33,7 +34,7 @@ pub(super) fn read_head(database: &Path) -> Result<Option<String>, StoreError> {
     }
 }
 
-/// Writes the file: after a crash it has the head before, or this one, and never a part.
+/// Writes the file atomically: after a crash it holds the old head or the new one, never a part.
 fn write_head(path: &Path, note: &str) -> io::Result<()> {
     let new = with_suffix(path, ".tmp");
     let mut options = OpenOptions::new();
@@ -46,12 +47,12 @@ fn write_head(path: &Path, note: &str) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Least time between two writes of the file. Each makes the file system commit twice, and a commit of the database
-/// that meets one takes twenty times as long. Heads are signed about once a second while little happens, so only a
-/// busy store waits for this.
+/// Least time between two writes of the file. Each write makes the file system commit twice, and a
+/// database commit at the same time takes twenty times as long. Heads are signed about once a second at
+/// low load, so only a busy store waits for this.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Writes the newest head that comes, until no more can come.
+/// Writes the newest head from the queue, until the queue is closed.
 fn write_heads(path: &Path, queue: &mpsc::Receiver<String>) {
     let mut next_write = Instant::now();
     while let Ok(mut note) = queue.recv() {
@@ -70,10 +71,10 @@ fn write_heads(path: &Path, queue: &mpsc::Receiver<String>) {
     }
 }
 
-/// The thread that writes the file.
+/// Handle of the thread that writes the file.
 #[derive(Debug)]
 pub(super) struct HeadKeeper {
-    // Absent only while it ends.
+    // Absent only while the thread is being stopped.
     notes: Option<mpsc::Sender<String>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -92,10 +93,10 @@ impl HeadKeeper {
         })
     }
 
-    /// Keeps a head that is durable in the store.
+    /// Queues a head that is durable in the store.
     pub(super) fn keep(&self, note: &str) {
         if let Some(notes) = &self.notes {
-            // The thread ends only with the keeper.
+            // The thread ends only with this handle.
             let _ = notes.send(note.to_owned());
         }
     }
@@ -103,7 +104,7 @@ impl HeadKeeper {
 
 impl Drop for HeadKeeper {
     fn drop(&mut self) {
-        // What was handed over is written before the lock of the store goes.
+        // Queued heads are written before the lock of the store is released.
         drop(self.notes.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -1,8 +1,8 @@
-//! The lock of a store, and the note of an outage that is kept in its file.
+//! Lock of a store, and the outage note in its file.
 //!
-//! The file has the number of the process that holds the store. When that process can record nothing
-//! any more, it adds since when and why: the file is there already, so this works on a full disk too.
-//! The next process that opens the store puts it on record.
+//! The file holds the id of the process that uses the store. When that process can no longer record, it
+//! adds the time and the reason: the file exists already, so this also works on a full disk. The next
+//! process that opens the store records the outage.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
@@ -14,19 +14,20 @@ use super::{io_error, lock_path};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::text::one_line;
 
-/// Bytes of the file that are looked at.
+/// Most bytes of the file that are read.
 const NOTE_BYTES: u64 = 4096;
 
-/// The right of one process to write to a store. It goes with the process, however that ends.
+/// Right of one process to write to a store. The system releases it when the process ends, also after a
+/// crash.
 #[derive(Debug)]
 pub(super) struct StoreLock {
     file: File,
-    /// An outage that is not on record yet.
+    /// An outage that is not recorded yet.
     outage: Option<String>,
 }
 
 impl StoreLock {
-    /// Takes the store for this process.
+    /// Acquires the store for this process.
     pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
         let lock_path = lock_path(path);
         let mut options = OpenOptions::new();
@@ -41,7 +42,7 @@ impl StoreLock {
             .map_err(|error| io_error(&lock_path, &error))?;
         let locked = file.try_lock();
         let mut text = String::new();
-        // Best effort: without it the holder is not named, and an outage not put on record.
+        // Best effort: without the text the holder is not named, and an outage is not recorded.
         let _ = file.by_ref().take(NOTE_BYTES).read_to_string(&mut text);
         let (holder, outage) = text.split_once('\n').unwrap_or((&text, ""));
         if let Err(failed) = locked {
@@ -66,7 +67,7 @@ impl StoreLock {
         Ok(lock)
     }
 
-    /// Shares the lock with the thread that writes.
+    /// Shares the lock with the writer thread.
     pub(super) fn share(&self) -> io::Result<Self> {
         Ok(Self {
             file: self.file.try_clone()?,
@@ -74,7 +75,7 @@ impl StoreLock {
         })
     }
 
-    /// The outage that is not on record yet, for people.
+    /// Description of the outage that is not recorded yet.
     pub(super) fn outage(&self) -> Option<String> {
         let outage = self.outage.as_ref()?;
         let (since, what) = outage.split_once(' ').unwrap_or((outage, ""));
@@ -84,7 +85,7 @@ impl StoreLock {
         ))
     }
 
-    /// Notes that nothing can be recorded from now on.
+    /// Notes that recording is impossible from now on.
     pub(super) fn note_outage(&mut self, what: &str) {
         if self.outage.is_none() {
             let now = SystemClock.now();
@@ -94,15 +95,15 @@ impl StoreLock {
         }
     }
 
-    /// Forgets an outage that is on record by now.
+    /// Clears an outage that is now recorded.
     pub(super) fn clear_outage(&mut self) {
         if self.outage.take().is_some() {
-            // Best effort: otherwise it is put on record twice.
+            // Best effort: otherwise the outage is recorded twice.
             let _ = self.write();
         }
     }
 
-    /// Writes over what is there before the rest is cut: that needs no room on the disk.
+    /// Overwrites the file before truncating it: that needs no free disk space.
     fn write(&self) -> io::Result<()> {
         let outage = self.outage.as_deref().unwrap_or_default();
         let text = match outage {

@@ -1,4 +1,4 @@
-//! Reading of the log as a session of its own, and of single entries of it.
+//! Reading of the log as a session, and of single entries.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::trace::governance::{ABOUT_SESSIONS, SessionNotes};
 use crate::trace::record::Record;
 
 impl Reader {
-    /// The log as a session of its own, if it has an entry.
+    /// The log as a session, if it has an entry.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -29,7 +29,8 @@ impl Reader {
         })
     }
 
-    /// Entries of the log that have one of these types, in its order. Rows without such an entry are not unpacked.
+    /// Entries of the log with one of these types, in the order of the log. Rows without such an entry are
+    /// not unpacked.
     ///
     /// # Errors
     /// When they cannot be read.

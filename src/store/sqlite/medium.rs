@@ -1,4 +1,4 @@
-//! What a commit does to the tables.
+//! Commits to the tables.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -22,16 +22,16 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::record::Record;
 
-/// A SQLite file that is written to.
+/// SQLite file opened for writing.
 #[derive(Debug)]
 pub(super) struct SqliteMedium {
     connection: Connection,
     places: Places,
-    /// Absent only in tests of the tables alone.
+    /// Absent only in tests of the tables.
     parts: Option<Parts>,
 }
 
-/// Everything around the tables of a store.
+/// Companions of the tables: files, lock, head and free space.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) files: StoreFiles,
@@ -41,7 +41,7 @@ pub(super) struct Parts {
 }
 
 impl SqliteMedium {
-    /// Goes on where the file ends.
+    /// Continues at the end of the file.
     pub(super) fn new(connection: Connection, parts: Option<Parts>) -> rusqlite::Result<Self> {
         let places = Places::read(&connection)?;
         Ok(Self {
@@ -57,8 +57,8 @@ impl Medium for SqliteMedium {
         let written = self.commit_watched(batches);
         if let (Err(what), Some(parts)) = (&written, &mut self.parts) {
             parts.lock.note_outage(what);
-            // Closing would move pages of a write-ahead log that may be damaged into the database. Best effort:
-            // nothing was acknowledged of it.
+            // A checkpoint on close would move pages of a possibly damaged write-ahead log into the database.
+            // Best effort: these pages were not acknowledged.
             let stay = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
             let _ = self.connection.set_db_config(stay, true);
         }
@@ -67,7 +67,7 @@ impl Medium for SqliteMedium {
 }
 
 impl SqliteMedium {
-    /// Writes between two looks at the files: an acknowledgement stands for what is in the folder.
+    /// Writes between two checks of the files: an acknowledgement means that the data is in the folder.
     fn commit_watched(&mut self, batches: &[&Batch]) -> Result<(), String> {
         self.check_before()?;
         let is_empty = batches.iter().all(|batch| batch.is_empty());
@@ -112,7 +112,7 @@ impl SqliteMedium {
         }
     }
 
-    /// Checks that a commit is in the files, and whether there is room for more.
+    /// Checks that a commit is in the files, and updates the free space.
     fn check_written(&mut self, wrote: Wrote) -> Result<(), String> {
         let Some(parts) = &mut self.parts else {
             return Ok(());
@@ -127,8 +127,8 @@ impl SqliteMedium {
         }
     }
 
-    /// Checks a write-ahead log that was found empty. After a checkpoint SQLite begins it anew. If the file was cut,
-    /// SQLite goes on far behind its end, and there is no header.
+    /// Checks a write-ahead log that was found empty. After a checkpoint SQLite starts it anew. If the file
+    /// was truncated, SQLite continues far after its end, and the header is missing.
     fn check_emptied(&mut self) -> Result<(), String> {
         let name = "application_id";
         let same: Result<i64, _> = self
@@ -147,7 +147,7 @@ impl SqliteMedium {
         }
     }
 
-    /// Bytes of the file: rewriting it takes as much again.
+    /// Size of the file: rewriting it takes as much again.
     fn size_bytes(&self) -> u64 {
         let path = self.connection.path();
         let found = path.and_then(|path| std::fs::metadata(path).ok());
@@ -161,7 +161,7 @@ impl SqliteMedium {
         self.connection.query_row(truncate, [], |_| Ok(()))
     }
 
-    /// An error in words. A full disk is named, with the room that there is.
+    /// Converts an error to a message. A full disk is named, with the free space.
     fn explain(&self, error: &rusqlite::Error, needed_bytes: u64) -> String {
         let path = self.connection.path().map(PathBuf::from);
         let scarce = |path: &PathBuf| {
@@ -181,7 +181,7 @@ impl SqliteMedium {
     fn write(&mut self, batches: &[&Batch]) -> rusqlite::Result<()> {
         let places = &mut self.places;
         let mut write = || -> rusqlite::Result<()> {
-            // Immediate: a transaction that reads first is refused at once if another connection was faster.
+            // Immediate: a transaction that reads first fails at once if another connection was faster.
             let behavior = TransactionBehavior::Immediate;
             let transaction = self.connection.transaction_with_behavior(behavior)?;
             for batch in batches {
@@ -193,7 +193,7 @@ impl SqliteMedium {
                     put_atlas(&transaction, atlas)?;
                 }
                 for prune in &batch.prune {
-                    // What is pruned is gone from the file, not only from its tables.
+                    // Pruned data is overwritten in the file, not only removed from its tables.
                     transaction.pragma_update(None, "secure_delete", "ON")?;
                     take_content(&transaction, places, prune)?;
                 }
@@ -208,7 +208,7 @@ impl SqliteMedium {
     }
 }
 
-/// Where the next record goes, and which chains this commit has moved on.
+/// Position of the next record, and the chains that this commit extended.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     next_position: i64,
@@ -216,7 +216,7 @@ pub(super) struct Places {
     moved: HashMap<i64, Moved>,
 }
 
-/// How a commit leaves a chain.
+/// End of a chain after a commit.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
     count: u64,
@@ -236,7 +236,7 @@ impl Places {
         })
     }
 
-    /// The number that a session goes by in the file.
+    /// Number of a session in the file.
     fn number(&mut self, transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<i64> {
         if let Some(number) = self.numbers.get(&record.session) {
             return Ok(*number);
@@ -253,7 +253,7 @@ impl Places {
         Ok(number)
     }
 
-    /// Writes the heads of the chains that moved, each once.
+    /// Writes the heads of the extended chains, each once.
     pub(super) fn write_heads(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let mut statement = transaction.prepare_cached(
             "UPDATE sessions SET count = ?2, hash = ?3, last_at = ?4, ended = max(ended, ?5)
@@ -272,11 +272,11 @@ impl Places {
     }
 }
 
-/// How a run of records is written.
+/// Insert statement for a row of records.
 const INSERT: &str = "INSERT INTO events (position, session, sequence, records, hashes)
                       VALUES (?1, ?2, ?3, ?4, ?5)";
 
-/// Writes records, and notes that their chains moved.
+/// Writes records and notes their extended chains.
 pub(super) fn insert_records(
     transaction: &Transaction<'_>,
     places: &mut Places,
@@ -304,7 +304,7 @@ pub(super) fn insert_records(
             ended: run.iter().any(|record| record.ends),
         };
         if moved.ended {
-            // Nothing follows in its chain.
+            // The chain has ended.
             places.numbers.remove(&first.session);
         }
         let known = places.moved.entry(number).or_insert(moved);
@@ -336,8 +336,8 @@ fn insert_session(transaction: &Transaction<'_>, record: &Record) -> rusqlite::R
     Ok(transaction.last_insert_rowid())
 }
 
-/// The newest version of each piece of state. Batches that are committed together are one change: what a later
-/// one replaces is never seen.
+/// The newest version of each row of state. Batches committed together are one change: a version that a
+/// later batch replaces is never visible.
 fn newest_state<'b>(batches: &[&'b Batch]) -> Vec<&'b StateRow> {
     let mut seen = HashSet::new();
     let rows = batches
@@ -363,7 +363,7 @@ fn put_state(transaction: &Transaction<'_>, row: &StateRow) -> rusqlite::Result<
     Ok(())
 }
 
-/// A head of a size that has one already (another key signs it too) takes its place.
+/// Stores a signed head. It replaces a head of the same size, which another key signed.
 fn put_seal(transaction: &Transaction<'_>, seal: &Seal) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
@@ -414,14 +414,14 @@ fn take_content(
     Ok(())
 }
 
-/// A row that has something to lose.
+/// A row with records to prune.
 struct Row {
     position: i64,
     sequence: u64,
     lines: String,
 }
 
-/// The rows that have records of this range.
+/// Rows with records in this range.
 fn rows_with(
     transaction: &Transaction<'_>,
     session: i64,
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_full_poisons_the_store_and_keeps_what_was_acknowledged() {
+    fn a_full_disk_poisons_the_store_and_keeps_acknowledged_data() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
         let mut connection = connect(&path).unwrap();
@@ -482,7 +482,7 @@ mod tests {
             "{told}"
         );
         assert!(acknowledged > 5, "{acknowledged}");
-        // There is room again, and still nobody knows what is on the disk.
+        // There is space again, but the content of the disk is still unknown.
         let room = writer
             .medium()
             .connection

@@ -1,4 +1,4 @@
-//! Older formats, brought up to date in one transaction: it is done whole, or nothing was changed.
+//! Migration of older formats in one transaction: it completes, or nothing changes.
 
 use rusqlite::{Row, Transaction, params};
 
@@ -10,7 +10,7 @@ use crate::base::digest::Digest;
 use crate::trace::hash::Envelope;
 use crate::trace::record::Record;
 
-/// Brings a file of an older format to this one. Returns how many events there were.
+/// Migrates a file of an older format to the current one. Returns the number of events.
 pub(super) fn bring_up(transaction: &Transaction<'_>, format: i64) -> Result<u64, StoreError> {
     match format {
         1 => from_first(transaction),
@@ -18,7 +18,7 @@ pub(super) fn bring_up(transaction: &Transaction<'_>, format: i64) -> Result<u64
     }
 }
 
-/// Records on their way into the tables of this format.
+/// Records being moved into the tables of the current format.
 #[derive(Default)]
 struct Move {
     places: Places,
@@ -27,7 +27,7 @@ struct Move {
 }
 
 impl Move {
-    /// Records that are moved at a time.
+    /// Number of records moved at a time.
     const STEP: usize = 1000;
 
     fn take(&mut self, transaction: &Transaction<'_>, record: Record) -> Result<(), StoreError> {
@@ -46,8 +46,8 @@ impl Move {
     }
 }
 
-/// Format 2 had a row for each event. Whatever it acknowledged stays as it was; what does not agree with
-/// itself is found by verifying, as before.
+/// Migrates format 2, which had one row per event. Acknowledged records stay as they were; verification
+/// finds inconsistencies as before.
 fn from_second(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
     let failed = |error: rusqlite::Error| super::damaged(&error);
     transaction
@@ -76,8 +76,8 @@ fn from_second(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
     Ok(moving.moved)
 }
 
-/// Format 1 had a column for each field of an event, and no log. Its records become texts; every hash
-/// stays the one it was.
+/// Migrates format 1, which had a column for each field of an event, and no log. Its records become
+/// texts; every hash stays the same.
 fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
     let failed = |error: rusqlite::Error| super::damaged(&error);
     transaction
@@ -110,8 +110,8 @@ fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
     Ok(moving.moved)
 }
 
-/// What the old format had acknowledged must be what was moved: a record that was cut is not to be
-/// taken for a whole one because it was brought up to date.
+/// Checks that the moved records are those that the old format acknowledged: migration must not make a
+/// truncated record look complete.
 fn check_heads(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     let odd: i64 = transaction
         .query_row(

@@ -1,4 +1,4 @@
-//! Reading the record, from a console or from the command line.
+//! Reading of the record, for the console and the command line.
 
 use std::fmt::{Display, Write as _};
 use std::num::NonZeroUsize;
@@ -17,7 +17,7 @@ use crate::trace::event::Event;
 use crate::trace::record::Record;
 use crate::trace::verify::{Head, Progress, Report, Trust};
 
-/// A connection that cannot write.
+/// Read-only connection to the store.
 #[derive(Debug)]
 pub struct Reader {
     pub(super) connection: Connection,
@@ -49,7 +49,7 @@ impl Reader {
         }
     }
 
-    /// The first fault in the structure of the file, if there is one: pages that are missing or not what they were.
+    /// First fault in the structure of the file, if any: pages that are missing or corrupted.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -58,7 +58,7 @@ impl Reader {
         Ok(found.filter(|found| found != "ok"))
     }
 
-    /// Every piece of state.
+    /// All rows of state.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -73,7 +73,7 @@ impl Reader {
         })
     }
 
-    /// The end of every chain, as acknowledged.
+    /// Acknowledged ends of all chains.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -82,7 +82,7 @@ impl Reader {
         self.rows(query, [], head)
     }
 
-    /// The end of one chain, if there is one.
+    /// End of one chain, if it exists.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -91,12 +91,12 @@ impl Reader {
         self.one(query, [session.as_str()], head)
     }
 
-    /// What is kept about the log.
+    /// State of the log.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn log(&self) -> Result<LogState, StoreError> {
-        // Read first: what is in the store covers it then, also while a console goes on writing.
+        // The head file is read first: the store then covers it, even while a console keeps writing.
         let kept_head = read_head(&self.path)?;
         let log = self.one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
         let log: SessionId = log.ok_or_else(|| StoreError::Damaged {
@@ -123,7 +123,7 @@ impl Reader {
         })
     }
 
-    /// Every signed head of the log, the oldest first.
+    /// All signed heads of the log, the oldest first.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -131,7 +131,7 @@ impl Reader {
         self.rows("SELECT size, note FROM seals ORDER BY size", [], seal)
     }
 
-    /// The sessions on record, newest first. The log itself is not one of them.
+    /// Recorded sessions, newest first, without the log.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -165,7 +165,7 @@ impl Reader {
         self.run(query, [bounded(from)], from, limit)
     }
 
-    /// Records of a session, from a sequence number on.
+    /// Records of a session, starting at a sequence number.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -185,7 +185,7 @@ impl Reader {
         self.run(query, params, from, limit)
     }
 
-    /// Records from a number on, of rows that begin with the number of their first.
+    /// Records from a number on, from rows that begin with the number of their first record.
     fn run(
         &self,
         query: &str,
@@ -215,7 +215,7 @@ impl Reader {
         read().map_err(|error| damaged(&error))
     }
 
-    /// The hashes of a session's records, in order.
+    /// Hashes of a session's records, in order.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -228,7 +228,7 @@ impl Reader {
         Ok(hashes.concat())
     }
 
-    /// Events of a session, from a sequence number on.
+    /// Events of a session, starting at a sequence number.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -245,7 +245,7 @@ impl Reader {
             .map_err(|what| StoreError::Damaged { what })
     }
 
-    /// The text of an Atlas that was in force once, by its digest.
+    /// Text of an Atlas that was in force once, by its digest.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -261,27 +261,27 @@ impl Reader {
         })
     }
 
-    /// Checks the whole record: every chain that has events or was ever acknowledged, and the log.
+    /// Verifies the whole record: every chain that has events or was ever acknowledged, and the log.
     ///
     /// # Errors
-    /// When the file itself cannot be read; faults of the record are verdicts, not errors.
+    /// When the file cannot be read; faults of the record are verdicts, not errors.
     pub fn verify(&self, trust: Trust) -> Result<Report, StoreError> {
         let cores = std::thread::available_parallelism();
         self.verify_on(trust, cores.unwrap_or(NonZeroUsize::MIN))
     }
 
-    /// The same, on this many threads.
+    /// Verifies the whole record on this many threads.
     ///
     /// # Errors
-    /// When the file itself cannot be read.
+    /// When the file cannot be read.
     pub fn verify_on(&self, trust: Trust, threads: NonZeroUsize) -> Result<Report, StoreError> {
         super::verify::verify(self, trust, threads.get(), &Progress::default())
     }
 
-    /// The same, for somebody who looks on and may stop it.
+    /// Verifies the whole record with progress and cancellation.
     ///
     /// # Errors
-    /// When the file itself cannot be read, and when the check was stopped.
+    /// When the file cannot be read, and when the verification was cancelled.
     pub fn verify_watched(&self, trust: Trust, progress: &Progress) -> Result<Report, StoreError> {
         let cores = std::thread::available_parallelism();
         let cores = cores.unwrap_or(NonZeroUsize::MIN);
@@ -325,10 +325,10 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
     })
 }
 
-/// The way to open a database whose index cannot be made, because its disk is read-only.
+/// Way to open a database on a read-only disk, where its index cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unwritable {
-    /// All of it is in the one file, which does not change.
+    /// All data is in the one file, which does not change.
     Immutable,
     /// The newest records are only in the write-ahead log, which cannot be read without an index.
     Refused,
@@ -343,7 +343,7 @@ impl Unwritable {
     }
 }
 
-/// Connects to a database to read it, also on a disk that is read-only.
+/// Opens a read connection to a database, also on a read-only disk.
 fn connect_to_read(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection =
@@ -359,7 +359,7 @@ fn connect_to_read(path: &Path) -> Result<Connection, StoreError> {
         return Ok(connection);
     };
     if !cannot_open(&error) {
-        // Said with more care where the file is looked at.
+        // The later inspection of the file gives a more precise error.
         return Ok(connection);
     }
     let wal = with_suffix(path, "-wal");
@@ -381,7 +381,7 @@ fn connect_to_read(path: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// The address of a database that does not change while it is open.
+/// URI of a database that does not change while it is open.
 fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -390,7 +390,7 @@ fn immutable_uri(path: &Path) -> String {
                 uri.push(char::from(*byte));
             }
             other => {
-                // Writing to a text does not fail.
+                // Writing to a string does not fail.
                 let _ = write!(uri, "%{other:02x}");
             }
         }
@@ -406,7 +406,7 @@ fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
     })
 }
 
-/// The records of a row, from this column and the hashes of the next.
+/// Records of a row, from this column, with the hashes from the next.
 pub(super) fn unpacked<'r>(
     row: &'r Row<'_>,
     index: usize,
@@ -462,7 +462,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn on_a_read_only_disk_a_store_is_read_unless_its_newest_records_would_be_hidden() {
+    fn a_read_only_disk_is_readable_unless_the_newest_records_would_be_hidden() {
         assert_eq!(Unwritable::of(None), Unwritable::Immutable);
         assert_eq!(Unwritable::of(Some(0)), Unwritable::Immutable);
         assert_eq!(Unwritable::of(Some(1)), Unwritable::Refused);

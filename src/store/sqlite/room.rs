@@ -1,7 +1,7 @@
-//! Room for more records, as each commit found it.
+//! Space for more records, updated after each commit.
 //!
-//! The writer knows the size of the files after each commit. So a quota is passed by no more than what was handed over
-//! before that commit ended.
+//! The writer knows the size of the files after each commit. So a quota is exceeded at most by the
+//! batches queued before that commit ended.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::space;
 
-/// Room for more records. Copies of it share what they know.
+/// Space for more records. Clones share their data.
 #[derive(Clone, Debug)]
 pub(super) struct Room(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     database: PathBuf,
-    /// Largest size of the database with its write-ahead log. `u64::MAX` stands for no quota.
+    /// Maximum size of the database with its write-ahead log. `u64::MAX` means no quota.
     quota_bytes: AtomicU64,
     shortage: Mutex<Option<Arc<str>>>,
 }
@@ -30,13 +30,13 @@ impl Room {
         }))
     }
 
-    /// Sets the largest size of the files.
+    /// Sets the maximum size of the files.
     pub(super) fn set_quota(&self, quota_bytes: Option<u64>) {
         let quota = quota_bytes.unwrap_or(u64::MAX);
         self.0.quota_bytes.store(quota, Ordering::Relaxed);
     }
 
-    /// Notes the size of the files. Says why there is no room, if there is none.
+    /// Updates the size of the files. Returns the reason if space for more records is missing.
     pub(super) fn note(&self, used_bytes: u64) -> Option<Arc<str>> {
         let quota = self.0.quota_bytes.load(Ordering::Relaxed);
         let quota = Some(quota).filter(|quota| *quota < u64::MAX);
@@ -50,7 +50,7 @@ impl Room {
         shortage
     }
 
-    /// The reason why there was no room after the last commit.
+    /// Reason why space was missing after the last commit.
     pub(super) fn shortage(&self) -> Option<Arc<str>> {
         let known = self
             .0

@@ -1,21 +1,21 @@
-//! How records lie in rows.
+//! Layout of records in rows.
 //!
-//! What happens to a session happens several events at a time, and they are written in one commit. So a
-//! row holds a run of them: records of one session that follow one another, a line each, and their
-//! hashes behind each other in a column of their own. Whoever reads the whole record takes far fewer
-//! steps, and the index has far fewer entries.
+//! A session usually gets several events at a time, and they are written in one commit. So a row holds
+//! a run of them: consecutive records of one session, one per line, and their hashes concatenated in a
+//! separate column. Reading the whole record takes far fewer steps, and the index has far fewer
+//! entries.
 
 use crate::base::digest::Digest;
 use crate::trace::record::Record;
 
-/// Text that a row takes. What is longer goes into the next row, or has one alone: a few rows should fit
+/// Most text in a row. Longer text goes into the next row, or fills a row alone: a few rows should fit
 /// into a page.
 const ROW_BYTES: usize = 8000;
 
-/// The bytes of a hash.
+/// Size of a hash in bytes.
 const HASH: usize = 32;
 
-/// Records that share a row.
+/// Splits records into runs that share a row.
 pub(super) fn runs(records: &[Record]) -> impl Iterator<Item = &[Record]> {
     let mut bytes = 0;
     records.chunk_by(move |one, next| {
@@ -29,9 +29,9 @@ pub(super) fn runs(records: &[Record]) -> impl Iterator<Item = &[Record]> {
     })
 }
 
-/// A run as a row keeps it: the lines, and the hashes.
+/// Packs a run for a row: the lines, and the hashes.
 pub(super) fn packed(run: &[Record]) -> (String, Vec<u8>) {
-    let mut lines = String::with_capacity(run.iter().map(|it| it.text.len() + 1).sum());
+    let mut lines = String::with_capacity(run.iter().map(|record| record.text.len() + 1).sum());
     let mut hashes = Vec::with_capacity(run.len() * HASH);
     for record in run {
         if !hashes.is_empty() {
@@ -43,14 +43,14 @@ pub(super) fn packed(run: &[Record]) -> (String, Vec<u8>) {
     (lines, hashes)
 }
 
-/// The lines of a row that begins with `sequence`, without the content of the records in `range`.
+/// Lines of a row that begins with `sequence`, without the details of the records in `range`.
 pub(super) fn without_content(
     lines: &str,
     sequence: u64,
     range: std::ops::RangeInclusive<u64>,
 ) -> String {
     let kept = (sequence..).zip(lines.split('\n')).map(|(sequence, line)| {
-        // The payload is all there is between the first brace and the `:` before the previous hash.
+        // The payload is the text between the first brace and the `:` before the previous hash.
         let content = line.find('{').filter(|_| range.contains(&sequence));
         let around = content.and_then(|start| {
             let end = line.len().checked_sub(HASH * 2 + 1)?;
@@ -61,13 +61,13 @@ pub(super) fn without_content(
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// How many records a row with these hashes has.
+/// Number of records in a row with these hashes.
 pub(super) fn length(hashes: &[u8]) -> u64 {
     (hashes.len() / HASH) as u64
 }
 
-/// The records of a row, each with its hash. What stands behind the last hash's line belongs to it, and
-/// makes it no record.
+/// Records of a row, each with its hash. Excess text after the last line belongs to the last record and
+/// makes it invalid.
 pub(super) fn unpacked<'r>(
     lines: &'r [u8],
     hashes: &'r [u8],
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_records_of_one_session_that_follow_one_another_and_fit() {
+    fn a_row_holds_consecutive_records_of_one_session_up_to_its_size() {
         let records = [
             record("a", 0, 10),
             record("a", 1, 10),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_is_unpacked() {
+    fn packed_records_unpack_to_themselves() {
         let records = [record("a", 0, 3), record("a", 1, 5), record("a", 2, 1)];
         for count in 1..=3 {
             let (lines, hashes) = packed(&records[..count]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_taken_from_the_records_that_are_named_alone() {
+    fn only_named_records_lose_their_content() {
         let hash = "0".repeat(64);
         let line = |n: u64, payload: &str| format!("1.0:{n}:{payload}:{hash}");
         let lines = [line(3, "{\"a\":1}"), line(4, "{\"b\":{}}"), line(5, "")];

@@ -1,4 +1,4 @@
-//! The tables, whether a file has them, and how older ones become these.
+//! Table schema: its definition, detection in a file, and creation.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,26 +13,27 @@ use super::super::StoreError;
 use super::migrate;
 use crate::base::id::SessionId;
 
-/// Marks the file as ours: `CRA1`.
+/// Application id that marks the file as ours: `CRA1`.
 const APPLICATION_ID: i64 = 0x4352_4131;
 
-/// Format of the tables. Grows with every change of them.
+/// Format of the tables; incremented with every change.
 pub(super) const FORMAT: i64 = 3;
 
-/// Size of a page. Each commit writes every page that it touches as a whole, and agents wait for commits: pages of
-/// 32 KiB make a commit of one answer half as slow again. Larger ones would make a whole check a tenth faster. Only
-/// new files get this size: others keep theirs.
+/// Size of a page. Each commit writes every page that it touches completely, and agents wait for
+/// commits: pages of 32 KiB make a commit of one answer half as slow again. Larger pages would make a
+/// full verification a tenth faster. Only new files get this size; existing files keep theirs.
 const PAGE_BYTES: i64 = 8192;
 
-/// Pages of the write-ahead log after which a commit moves them into the database: 32 MiB. All agents wait for that
-/// commit. With SQLite's own 1,000 pages it comes four times as often, and each page of a busy store is moved more often.
+/// Pages in the write-ahead log after which a commit moves them into the database: 32 MiB. All agents
+/// wait for that commit. With SQLite's default of 1,000 pages it happens four times as often, and each
+/// page of a busy store is moved more often.
 const CHECKPOINT_PAGES: i64 = 4000;
 
-/// The tables of format 3, but for the record itself.
+/// Tables of format 3, except the record itself.
 ///
-/// `sessions` is what was acknowledged about each chain, kept apart so that a cut tail shows. `seals`
-/// has the signed heads of the log, `atlases` what was in force, and `state` what the engine needs to
-/// go on after a restart.
+/// `sessions` holds the acknowledged end of each chain separately, so that a missing tail is detected.
+/// `seals` holds the signed heads of the log, `atlases` the Atlases that were in force, and `state` the
+/// data that the engine needs after a restart.
 const TABLES: &str = "
 CREATE TABLE log (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -60,10 +61,10 @@ CREATE TABLE atlases (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// The record itself, in the order of writing.
+/// Tables of the record itself, in the order of writing.
 ///
-/// Every row has the texts that its hashes cover, a line each, of events that follow one another in one
-/// session; `position` and `sequence` are those of the first. `trace` is for people with a SQLite shell.
+/// Every row has the texts that its hashes cover, one per line, of consecutive events in one session;
+/// `position` and `sequence` are those of the first. `trace` is for people with a SQLite shell.
 const EVENTS: &str = r#"
 CREATE TABLE events (
     position INTEGER PRIMARY KEY,
@@ -85,7 +86,7 @@ CREATE VIEW trace AS
     ORDER BY e.position, one.key;
 "#;
 
-/// What the engine needs to go on; the same in every format so far.
+/// State that the engine needs after a restart; the same in every format so far.
 pub(super) const STATE: &str = "
 CREATE TABLE state (
     kind TEXT NOT NULL,
@@ -95,21 +96,21 @@ CREATE TABLE state (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What a file is.
+/// Kind of a database file.
 pub(super) enum Found {
-    /// It has nothing in it yet.
+    /// The file is empty.
     Empty,
-    /// It is a store of our format.
+    /// A store of the current format.
     Ours,
-    /// It is a store of an older format.
+    /// A store of an older format.
     Older(i64),
 }
 
-/// Whether the end of a file is missing. SQLite notices only where it happens to look.
+/// True if the end of a file is missing. SQLite notices this only where it happens to read.
 fn is_cut(path: &Path) -> bool {
     if super::with_suffix(path, "-wal").exists() {
-        // Pages may still be in the write-ahead log. And this process may have the database open: closing
-        // a second handle would drop the locks that SQLite holds on it.
+        // Pages may still be in the write-ahead log. Also, this process may have the database open: closing a
+        // second handle would drop the locks that SQLite holds on it.
         return false;
     }
     let mut header = [0; 100];
@@ -129,7 +130,7 @@ fn is_cut(path: &Path) -> bool {
     file.len() < page * u64::from(u32::from_be_bytes([a, b, c, d]))
 }
 
-/// Looks at a file without changing it.
+/// Inspects a file without changing it.
 pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
     let cut = is_cut(path);
     let path = || path.display().to_string();
@@ -141,7 +142,8 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, Sto
                     path: path(),
                     what: error.to_string(),
                 },
-                // A store that was cut is no stranger: nobody should take it for a wrong folder.
+                // A truncated store is reported as damaged, so that the operator does not take it for a wrong
+                // folder.
                 _ => super::damaged(&error),
             })
     };
@@ -169,14 +171,15 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, Sto
     }
 }
 
-/// Refuses a database without tables beside the key or the head of a record: its write-ahead log, which
-/// had all of it, is lost.
+/// Rejects a database without tables next to the key or the head of a record: its write-ahead log,
+/// which held all the data, is lost.
 pub(super) fn check_not_emptied(path: &Path) -> Result<(), StoreError> {
     let names = [super::super::key::FILE_NAME, super::HEAD_FILE_NAME];
     super::refuse_relics(path, "has lost its tables", &names)
 }
 
-/// Makes a writer's connection ready: our tables, durable commits. Says what was brought up to date.
+/// Prepares a writer's connection: creates the tables and sets durable commits. Returns a description
+/// of a migration.
 pub(super) fn prepare(
     connection: &mut Connection,
     path: &Path,
@@ -189,7 +192,8 @@ pub(super) fn prepare(
             .pragma_update(None, "page_size", PAGE_BYTES)
             .map_err(failed)?;
     }
-    // `FAST`: what is deleted within a page is overwritten, at no extra write. Requests are kept whole while they are held.
+    // `FAST`: data deleted within a page is overwritten without an extra write. Held requests are stored
+    // unredacted.
     let settings = [
         ("journal_mode", "WAL"),
         ("synchronous", "FULL"),
@@ -203,8 +207,8 @@ pub(super) fn prepare(
     connection
         .pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
         .map_err(failed)?;
-    // What a crash left of an unfinished write goes, or it would be found there again and again. A reader
-    // may stand in the way: then it goes the next time.
+    // Drops the rest of an unfinished write after a crash, or every start would find it again. A reader
+    // may block this; then the next start does it.
     let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
     connection
         .query_row(truncate, [], |_| Ok(()))
@@ -230,11 +234,11 @@ pub(super) fn prepare(
     }
 }
 
-/// Something in a file: what it is, its name, and the statement that made it.
+/// Schema object in a file: its type, its name, and the statement that created it.
 type Thing = (String, String, String);
 
-/// Refuses a file that has something beside our tables, or instead of one. No hash would cover it, a
-/// trigger would change what is written, and a view can be without end.
+/// Rejects a file with schema objects other than our tables. No hash would cover them, a trigger would
+/// change what is written, and a view can be endless.
 fn check_shape(connection: &Connection) -> Result<(), StoreError> {
     static OURS: OnceLock<BTreeSet<Thing>> = OnceLock::new();
     let ours = OURS.get_or_init(|| {
@@ -244,7 +248,7 @@ fn check_shape(connection: &Connection) -> Result<(), StoreError> {
             made.execute_batch(EVENTS)?;
             things(&made)
         });
-        // INVARIANT: the statements are constants that every store was made with.
+        // INVARIANT: the statements are constants that every store was created with.
         made.unwrap_or_default()
     });
     let found = things(connection).map_err(|error| super::damaged(&error))?;
@@ -259,7 +263,7 @@ fn check_shape(connection: &Connection) -> Result<(), StoreError> {
     })
 }
 
-/// Everything that was made in a file, but for what SQLite itself notes about how to search it.
+/// All schema objects of a file, except SQLite's own search statistics.
 fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<Thing>> {
     let query = "SELECT type, name, sql FROM sqlite_schema
                  WHERE sql IS NOT NULL AND NOT (type = 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4'))";
@@ -268,7 +272,7 @@ fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<Thing>> {
     things.collect()
 }
 
-/// Makes the tables of this format beside what is there.
+/// Creates the tables of the current format next to existing ones.
 pub(super) fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(TABLES)?;
     make_events(transaction)?;
@@ -277,7 +281,7 @@ pub(super) fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION_ID)
 }
 
-/// Makes the tables of the record, and says that they have this format.
+/// Creates the tables of the record and sets the format number.
 pub(super) fn make_events(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(EVENTS)?;
     transaction.pragma_update(None, "user_version", FORMAT)

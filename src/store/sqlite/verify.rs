@@ -1,7 +1,7 @@
-//! Checking a whole file, on every core.
+//! Verification of a whole file on all cores.
 //!
-//! A record by itself can be checked without its neighbours, so threads take the rows in pieces, each
-//! with a connection of its own; one puts the pieces together in order and looks at how they fit.
+//! A record can be checked on its own without its neighbours, so threads check the rows in pieces, each
+//! with its own connection; one thread joins the pieces in order and checks that they fit.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -28,25 +28,25 @@ mod heads;
 
 use heads::HeadFaults;
 
-/// Events that are taken at a time. Tests have few.
+/// Number of events per piece. Tests have few.
 const PIECE: u64 = if cfg!(test) { 16 } else { 4096 };
 
-/// Pieces that may wait to be put together, for each thread: so memory stays flat.
+/// Pieces per thread that may wait to be joined; the limit bounds memory use.
 const AHEAD: usize = 4;
 
 /// Fewer rows than this are not worth a second thread.
 const WORTH_SHARING: u64 = 4 * PIECE;
 
-/// Checks the whole record.
+/// Verifies the whole record.
 pub(super) fn verify(
     reader: &Reader,
     trust: Trust,
     threads: usize,
     progress: &Progress,
 ) -> Result<Report, StoreError> {
-    // One moment of the file: between reading what was acknowledged and the events a console may go
-    // on writing, and what it wrote would look like events that nobody acknowledged.
-    // The head beside the store is read before that moment: the store is never behind it.
+    // All reads must see one snapshot of the file: otherwise events that a console writes between reading
+    // the acknowledged heads and the events would look unacknowledged. The head file is read before the
+    // snapshot: the store is never behind it.
     let kept = read_head(&reader.path)?;
     let moment = reader.connection.unchecked_transaction();
     let _moment = moment.map_err(|error| damaged(&error))?;
@@ -54,11 +54,11 @@ pub(super) fn verify(
     if report.is_sound() || threads == 1 {
         return Ok(report);
     }
-    // Other connections may have seen a later moment. The word that counts is about one moment.
+    // Other connections may have seen a later snapshot. The final verdict is about one snapshot.
     on_threads(reader, trust, kept.as_deref(), 1, progress)
 }
 
-/// Checks the whole record on this many threads.
+/// Verifies the whole record on this many threads.
 fn on_threads(
     reader: &Reader,
     trust: Trust,
@@ -81,7 +81,7 @@ fn on_threads(
     } else {
         alone(reader, &rows, &mut verifier)?
     };
-    // What stopped half-way looks like a record with gaps.
+    // A cancelled verification looks like a record with gaps.
     rows.unless_stopped()?;
     let found = rows.marks_in_index(reader)?;
     rows.unless_stopped()?;
@@ -102,7 +102,7 @@ fn on_threads(
     Ok(verifier.finish())
 }
 
-/// Two numbers as one in which every bit of both counts: the product, folded.
+/// Mixes two numbers into one so that every bit of both counts: the product, folded.
 fn mixed(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);
     let bytes = product.to_le_bytes();
@@ -115,22 +115,22 @@ fn mixed(one: u64, other: u64) -> u64 {
 
 type Listed = (Head, String, crate::base::clock::Timestamp, Ended);
 
-/// What there is to check.
+/// Rows to check.
 struct Rows {
     /// Rows begin at positions from 0 up to this.
     end: u64,
-    /// Whether there are rows elsewhere.
+    /// True if there are rows outside of that range.
     outside: bool,
-    /// By number. Those of a store are small; others lie beside.
+    /// Sessions by number. Numbers of a store are small; others are in a separate map.
     sessions: Vec<Option<Known>>,
     odd: HashMap<i64, Known>,
     listed: Vec<Listed>,
-    /// Makes marks that nobody can foresee.
+    /// Random keys for marks that cannot be predicted.
     marks: [u64; 3],
     progress: Progress,
 }
 
-/// A session as events name it.
+/// A session as events refer to it.
 struct Known {
     id: SessionId,
     place: usize,
@@ -167,7 +167,7 @@ impl Rows {
                 id,
             };
             match usize::try_from(number) {
-                // They are numbered from 1 on, in the order in which they are read here.
+                // Sessions are numbered from 1 on, in the order in which they are read here.
                 Ok(place) if place <= sessions.len() + 1 => {
                     sessions.resize_with(place, || None);
                     sessions.push(Some(known));
@@ -201,8 +201,8 @@ impl Rows {
         Ok(())
     }
 
-    /// A number for a row and its place, to be added up. Whoever looks for events of a session finds
-    /// them by an index, and one that leads elsewhere would hide them.
+    /// Mark of a row and its position; marks are summed up. Readers find events of a session by an index,
+    /// and a wrong index entry would hide events.
     fn mark(&self, row: &Row<'_>) -> u64 {
         let number = |index| match row.get_ref(index) {
             Ok(ValueRef::Integer(number)) => number.cast_unsigned(),
@@ -228,7 +228,7 @@ impl Rows {
         read().map_err(|error| damaged(&error))
     }
 
-    /// Whether every session is found by its name.
+    /// True if every session is found by its name.
     fn are_found(&self, reader: &Reader) -> Result<bool, StoreError> {
         let query = "SELECT number FROM sessions WHERE session_id = ?1";
         let small = (0_i64..).zip(&self.sessions);
@@ -251,7 +251,8 @@ impl Rows {
             .or_else(|| self.odd.get(&number))
     }
 
-    /// Checks a row by itself, hands over what came of it, and says where the next one is.
+    /// Checks a row on its own, passes the results to `hand`, and returns the expected position of the next
+    /// row.
     fn check<'r>(&self, row: &'r Row<'_>, expected: u64, mut hand: impl FnMut(Done<'r>)) -> u64 {
         let position = position(row).unwrap_or(expected);
         let known = match row.get_ref(1) {
@@ -285,7 +286,7 @@ impl Rows {
 }
 
 impl Known {
-    /// Checks records that are said to begin with `sequence`, and hands over what came of them.
+    /// Checks records that should begin with `sequence`, and passes the results to `hand`.
     fn check<'r>(
         &self,
         records: impl Iterator<Item = (&'r [u8], Digest)>,
@@ -330,7 +331,7 @@ impl Known {
     }
 }
 
-/// Where a row begins.
+/// Position of a row.
 fn position(row: &Row<'_>) -> Option<u64> {
     count(row, 0).ok()
 }
@@ -338,7 +339,7 @@ fn position(row: &Row<'_>) -> Option<u64> {
 const PIECE_QUERY: &str = "SELECT position, session, sequence, records, hashes FROM events
                            WHERE position >= ?1 AND position < ?2 ORDER BY position";
 
-/// Goes over the rows that begin in a piece, as long as anybody wants it.
+/// Visits the rows that begin in a piece, until the verification is cancelled.
 fn each_row(
     reader: &Reader,
     progress: &Progress,
@@ -354,7 +355,7 @@ fn each_row(
     Ok(())
 }
 
-/// Says what the marks of all rows add up to.
+/// Verifies all rows on one thread. Returns the sum of the marks of all rows.
 fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<u64, StoreError> {
     let mut expected = 0;
     let mut marks: u64 = 0;
@@ -365,11 +366,11 @@ fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<u64
     read.map(|()| marks).map_err(|error| damaged(&error))
 }
 
-/// Records that were checked by themselves.
+/// Records that were checked on their own.
 enum Done<'r> {
-    /// They follow one another.
+    /// Consecutive records.
     Fine(usize, Stretch),
-    /// One that says something beyond its chain: seldom.
+    /// A record with content that matters beyond its chain: rare.
     Telling(usize, Box<(Stretch, Said<'r>)>),
     Bad(Option<usize>, String),
 }
@@ -419,8 +420,8 @@ fn shared(
                         return;
                     }
                     let work = work(&reader, rows, piece);
-                    // Rows are shorter than pieces: one without any is a gap, and so a fault already. One
-                    // of a forged position can be without end.
+                    // Rows are shorter than pieces: a piece without rows is a gap, and so already a fault.
+                    // With a forged position the range of pieces could be endless.
                     if work.as_ref().is_ok_and(|work| work.span.is_none()) {
                         next.store(pieces, Ordering::Relaxed);
                     }
@@ -436,11 +437,11 @@ fn shared(
     .map_err(|error| damaged(&error))
 }
 
-/// A piece that was checked, and the marks of its rows.
+/// A checked piece, and the marks of its rows.
 struct Work {
     done: Vec<Done<'static>>,
     marks: u64,
-    /// Where its first row begins, and where the row behind its last one must. None where it has none.
+    /// Position of its first row, and expected position after its last row. `None` if it has no row.
     span: Option<(u64, u64)>,
 }
 
@@ -462,7 +463,7 @@ fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Work> {
     Ok(work)
 }
 
-/// Takes pieces in their order, whichever is done first.
+/// Joins pieces in order, whichever is finished first.
 fn put_together(pile: &mpsc::Receiver<Piece>, verifier: &mut LogVerifier) -> rusqlite::Result<u64> {
     let mut early = HashMap::new();
     let (mut wanted, mut expected) = (0, 0);

@@ -1,9 +1,9 @@
-//! The write-ahead log as the last process left it.
+//! Inspection of the write-ahead log that the last process left.
 //!
-//! SQLite goes back to the last whole commit by itself, and says nothing. That is right for a commit
-//! that was cut short: nobody was told that it was durable. It is wrong where a commit is damaged that
-//! others follow: those were acknowledged, because a writer waits for the disk before it goes on. So
-//! the file is looked at before SQLite opens it. Torn ends are told; damage in the middle is refused.
+//! SQLite silently rolls back to the last whole commit. That is right for a truncated commit: it was
+//! never acknowledged. It is wrong for a damaged commit that other commits follow: those were
+//! acknowledged, because a writer waits for the disk before it continues. So this module inspects the
+//! file before SQLite opens it. A torn end is reported; damage in the middle is rejected.
 //!
 //! The format is the one that SQLite documents: a header of 32 bytes, then frames of 24 bytes and a
 //! page each, with a checksum over all frames so far.
@@ -21,10 +21,10 @@ pub(super) const FRAME_HEADER: usize = 24;
 /// The two magic numbers differ in the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Pages that SQLite can have. Anything else is no page size.
+/// Page sizes that SQLite supports.
 const PAGE_SIZES: std::ops::RangeInclusive<usize> = 512..=65536;
 
-/// Looks at the write-ahead log of a store. Says, in words, what was left unfinished.
+/// Inspects the write-ahead log of a store. Returns a description of an unfinished write, if any.
 pub(super) fn look(store: &Path) -> Result<Option<String>, StoreError> {
     let path = super::with_suffix(store, "-wal");
     let file = match File::open(&path) {
@@ -48,14 +48,14 @@ pub(super) fn look(store: &Path) -> Result<Option<String>, StoreError> {
     Ok((unfinished > 0).then(|| format!("{UNFINISHED_WRITE} of {unfinished} pages was dropped")))
 }
 
-/// What is in a write-ahead log.
+/// Content of a write-ahead log.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Walked {
-    /// Commits that are whole.
+    /// Number of whole commits.
     commits: u64,
-    /// Frames of this log behind the last whole commit.
+    /// Frames of this log after the last whole commit.
     frames_behind: u64,
-    /// Commits among them.
+    /// Commits among these frames.
     commits_behind: u64,
 }
 
@@ -70,7 +70,7 @@ fn walk(mut file: impl Read) -> io::Result<Walked> {
     let page = form.page;
     let mut whole = true;
     while let Some(frame) = read_whole(&mut file, FRAME_HEADER + page)? {
-        // Frames of an earlier use of the file lie behind the end: they have other salts.
+        // Frames of an earlier use of the file follow the end: they have other salts.
         if !is_of(&frame, &header) {
             whole = false;
             continue;
@@ -89,16 +89,16 @@ fn walk(mut file: impl Read) -> io::Result<Walked> {
     Ok(walked)
 }
 
-/// The form of a write-ahead log, as its header says, with the checksum so far.
+/// Format of a write-ahead log according to its header, with the running checksum.
 pub(super) struct Form {
     order: Order,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub(super) page: usize,
     sum: (u32, u32),
 }
 
 impl Form {
-    /// Reads a header; nothing, if it is damaged.
+    /// Parses a header; `None` if it is damaged.
     pub(super) fn read(header: &[u8]) -> Option<Self> {
         let order = match word(header, 0, Order::Big) {
             magic if magic == MAGIC => Order::Little,
@@ -112,7 +112,7 @@ impl Form {
         (sum == stated && PAGE_SIZES.contains(&page)).then_some(Self { order, page, sum })
     }
 
-    /// Adds a frame to the checksum. Tells whether the sum is the one that the frame has.
+    /// Adds a frame to the checksum. Returns true if the result equals the checksum in the frame.
     pub(super) fn adds_up(&mut self, frame: &[u8]) -> bool {
         let (order, sum) = (self.order, &mut self.sum);
         add(sum, frame.get(..8).unwrap_or_default(), order);
@@ -120,7 +120,7 @@ impl Form {
         *sum == stated_sum(frame)
     }
 
-    /// Goes on behind the frame with this header.
+    /// Continues after the frame with this header.
     pub(super) fn go_on_behind(&mut self, frame: &[u8]) {
         self.sum = stated_sum(frame);
     }
@@ -130,17 +130,17 @@ fn stated_sum(frame: &[u8]) -> (u32, u32) {
     (word(frame, 16, Order::Big), word(frame, 20, Order::Big))
 }
 
-/// Tells whether a frame belongs to the log with this header: both have the same salts.
+/// True if a frame belongs to the log with this header: both have the same salts.
 pub(super) fn is_of(frame: &[u8], header: &[u8]) -> bool {
     frame.get(8..16) == header.get(16..24)
 }
 
-/// Tells whether a frame is the last of a commit.
+/// True if a frame is the last of a commit.
 pub(super) fn is_commit(frame: &[u8]) -> bool {
     word(frame, 4, Order::Big) != 0
 }
 
-/// As many bytes as are wanted, or none when there are fewer.
+/// Reads exactly this many bytes; `None` if there are fewer.
 fn read_whole(file: &mut impl Read, length: usize) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = vec![0; length];
     match file.read_exact(&mut bytes) {

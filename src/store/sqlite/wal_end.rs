@@ -1,8 +1,9 @@
-//! The end of the write-ahead log, read from the file itself.
+//! End of the write-ahead log, read from the file itself.
 //!
-//! SQLite knows from its own memory what it wrote, so it does not notice that a file was cut or overwritten. After
-//! each commit the header of the log and the frames that came are read from the file, with their checksums: some
-//! pages that were just written. Where another program touched the file, all of it is read.
+//! SQLite relies on its own memory for what it wrote, so it does not notice a truncated or overwritten
+//! file. After each commit this module reads the header of the log and the new frames from the file,
+//! with their checksums: some pages that were just written. If another program touched the file, the
+//! whole file is read.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use super::wal::{self, FRAME_HEADER, Form, HEADER};
 
-/// The end of the last whole commit of a write-ahead log.
+/// End of the last whole commit of a write-ahead log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WalEnd {
     header: [u8; HEADER],
@@ -19,12 +20,12 @@ pub(super) struct WalEnd {
     last: [u8; FRAME_HEADER],
 }
 
-/// The reason why a write-ahead log has no end that follows the one before.
+/// Reason why a write-ahead log has no end that follows the previous one.
 #[derive(Debug)]
 pub(super) enum WalFault {
-    /// The file has nothing in it: it was cut, or a checkpoint emptied it.
+    /// The file is empty: it was truncated, or a checkpoint emptied it.
     Empty,
-    /// The file does not have what was written.
+    /// The file does not contain what was written.
     Damaged,
     /// The file cannot be read.
     Io(io::Error),
@@ -37,7 +38,7 @@ impl From<io::Error> for WalFault {
 }
 
 impl WalEnd {
-    /// Finds the end. Only what came behind `before` is read, unless the log began anew.
+    /// Finds the end. Only the part after `before` is read, unless the log started anew.
     pub(super) fn find(file: &File, before: Option<&Self>) -> Result<Self, WalFault> {
         let Some(header) = read_at::<HEADER>(file, 0)? else {
             return Err(match file.metadata()?.len() {
@@ -63,7 +64,7 @@ impl WalEnd {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(error.into()),
             }
-            // Frames of an earlier use of the file, or of a write that was cut short, lie behind the end.
+            // Frames of an earlier use of the file, or of an unfinished write, follow the end.
             if !wal::is_of(&frame, &header) || !form.adds_up(&frame) {
                 break;
             }
@@ -80,7 +81,7 @@ impl WalEnd {
         end.ok_or(WalFault::Damaged)
     }
 
-    /// Reads the whole file. It must have everything up to `before`, unless the log began anew.
+    /// Reads the whole file. It must contain everything up to `before`, unless the log started anew.
     pub(super) fn find_in_all(file: &File, before: Option<&Self>) -> Result<Self, WalFault> {
         let end = Self::find(file, None)?;
         match before.filter(|before| before.header == end.header) {
@@ -90,19 +91,19 @@ impl WalEnd {
         }
     }
 
-    /// Tells whether the last frame of this end is where it was.
+    /// True if the last frame of this end is still in place.
     fn is_in(&self, file: &File, frame_bytes: usize) -> io::Result<bool> {
         let place = place_of(self.frames.saturating_sub(1), frame_bytes);
         Ok(read_at(file, place)? == Some(self.last))
     }
 }
 
-/// Place of a frame in the file.
+/// Offset of a frame in the file.
 fn place_of(frame: u64, frame_bytes: usize) -> u64 {
     HEADER as u64 + frame * frame_bytes as u64
 }
 
-/// Bytes at a place of a file; nothing where the file ends before.
+/// Bytes at an offset of a file; `None` if the file ends before.
 fn read_at<const N: usize>(file: &File, place: u64) -> io::Result<Option<[u8; N]>> {
     let mut bytes = [0; N];
     match file.read_exact_at(&mut bytes, place) {

@@ -1,4 +1,4 @@
-//! The steps of a session that another one can be held against.
+//! Steps of a session that can be compared with steps of another session.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 use crate::trace::tell::{quoted, sentence};
 
-/// What kind of step it is.
+/// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -22,7 +22,7 @@ pub enum Kind {
     Answer,
     /// An action was asked for.
     Action,
-    /// What came of an action.
+    /// An action completed, failed or was blocked.
     Result,
     /// Policies, approvals and risks.
     Policy,
@@ -34,34 +34,34 @@ pub enum Kind {
     Other,
 }
 
-/// One step: what it is about, and what it says about it.
+/// One comparable step of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) kind: Kind,
-    /// What steps of two sessions are matched by.
+    /// Subject of the step; steps of two sessions are matched by it.
     pub(super) key: String,
-    /// What must be the same for the two to have done the same. Who did it, and when, is not in it.
+    /// Text that must be equal for two steps to be the same. The actor and the time are not part of it.
     pub(super) said: String,
     pub(super) told: Told,
 }
 
-/// A step as it is told.
+/// Step of a session as it is shown in a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Told {
-    /// The event.
+    /// Sequence number of the event.
     pub sequence: u64,
-    /// Its type.
+    /// Type of the event.
     pub event_type: String,
-    /// What it says.
+    /// One-line description.
     pub summary: String,
 }
 
 impl Step {
-    /// The step that an event is; nothing where another event tells the same.
+    /// Converts an event to a step; `None` if another event reports the same fact.
     pub(super) fn of(event: &Event) -> Option<Self> {
         let word = canonical_type(&event.event_type);
         let (kind, about, said) = parts(word, event)?;
-        // What a gate came to, and what an action came to, is one question with several answers.
+        // All outcomes of a gate, and all outcomes of an action, share one key: they answer one question.
         let word = match kind {
             Kind::Outcome => "outcome",
             Kind::Result => "result",
@@ -91,7 +91,7 @@ impl Step {
     }
 }
 
-/// What kind of step an event is, what it is about, and what it says about it.
+/// Kind, subject and content of the step that an event is.
 fn parts(word: &str, event: &Event) -> Option<(Kind, String, String)> {
     let details = Details::of(event);
     let named = |name: &str| details.owned(name);
@@ -151,7 +151,8 @@ fn list(details: Details<'_>, name: &str) -> String {
     texts.join(" ")
 }
 
-/// The answers, as they can be compared: of a sensitive one there is only a hash with a salt of its own.
+/// Answers in comparable form. A sensitive answer is recorded only as a salted hash, so only its
+/// presence counts.
 fn answers(details: Details<'_>) -> String {
     let mut answers = details.value("answers").cloned().unwrap_or_default();
     if let Some(fields) = answers.as_object_mut() {

@@ -1,4 +1,4 @@
-//! Two sessions that are made up on the spot.
+//! Comparison tests on generated sessions.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn response(answers: &Value, by: &str) -> (&'static str, Value) {
 }
 
 #[test]
-fn who_decided_and_when_is_no_difference() {
+fn deciding_operator_and_time_do_not_count_as_a_difference() {
     let passed = |by: &str| {
         let completed = json!({"checkpoint_id": "g", "duration_ms": by.len()});
         [
@@ -62,7 +62,7 @@ fn who_decided_and_when_is_no_difference() {
 }
 
 #[test]
-fn of_a_sensitive_answer_only_that_there_is_one_counts() {
+fn sensitive_answers_are_compared_by_presence_only() {
     let salted = |salt: &str| response(&json!({"pin": format!("sha256:{salt}:00"), "n": 1}), "op");
     let same = compared(&[start(), salted("aa")], &[start(), salted("bb")]);
     assert_eq!(same.first, None);
@@ -74,7 +74,7 @@ fn of_a_sensitive_answer_only_that_there_is_one_counts() {
 }
 
 #[test]
-fn the_first_divergence_names_what_both_did_and_where() {
+fn first_divergence_names_both_steps_and_their_sequence() {
     let attempt = |id: u64| {
         (
             "action_attempted",
@@ -102,15 +102,15 @@ fn the_first_divergence_names_what_both_did_and_where() {
     assert_eq!((found.common, of_a.sequence, of_b.sequence), (2, 2, 2));
     assert!(of_a.summary.starts_with("t.get ran in"), "{}", of_a.summary);
     assert!(of_b.summary.starts_with("input of"), "{}", of_b.summary);
-    // What came of the action is one question with two answers.
+    // Completed and blocked are two outcomes of one action step.
     let kinds: Vec<_> = found
         .changes
         .iter()
-        .map(|it| {
+        .map(|change| {
             (
-                it.kind,
-                it.a.as_ref().map(|it| it.sequence),
-                it.b.as_ref().map(|it| it.sequence),
+                change.kind,
+                change.a.as_ref().map(|step| step.sequence),
+                change.b.as_ref().map(|step| step.sequence),
             )
         })
         .collect();
@@ -123,7 +123,7 @@ fn the_first_divergence_names_what_both_did_and_where() {
 }
 
 #[test]
-fn one_that_ends_earlier_parts_where_it_ends() {
+fn a_shorter_session_diverges_where_it_ends() {
     let more = ("my_own", json!({"x": 1}));
     let found = compared(&[start()], &[start(), more]);
     let first = found.first.unwrap();
@@ -133,7 +133,7 @@ fn one_that_ends_earlier_parts_where_it_ends() {
 }
 
 #[test]
-fn sessions_that_have_nothing_in_common_are_compared_in_bounded_time() {
+fn sessions_with_nothing_in_common_are_compared_in_bounded_time() {
     let long = |name: &str| -> Vec<Event> {
         let count = MAX_ALIGNED as u64 + 5_000;
         let made = |at| {

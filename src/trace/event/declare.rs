@@ -1,9 +1,10 @@
-//! How event types are declared.
+//! Macros that declare event types.
 
-/// Declares every event type once: its name, its payload's fields, and the enum over them all. One that is the
-/// result of rules says `under` behind its name, one from which a steward may have something left out says
-/// `redacted`, and one whose numbers may be recorded as text says so last. Those that are declared elsewhere are
-/// named first.
+/// Declares every event type once: its name, the fields of its payload, and the enum of all payloads.
+///
+/// A type that results from rules says `under` after its name. A type from which a steward may redact
+/// parts says `redacted`. A type whose numbers may be recorded as text names that field last. Types
+/// declared elsewhere are named first.
 macro_rules! payloads {
     (elsewhere { $( $(#[$their_doc:meta])* $theirs:ident = $their_text:literal, )* }
     $(
@@ -19,16 +20,16 @@ macro_rules! payloads {
             pub struct $name {
                 $( $(#[$field_doc])* pub $field: $type, )*
                 $(
-                    /// Atlases whose rules led to it.
+                    /// Atlases whose rules led to this event.
                     #[serde(default, skip_serializing_if = "Vec::is_empty")]
                     pub $judged: Vec<AtlasRef>,
                 )?
                 $(
-                    /// What was left out of it.
+                    /// Parts that were redacted from the event.
                     #[serde(default, skip_serializing_if = "Vec::is_empty")]
                     pub $left_out: Vec<Redaction>,
                     $(
-                        /// Paths of numbers that are recorded as strings of their digits.
+                        /// Paths of numbers that are recorded as strings of digits.
                         #[serde(default, skip_serializing_if = "Vec::is_empty")]
                         pub $large: Vec<String>,
                     )?
@@ -50,20 +51,20 @@ macro_rules! payloads {
             }
         )*
 
-        /// What happened, with the details its type calls for.
+        /// Type of an event with its details.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Payload {
             $( $(#[$doc])* $name($name), )*
             $( $(#[$their_doc])* $theirs($theirs), )*
-            /// Something of a type that was registered.
+            /// Event of a registered type.
             Registered(super::Registered),
         }
 
         impl Payload {
-            /// Names of this program's own event types.
+            /// Names of the built-in event types.
             pub const TYPES: &'static [&'static str] = &[$($text,)* $($their_text),*];
 
-            /// The event type's name.
+            /// Name of the event type.
             #[must_use]
             pub fn event_type(&self) -> &str {
                 match self {
@@ -73,7 +74,7 @@ macro_rules! payloads {
                 }
             }
 
-            /// The fields that an event type can have.
+            /// Fields that an event type can have.
             #[must_use]
             pub fn field_names(event_type: &str) -> &'static [&'static str] {
                 match canonical_type(event_type) {
@@ -83,7 +84,7 @@ macro_rules! payloads {
                 }
             }
 
-            /// The Atlases whose rules led to it, where its type names them.
+            /// Atlases whose rules led to the event, if its type names them.
             pub fn judged_under_mut(&mut self) -> Option<&mut Vec<AtlasRef>> {
                 match self {
                     $( $( Self::$name(payload) => Some(&mut payload.$judged), )? )*
@@ -91,7 +92,7 @@ macro_rules! payloads {
                 }
             }
 
-            /// The details as they are recorded.
+            /// Details as they are recorded.
             #[must_use]
             pub fn fields(&self) -> Map<String, Value> {
                 let value = match self {
@@ -106,7 +107,7 @@ macro_rules! payloads {
                 }
             }
 
-            /// Writes the details as they are hashed.
+            /// Writes the details in canonical form, as they are hashed.
             pub fn write_canonical(&self, out: &mut String) {
                 use crate::base::canon::write_canonical;
                 match self {
@@ -116,10 +117,10 @@ macro_rules! payloads {
                 }
             }
 
-            /// Reads the details of an event type.
+            /// Parses the details of an event type.
             ///
             /// # Errors
-            /// When the type is unknown, or the details are not the ones it calls for.
+            /// When the type is unknown, or the details do not match it.
             pub fn read(event_type: &str, fields: Map<String, Value>) -> Result<Self, PayloadError> {
                 let value = Value::Object(fields);
                 let wrong = |source| PayloadError::Fields { event_type: event_type.to_owned(), source };
@@ -133,7 +134,7 @@ macro_rules! payloads {
     };
 }
 
-/// Declares a payload that the enum over them all only names.
+/// Declares the payload of one type; the enum of all payloads only refers to it.
 macro_rules! payload {
     (
         $(#[$doc:meta])*
@@ -147,7 +148,7 @@ macro_rules! payload {
         }
 
         impl $name {
-            /// Its fields.
+            /// Names of the fields.
             pub(super) const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
         }
     };

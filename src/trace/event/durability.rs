@@ -1,9 +1,9 @@
-//! Which events somebody waits for, whatever the Atlas says.
+//! Events that must be durable regardless of the Atlas settings.
 
 use super::{Durability, Payload, PolicyVerdict, Tier};
 
 impl Payload {
-    /// Whether something waits for this event to be on disk, whatever the Atlas says.
+    /// Durability that this event requires regardless of the Atlas settings.
     #[must_use]
     pub fn mandatory_durability(&self) -> Durability {
         let sync = match self {
@@ -54,7 +54,7 @@ impl Payload {
             | Self::PluginLoaded(_)
             | Self::PluginEvent(_)
             | Self::AtlasLoaded(_)
-            // Whoever registered the type says.
+            // The registration of the type decides.
             | Self::Registered(_) => false,
         };
         if sync {
@@ -66,12 +66,12 @@ impl Payload {
 }
 
 impl Payload {
-    /// Whether this event is stored at every level: what decided about gates, and what the log says
-    /// about itself. A record of governance without its decisions is none.
+    /// True if this event is stored at every level of detail: decisions about gates, and entries of the log
+    /// about itself. A governance record without its decisions would be worthless.
     #[must_use]
     pub fn is_essential(&self) -> bool {
         match self {
-            // What a gate was about belongs to what was decided there.
+            // The trigger of a gate belongs to the decision made there.
             Self::CheckpointTriggered(triggered) => triggered.mode == "blocking",
             Self::CheckpointResponse(_)
             | Self::CheckpointPassed(_)
@@ -123,7 +123,7 @@ impl Payload {
         }
     }
 
-    /// How risky what it is about is, where the event says so.
+    /// Risk tier of the event's subject, if the event has one.
     #[must_use]
     pub fn tier(&self) -> Option<Tier> {
         if let Self::ActionAttempted(attempted) = self {
@@ -145,7 +145,7 @@ mod tests {
     use super::super::{DriftFlagged, MementoEdited};
     use super::*;
 
-    /// A turn, as it is recorded.
+    /// A turn event as it is recorded.
     fn turn() -> BreakpointDecided {
         let text = str::to_owned;
         BreakpointDecided {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_about_a_conversation_is_on_disk_first_and_at_every_level() {
+    fn breakpoint_decisions_are_durable_and_stored_at_every_level() {
         let (thread_id, by) = ("t-1".to_owned(), "op-1".to_owned());
         let edited = MementoEdited {
             thread_id: thread_id.clone(),

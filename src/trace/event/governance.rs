@@ -1,4 +1,4 @@
-//! Entries of the log about what governs the record: Atlases, retention, imports, legal holds and alarms.
+//! Log entries about the governance of the record: Atlases, retention, imports, legal holds and alarms.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,15 +17,15 @@ payload! {
         /// Digest of its text alone, where extensions changed what is in force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text_hash: Option<String>,
-        /// How many checkpoints it has.
+        /// Number of its checkpoints.
         checkpoints: u64,
-        /// Digest of the text of the one that it took the place of, while agents were at work.
+        /// Digest of the text of the Atlas that it replaced while agents were running.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<String>,
-        /// Digests of the texts of those that went away with it.
+        /// Digests of the texts of the Atlases that were removed with it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removes: Vec<String>,
-        /// Who wanted that.
+        /// Operator who loaded it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         loaded_by: Option<String>,
         /// The actor: the operator, or `cra` itself. Earlier versions named none.
@@ -39,15 +39,15 @@ payload! {
     RetentionApplied {
         /// The session.
         pruned_session: String,
-        /// Which events, as ranges of sequence numbers, both ends included.
+        /// Pruned events as ranges of sequence numbers, both ends included.
         pruned: Vec<(u64, u64)>,
-        /// How many.
+        /// Number of pruned events.
         events: u64,
-        /// Digest of what is left of them: it stands in for hashes that cannot be computed again.
+        /// Digest of the remaining envelopes. It replaces the hashes, which cannot be recomputed.
         envelopes_hash: String,
-        /// What was older than its rule allows.
+        /// Description of the expired retention rule.
         reason: String,
-        /// Rules by which they went. Earlier versions named none.
+        /// Rules that caused the pruning. Earlier versions named none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<RetentionRule>,
         /// The actor: the operator, or `cra` itself. Earlier versions named none.
@@ -56,7 +56,7 @@ payload! {
     }
 }
 
-/// A rule by which events were pruned, as an Atlas in force had it when they were recorded.
+/// Retention rule that pruned events, as the Atlas in force had it when they were recorded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetentionRule {
@@ -64,14 +64,14 @@ pub struct RetentionRule {
     pub event_type: String,
     /// Days that they are kept.
     pub days: u32,
-    /// The Atlas that wants them kept that long: of several, the one that wants it longest.
+    /// The Atlas with the rule; of several Atlases, the one with the longest retention.
     pub atlas_id: String,
     /// Digest of its text, under which the store keeps it.
     pub atlas_hash: String,
 }
 
 payload! {
-    /// A session that was recorded elsewhere was taken in.
+    /// A session recorded elsewhere was imported.
     TraceImported {
         /// The session.
         imported_session: String,
@@ -79,7 +79,7 @@ payload! {
         events: u64,
         /// Hash of the last of them.
         head_hash: String,
-        /// Where it came from.
+        /// Origin of the session.
         source: String,
         /// Digest of the file, as `sha256sum` prints it. Earlier versions kept none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,11 +128,11 @@ payload! {
     }
 }
 
-/// This program, as the actor of entries that no operator asked for.
+/// Name of this program, used as the actor of entries that no operator caused.
 pub const PROGRAM: &str = "cra";
 
 impl Payload {
-    /// Names the actor of a log entry that names none: the operator it is about, or this program.
+    /// Sets the actor of a log entry without one: the operator it is about, or this program.
     #[must_use]
     pub fn with_actor(mut self) -> Self {
         let program = || PROGRAM.to_owned();

@@ -1,7 +1,7 @@
-//! Which numbers of a record are written as strings of their digits.
+//! Numbers of a record that are written as strings of digits.
 //!
-//! Canonical JSON passes numbers through doubles, so an integer beyond 2^53 is recorded as text. The list
-//! tells it from text of the same digits that an agent sent.
+//! Canonical JSON passes numbers through doubles, so an integer beyond 2^53 is recorded as text. The
+//! list distinguishes such a number from a text of the same digits that an agent sent.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::base::canon::canonical;
 use crate::base::digest::Digest;
 use crate::base::json::{paths_of_large_numbers, paths_of_large_numbers_in};
 
-/// Field of the list: no registered type has it for itself.
+/// Name of the field with the list. Registered types cannot declare a field of this name.
 pub const NUMBERS_AS_TEXT: &str = "numbers_as_text";
 
 /// Longest list, and most characters of its paths together. A longer list is recorded as its digest.
@@ -19,21 +19,25 @@ const MAX_PATHS: usize = 64;
 const MAX_PATH_CHARS: usize = 4096;
 
 impl Payload {
-    /// Lists the numbers that this record has as text.
+    /// Fills in the list of numbers that this record holds as text.
     pub fn list_large_numbers(&mut self) {
         match self {
-            Self::ActionAttempted(it) => {
-                it.numbers_as_text = listed("action_params", &it.action_params);
+            Self::ActionAttempted(payload) => {
+                payload.numbers_as_text = listed("action_params", &payload.action_params);
             }
-            Self::ActionBlocked(it) => {
-                it.numbers_as_text = listed("action_params", &it.action_params);
+            Self::ActionBlocked(payload) => {
+                payload.numbers_as_text = listed("action_params", &payload.action_params);
             }
-            Self::CheckpointTriggered(it) => {
-                it.numbers_as_text = listed("trigger_data", &it.trigger_data);
+            Self::CheckpointTriggered(payload) => {
+                payload.numbers_as_text = listed("trigger_data", &payload.trigger_data);
             }
-            Self::CheckpointResponse(it) => it.numbers_as_text = listed_in("answers", &it.answers),
-            Self::PluginEvent(it) => it.numbers_as_text = listed_in("data", &it.data),
-            Self::Registered(it) => list_registered(it),
+            Self::CheckpointResponse(payload) => {
+                payload.numbers_as_text = listed_in("answers", &payload.answers)
+            }
+            Self::PluginEvent(payload) => {
+                payload.numbers_as_text = listed_in("data", &payload.data)
+            }
+            Self::Registered(payload) => list_registered(payload),
             _ => {}
         }
     }
@@ -55,7 +59,7 @@ fn listed_in(field: &str, fields: &Map<String, Value>) -> Vec<String> {
     bounded(paths_of_large_numbers_in(field, fields))
 }
 
-/// The paths, or their digest where they are too many for a record.
+/// The paths, or their digest if there are too many for a record.
 fn bounded(paths: Vec<String>) -> Vec<String> {
     let chars: usize = paths.iter().map(String::len).sum();
     if paths.len() <= MAX_PATHS && chars <= MAX_PATH_CHARS {
@@ -71,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_names_large_numbers_and_no_text() {
+    fn list_names_large_numbers_but_not_strings() {
         let params =
             json!({"a": u64::MAX, "b": "18446744073709551615", "c": [1, 1e16, {"d e": i64::MIN}]});
         assert_eq!(listed("p", &params), ["p.a", "p.c[1]", "p.c[2][\"d e\"]"]);
@@ -85,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_recorded_as_its_digest() {
+    fn a_long_path_list_is_recorded_as_its_digest() {
         let many = |count: usize| json!(vec![u64::MAX; count]);
         assert_eq!(listed("p", &many(MAX_PATHS)).len(), MAX_PATHS);
         let digest = listed("p", &many(MAX_PATHS + 1));

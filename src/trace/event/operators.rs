@@ -1,4 +1,4 @@
-//! What is recorded of those who look after a console.
+//! Log entries about operators, keys, seals and the machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use super::words::Acknowledged;
 use super::words::ClaimWord;
 
 payload! {
-    /// Somebody else sits at the console. The name is what they say, and nothing proves it.
+    /// The operator at the console changed. The name is claimed, not proven.
     OperatorChanged {
-        /// Who sits there now.
+        /// New operator.
         operator: String,
-        /// Who sat there before.
+        /// Previous operator.
         before: String,
         /// The actor: the operator, or `cra` itself. Earlier versions named none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,21 +21,21 @@ payload! {
 }
 
 payload! {
-    /// An operator says that they know of something. What it was is as it was shown to them.
+    /// An operator acknowledged a problem. The text is what the console showed to the operator.
     OperatorAcknowledged {
-        /// Who.
+        /// The operator.
         operator: String,
         /// `broken_chain` or `override`.
         about: Acknowledged,
-        /// What, in words.
+        /// Description of the problem.
         what: String,
-        /// The session that it is about, where it is about one.
+        /// Session concerned, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
-        /// The held request that it is about, as people named it.
+        /// Displayed identifier of the held request concerned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gate_id: Option<String>,
-        /// Digest of all that is wrong with the record.
+        /// Digest of all faults of the record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault_hash: Option<String>,
         /// The actor: the operator, or `cra` itself. Earlier versions named none.
@@ -45,9 +45,9 @@ payload! {
 }
 
 payload! {
-    /// Something was mended when the store was opened.
+    /// The store was repaired when it was opened.
     StoreRecovered {
-        /// What was found, and what was done about it.
+        /// The damage found and the repair made.
         what: String,
         /// The actor: the operator, or `cra` itself. Earlier versions named none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,17 +56,17 @@ payload! {
 }
 
 payload! {
-    /// Another key signs the log's heads from now on; the old one signs this entry still.
+    /// A new key signs the log's heads from now on; the old key still signs this entry.
     KeyRotated {
         /// The public key.
         key: String,
-        /// Who wanted it.
+        /// Operator who rotated the key.
         by: String,
     }
 }
 
 payload! {
-    /// A log began. It is the first entry of its log.
+    /// A log began. This is the first entry of its log.
     LogStarted {
         /// Version of this program.
         wrapper_version: String,
@@ -83,7 +83,7 @@ payload! {
     ClockMoved {
         /// Milliseconds by which it was set; negative is back.
         moved_ms: i64,
-        /// The same for people.
+        /// Displayed form of the same offset.
         what: String,
         /// The actor: the operator, or `cra` itself. Earlier versions named none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,8 @@ payload! {
 }
 
 payload! {
-    /// An answer at the socket was not the console's own, as a hook or an MCP proxy reported. Nothing proves the report.
+    /// A hook or an MCP proxy reported an answer at the socket that did not come from the console. The
+    /// report is unproven.
     AnswerRejected {
         /// Program that rejected the answer.
         by: String,
@@ -109,9 +110,9 @@ payload! {
 }
 
 payload! {
-    /// The ends of all chains when this was recorded.
+    /// Ends of all chains at the time of this entry.
     LogSealed {
-        /// Every session with events since the last entry of this kind, by its name.
+        /// Every session with events since the last entry of this type, by name.
         sessions: Vec<SealedHead>,
         /// Tells whether the store keeps a seal over the engine's state. Earlier versions kept none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,15 +124,15 @@ payload! {
 }
 
 payload! {
-    /// An operator said who looks after a held request. Nothing is decided by it.
+    /// An operator claimed or released a held request. A claim decides nothing.
     RequestClaimed {
-        /// How people name the held request.
+        /// Displayed identifier of the held request.
         gate_id: String,
         /// `taken`, `released` or `taken_over`.
         claim: ClaimWord,
-        /// Who.
+        /// The operator.
         by: String,
-        /// Whose claim it was before.
+        /// Operator who held the claim before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<String>,
     }

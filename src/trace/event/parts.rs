@@ -1,22 +1,22 @@
-//! What payloads are made of.
+//! Structs that payloads are composed of.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
-/// Where a session runs.
+/// Environment that a session runs in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
     /// Operating system.
     pub platform: String,
-    /// What runs the agent.
+    /// Runtime of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
 }
 
-/// What a wrapper can intercept.
+/// Traffic that a wrapper can intercept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrapperCapabilities {
@@ -28,7 +28,7 @@ pub struct WrapperCapabilities {
     pub intercept_actions: bool,
 }
 
-/// An Atlas whose rules something was judged by.
+/// Reference to an Atlas whose rules applied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AtlasRef {
@@ -38,17 +38,17 @@ pub struct AtlasRef {
     pub atlas_hash: String,
 }
 
-/// How an action failed.
+/// Error of a failed action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorDetail {
-    /// For programs.
+    /// Machine-readable code.
     pub code: String,
-    /// For people.
+    /// Human-readable message.
     pub message: String,
 }
 
-/// A keyword that was found in input.
+/// A keyword found in input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeywordPosition {
@@ -58,26 +58,26 @@ pub struct KeywordPosition {
     pub position: u64,
 }
 
-/// The end of a chain at a moment.
+/// End of a chain at a point in time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SealedHead {
     /// The session.
     pub session: SessionId,
-    /// Its events.
+    /// Number of its events.
     pub count: u64,
-    /// Hash of the last of them.
+    /// Hash of the last event.
     pub hash: Digest,
 }
 
-/// What a rule left out of an event before it was recorded.
+/// Parts that a redaction rule removed from an event before it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Redaction {
-    /// The rule: its Atlas, and its place there.
+    /// The rule: its Atlas and its position there.
     pub rule: String,
-    /// Where, as paths into the payload; of many only some are listed.
+    /// Paths into the payload; a long list is truncated.
     pub paths: Vec<String>,
-    /// How often.
+    /// Number of removed parts.
     pub count: u64,
 }

@@ -31,31 +31,31 @@ payloads! {
         AtlasLoaded = "atlas_loaded",
         /// The content of old events of a session was dropped; their envelopes and hashes stay.
         RetentionApplied = "retention_applied",
-        /// Something was mended when the store was opened.
+        /// The store was repaired when it was opened.
         StoreRecovered = "store_recovered",
         /// A turn of a conversation was classified.
         BreakpointDecided = "breakpoint_decided",
-        /// An operator wrote the summary of a conversation anew.
+        /// An operator rewrote the summary of a conversation.
         MementoEdited = "memento_edited",
-        /// An operator says that a conversation drifts.
+        /// An operator flagged drift in a conversation.
         DriftFlagged = "drift_flagged",
         /// A thread was handed over to another session.
         ThreadHandedOver = "thread_handed_over",
         /// A stored thread was dropped to make room for a new one.
         ThreadDropped = "thread_dropped",
-        /// A session that was recorded elsewhere was taken in.
+        /// A session recorded elsewhere was imported.
         TraceImported = "trace_imported",
-        /// Another key signs the log's heads from now on; the old one signs this entry still.
+        /// A new key signs the log's heads from now on; the old key still signs this entry.
         KeyRotated = "key_rotated",
-        /// What all chains were when this was recorded.
+        /// Ends of all chains at the time of this entry.
         LogSealed = "log_sealed",
-        /// Somebody else sits at the console.
+        /// The operator at the console changed.
         OperatorChanged = "operator_changed",
-        /// A log began. It is the first entry of its log.
+        /// A log began. This is the first entry of its log.
         LogStarted = "log_started",
         /// The wall clock was set while the console ran.
         ClockMoved = "clock_moved",
-        /// An answer at the socket was not the console's own.
+        /// A hook or proxy reported an answer at the socket that did not come from the console.
         AnswerRejected = "answer_rejected",
         /// An alarm was shown at the console.
         AlarmRaised = "alarm_raised",
@@ -63,136 +63,136 @@ payloads! {
         HoldPlaced = "hold_placed",
         /// The legal hold of a session ended.
         HoldReleased = "hold_released",
-        /// An operator said who looks after a held request. Nothing is decided by it.
+        /// An operator claimed or released a held request. A claim decides nothing.
         RequestClaimed = "request_claimed",
-        /// An operator says that they know of something. What it was is as it was shown to them.
+        /// An operator acknowledged a problem. The text is what the console showed to the operator.
         OperatorAcknowledged = "operator_acknowledged",
     }
     /// A session began.
     SessionStarted = "session_started" under judged_under, redacted {
-        /// What kind of agent.
+        /// Type of the agent.
         agent_type: String,
-        /// Its version.
+        /// Version of the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_version: Option<String>,
         /// Version of this program.
         wrapper_version: String,
         /// Atlases in force.
         atlas_ids: Vec<String>,
-        /// Contexts handed over at once.
+        /// Contexts injected at the start.
         initial_contexts: Vec<String>,
-        /// What the session says it is for.
+        /// Declared purpose of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intent: Option<String>,
-        /// Where it runs.
+        /// Environment that the session runs in.
         environment: Environment,
     }
     /// A session ended.
     SessionEnded = "session_ended", redacted {
-        /// How long it lasted.
+        /// Duration of the session.
         duration_ms: u64,
-        /// Events in its chain, this one included.
+        /// Events in its chain, this event included.
         event_count: u64,
         /// Actions that ran.
         actions_taken: u64,
-        /// Contexts handed over.
+        /// Contexts injected.
         contexts_injected: u64,
         /// `completed`, `error`, `timeout` or `cancelled`.
         final_status: FinalStatus,
-        /// What it did, in its own words.
+        /// The agent's own summary of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     }
     /// An agent's wrapper was built.
     WrapperConstructed = "wrapper_constructed" {
-        /// Its version.
+        /// Version of the wrapper.
         wrapper_version: String,
-        /// Its parts.
+        /// Components of the wrapper.
         components: Vec<String>,
-        /// Plugins in it.
+        /// Plugins of the wrapper.
         plugins: Vec<String>,
         /// `mcp`, `rest` or `direct`.
         transport: String,
-        /// Where it caches.
+        /// Cache backend of the wrapper.
         cache_backend: String,
         /// Proof of construction.
         construction_hash: String,
-        /// What it can intercept.
+        /// Traffic that the wrapper can intercept.
         capabilities: WrapperCapabilities,
     }
     /// An agent's wrapper was checked.
     WrapperVerified = "wrapper_verified" {
-        /// Whether it is sound.
+        /// True if all checks passed.
         verification_passed: bool,
-        /// What was tried.
+        /// Names of the checks.
         tests_run: Vec<String>,
-        /// What failed.
+        /// Names of the failed checks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failures: Option<Vec<String>>,
     }
-    /// Somebody asked for context.
+    /// An agent, a checkpoint or a keyword requested context.
     ContextRequested = "context_requested", redacted {
         /// `explicit`, `checkpoint` or `keyword`.
         request_type: RequestType,
-        /// What was looked for.
+        /// Search text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<String>,
         /// Hints given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hints: Option<Vec<String>>,
-        /// The checkpoint that asked.
+        /// Checkpoint that requested the context.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint_type: Option<String>,
         /// Keywords that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keywords_matched: Option<Vec<String>>,
-        /// The same keywords, each with the position of its first match.
+        /// Matched keywords, each with the position of its first match.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         matches: Vec<KeywordPosition>,
     }
-    /// Context was handed to the agent.
+    /// Context was injected into the agent's conversation.
     ContextInjected = "context_injected" {
-        /// Which.
+        /// Injected contexts.
         context_ids: Vec<String>,
-        /// From which Atlases.
+        /// Atlases that they come from.
         atlas_ids: Vec<String>,
-        /// How much.
+        /// Size of all contexts together.
         total_size_bytes: u64,
         /// `always`, `on_match`, `on_demand` or `risk_based`.
         trigger: InjectTrigger,
-        /// The checkpoint that handed it over.
+        /// Checkpoint that injected the contexts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint_type: Option<String>,
-        /// Whether it came from a cache.
+        /// True if the contexts came from a cache.
         cache_hit: bool,
     }
-    /// An agent said whether a context helped.
+    /// An agent reported that a context was or was not helpful.
     ContextFeedback = "context_feedback", redacted {
-        /// Which.
+        /// The context.
         context_id: String,
-        /// Whether it did.
+        /// True if the context helped.
         helpful: bool,
-        /// Why.
+        /// Reason given by the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// `applied`, `ignored` or `partial`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage_outcome: Option<UsageOutcome>,
     }
-    /// An agent wants to run an action.
+    /// An agent requested to run an action.
     ActionAttempted = "action_attempted" under judged_under, redacted, numbers_as_text {
         /// The action.
         action_type: String,
         /// Its parameters.
         action_params: Value,
-        /// How risky it is.
+        /// Risk tier of the action.
         risk_tier: Tier,
-        /// Whether policies were consulted.
+        /// True if policies were evaluated.
         policy_checked: bool,
-        /// Contexts handed over with the answer to it.
+        /// Contexts injected with the reply.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_injected: Option<Vec<String>>,
-        /// The held request whose approval it runs under.
+        /// Held request whose approval permits this run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permit: Option<String>,
         /// The operator who gave that approval.
@@ -203,18 +203,18 @@ payloads! {
     ActionCompleted = "action_completed", redacted {
         /// The action.
         action_type: String,
-        /// Whether it worked.
+        /// True if the action succeeded.
         success: bool,
-        /// How long it took.
+        /// Duration of the run.
         duration_ms: u64,
-        /// What came of it.
+        /// Summary of the result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result_summary: Option<String>,
-        /// How it failed.
+        /// Error, if the action failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorDetail>,
     }
-    /// An action may not run.
+    /// An action was blocked.
     ActionBlocked = "action_blocked" under judged_under, redacted, numbers_as_text {
         /// The action.
         action_type: String,
@@ -222,12 +222,12 @@ payloads! {
         action_params: Value,
         /// The policy or checkpoint that blocks it.
         policy_id: String,
-        /// Why.
+        /// Reason for the block.
         reason: String,
-        /// Whether an operator may overrule.
+        /// True if an operator may override the block.
         override_available: bool,
     }
-    /// Policies were consulted.
+    /// Policies were evaluated.
     PolicyChecked = "policy_checked" under judged_under {
         /// The policy that decided.
         policy_id: String,
@@ -235,35 +235,35 @@ payloads! {
         action_type: String,
         /// `allow`, `deny` or `require_approval`.
         decision: PolicyVerdict,
-        /// How many were looked at.
+        /// Number of conditions evaluated.
         conditions_evaluated: u64,
         /// The pattern that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         matching_rule: Option<String>,
-        /// Contexts that the agent had been handed by then.
+        /// Contexts injected into the session before this check.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_used: Option<Vec<String>>,
-        /// The held request whose approval counts for it.
+        /// Held request whose approval satisfies the policy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permit: Option<String>,
         /// The operator who gave that approval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approved_by: Option<String>,
     }
-    /// An operator approved what a policy held.
+    /// An operator approved an action that a policy held.
     PolicyOverride = "policy_override" under judged_under {
         /// The policy.
         policy_id: String,
         /// The action.
         action_type: String,
-        /// Who approved.
+        /// Operator who approved.
         approver: String,
-        /// How.
+        /// Method of the approval.
         approval_method: String,
-        /// Why.
+        /// Reason given by the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Both who approved, in the order they did, where two had to.
+        /// Both approvers in order, if two approvals were required.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
@@ -276,44 +276,44 @@ payloads! {
         checkpoint_id: String,
         /// Its type.
         checkpoint_type: String,
-        /// Whether it stops the agent.
+        /// Mode of the checkpoint; a `blocking` one stops the agent.
         mode: String,
-        /// Why it fired.
+        /// Condition that fired.
         trigger_condition: String,
-        /// What it fired on.
+        /// Data that the condition matched.
         trigger_data: Value,
         /// Its priority.
         priority: i64,
-        /// Hash of the input it fired on.
+        /// Hash of the input that the condition matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_hash: Option<String>,
     }
-    /// A checkpoint is over.
+    /// A checkpoint completed.
     CheckpointCompleted = "checkpoint_completed" under judged_under, redacted {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
         checkpoint_type: String,
-        /// How long it took.
+        /// Duration of the checkpoint.
         duration_ms: u64,
-        /// Contexts handed over.
+        /// Contexts injected.
         contexts_injected: Vec<String>,
         /// `continue`, `block` or `modify`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         action_taken: Option<ActionTaken>,
-        /// Why it blocked.
+        /// Reason for the block.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         block_reason: Option<String>,
     }
-    /// A checkpoint, or a part of it, was left out because too much was going on.
+    /// A checkpoint, or a part of it, was skipped because a budget was exhausted.
     CheckpointSkipped = "checkpoint_skipped" under judged_under {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
         checkpoint_type: String,
-        /// Which budget was used up.
+        /// Exhausted budget.
         reason: String,
-        /// Contexts that were not handed over.
+        /// Contexts that were not injected.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dropped_contexts: Vec<String>,
     }
@@ -325,72 +325,72 @@ payloads! {
         answers: Map<String, Value>,
         /// `valid` or `invalid`.
         validation_result: Validity,
-        /// What was wrong.
+        /// Validation errors.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
-        /// Who answered.
+        /// Agent or operator who answered.
         answered_by: String,
     }
-    /// A checkpoint let the agent pass.
+    /// A checkpoint was passed.
     CheckpointPassed = "checkpoint_passed" under judged_under {
         /// The checkpoint.
         checkpoint_id: String,
         /// Capabilities it unlocked.
         unlocked_capabilities: Vec<String>,
-        /// Contexts it handed over.
+        /// Contexts it injected.
         injected_contexts: Vec<String>,
-        /// Who passed it.
+        /// Operator or agent who passed it.
         passed_by: String,
-        /// The way in which it was approved.
+        /// Method of the approval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval_method: Option<String>,
-        /// The reason given, in an answer or where none was asked for.
+        /// Reason given, in an answer or in a separate field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Both who passed it, in the order they did, where two had to.
+        /// Both approvers in order, if two approvals were required.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_hash: Option<String>,
     }
-    /// The first of two operators let it pass. It is still held.
+    /// The first of two operators approved a request. The request is still held.
     CheckpointApproved = "checkpoint_approved" under judged_under {
         /// The checkpoint.
         checkpoint_id: String,
-        /// How people name the held request.
+        /// Displayed identifier of the held request.
         gate_id: String,
-        /// Who approved.
+        /// Operator who approved.
         approved_by: String,
-        /// How.
+        /// Method of the approval.
         approval_method: String,
-        /// Why.
+        /// Reason given by the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Approvals that the request needs; this is the first.
+        /// Approvals that the request needs; this event is the first.
         needed: u64,
-        /// What the approval is bound to.
+        /// Digest of the request that the approval is bound to.
         request_hash: String,
     }
-    /// A checkpoint did not let the agent pass.
+    /// A checkpoint was not passed.
     CheckpointBlocked = "checkpoint_blocked" under judged_under, redacted {
         /// The checkpoint.
         checkpoint_id: String,
-        /// Why.
+        /// Reason for the block.
         reason: String,
         /// The action that does not run.
         blocked_action: String,
         /// `denied`, `expired`, `withdrawn` or `voided`.
         outcome: String,
-        /// Who refused, where somebody did.
+        /// Operator who denied it, if an operator did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<String>,
     }
-    /// An action is risky.
+    /// An action was classified as risky.
     RiskDetected = "risk_detected" under judged_under {
         /// `high` or `critical`.
         risk_tier: Tier,
-        /// What says so.
+        /// Rule that classified it.
         trigger: String,
         /// The action.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -400,57 +400,57 @@ payloads! {
     }
     /// A risky action was verified.
     RiskVerified = "risk_verified" under judged_under {
-        /// How risky it is.
+        /// Risk tier of the action.
         risk_tier: Tier,
-        /// How it was verified.
+        /// Method of the verification.
         verification_method: String,
-        /// Who did.
+        /// Operator who verified it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verified_by: Option<String>,
         /// The action.
         action_type: String,
-        /// The reason given, in an answer or where none was asked for.
+        /// Reason given, in an answer or in a separate field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Both who did, in the order they did, where two had to.
+        /// Both approvers in order, if two approvals were required.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_hash: Option<String>,
     }
-    /// Something failed.
+    /// An error occurred.
     ErrorOccurred = "error_occurred", redacted {
-        /// What kind of failure.
+        /// Type of the error.
         error_type: String,
-        /// For programs.
+        /// Machine-readable code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_code: Option<String>,
-        /// For people.
+        /// Human-readable message.
         message: String,
-        /// Whether work can go on.
+        /// True if work can continue.
         recoverable: bool,
-        /// Contexts handed over for it.
+        /// Contexts injected because of the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_provided: Option<Vec<String>>,
-        /// Where it happened.
+        /// Stack trace of the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stack_trace: Option<String>,
     }
-    /// A failure was dealt with.
+    /// An error was recovered from.
     ErrorRecovered = "error_recovered", redacted {
-        /// The failure's event.
+        /// Event of the original error.
         original_error_id: EventId,
-        /// How.
+        /// Method of the recovery.
         recovery_method: String,
-        /// Whether it worked.
+        /// True if the recovery succeeded.
         success: bool,
     }
-    /// An agent was given input.
+    /// An agent received input.
     InputReceived = "input_received" {
-        /// Hash of it; never the content.
+        /// Hash of the input; the content is never recorded.
         input_hash: String,
-        /// How much.
+        /// Size of the input.
         input_size_bytes: u64,
         /// `user`, `system` or `other_agent`.
         source: InputSource,
@@ -459,29 +459,29 @@ payloads! {
     }
     /// An agent produced output.
     OutputProduced = "output_produced" {
-        /// Hash of it; never the content.
+        /// Hash of the output; the content is never recorded.
         output_hash: String,
-        /// How much.
+        /// Size of the output.
         output_size_bytes: u64,
         /// `text`, `action` or `structured`.
         output_type: OutputType,
-        /// Whether it asks for an action.
+        /// True if the output requests an action.
         contains_action: bool,
     }
     /// A plugin was loaded.
     PluginLoaded = "plugin_loaded" {
-        /// Its name.
+        /// Name of the plugin.
         plugin_name: String,
-        /// Its version.
+        /// Version of the plugin.
         plugin_version: String,
-        /// What it can do.
+        /// Capabilities of the plugin.
         capabilities: Vec<String>,
     }
-    /// A plugin recorded something of its own.
+    /// A plugin recorded a custom event.
     PluginEvent = "plugin_event", redacted, numbers_as_text {
-        /// Its name.
+        /// Name of the plugin.
         plugin_name: String,
-        /// Its name for what happened.
+        /// Event type that the plugin chose.
         custom_type: String,
         /// The details.
         data: Map<String, Value>,

@@ -1,57 +1,57 @@
-//! Reading payloads: which type, which fields, and what is left over.
+//! Parsing of payloads: the type, its fields, and unknown fields.
 
 use serde_json::{Map, Value};
 
 use super::Payload;
 
-/// Names that an earlier draft had for events, and the names they go by. They are understood where a
-/// record is read; nothing is written under them.
+/// Event names of an earlier draft and their current names. Readers accept the old names; writers never
+/// use them.
 pub(super) const DRAFT_TYPES: [(&str, &str); 2] = [
     ("risk_checkpoint", "risk_detected"),
     ("error_handled", "error_occurred"),
 ];
 
-/// The name that an event type goes by.
+/// Current name of an event type.
 #[must_use]
 pub fn canonical_type(event_type: &str) -> &str {
     let draft = DRAFT_TYPES.iter().find(|(draft, _)| *draft == event_type);
     draft.map_or(event_type, |(_, name)| name)
 }
 
-/// Why a payload cannot be read.
+/// Reason why a payload cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadError {
-    /// No such event type.
+    /// The event type is unknown.
     #[error("unknown event type `{event_type}`")]
     UnknownType {
         /// The type.
         event_type: String,
     },
-    /// The details are not the ones the type calls for.
+    /// The details do not match the type.
     #[error("payload of `{event_type}`: {source}")]
     Fields {
         /// The type.
         event_type: String,
-        /// What is wrong.
+        /// Cause of the mismatch.
         source: serde_json::Error,
     },
 }
 
-/// A payload that was recorded elsewhere, as far as it is known here.
+/// A payload recorded elsewhere, as far as this version understands it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadPayload {
-    /// What is known of it.
+    /// The known fields.
     pub payload: Payload,
-    /// The fields that its type does not have. They were recorded, so they are kept.
+    /// Fields that the type does not have. They were recorded, so they are kept.
     pub extra: Map<String, Value>,
 }
 
 impl Payload {
-    /// Reads details that were recorded elsewhere: fields that the type does not have are kept apart
-    /// instead of being refused.
+    /// Parses details that were recorded elsewhere. Unknown fields are kept separately instead of being
+    /// rejected.
     ///
     /// # Errors
-    /// When the type is unknown, or fields that it calls for are missing or something else.
+    /// When the type is unknown, or a required field is missing or has another type.
     pub fn read_lenient(
         event_type: &str,
         fields: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Event types that are not this program's own.
+//! Event types that Atlases or extensions register.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::read::DRAFT_TYPES;
 use crate::base::event_type::BUILT_IN;
 use crate::base::id::is_restricted;
 
-/// An event of a registered type, with whatever fields that type has.
+/// Event of a registered type, with the fields of that type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Registered {
     event_type: String,
@@ -18,7 +18,7 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// An event of that type; `None` when an event type cannot be called that.
+    /// Creates an event of that type; `None` if the name is not a valid registered type.
     #[must_use]
     pub fn new(event_type: &str, fields: Map<String, Value>) -> Option<Self> {
         can_be_registered(event_type).then(|| Self {
@@ -27,13 +27,13 @@ impl Registered {
         })
     }
 
-    /// Its type.
+    /// Type of the event.
     #[must_use]
     pub fn event_type(&self) -> &str {
         &self.event_type
     }
 
-    /// Its details.
+    /// Details of the event.
     #[must_use]
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
@@ -50,15 +50,15 @@ impl From<Registered> for Payload {
     }
 }
 
-/// Whether an event type of somebody else can have that name: it stands in the envelope, and it must
-/// not be taken for one of this program's own.
+/// True if a registered event type may have this name. The name is part of the envelope and must not
+/// equal a built-in type.
 #[must_use]
 pub fn can_be_registered(name: &str) -> bool {
     let draft = DRAFT_TYPES.iter().any(|(draft, _)| *draft == name);
     is_restricted(name) && !draft && !BUILT_IN.contains(&name)
 }
 
-/// What the fields of a registered type are.
+/// Field schema of a registered type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventSchema(BTreeMap<String, Field>);
 
@@ -78,17 +78,17 @@ enum FieldKind {
     Any,
 }
 
-/// The words for what a field can be. With a `?` behind it, it may be absent.
+/// Names of the field kinds. A `?` after the name makes the field optional.
 pub const FIELD_KINDS: [&str; 6] = ["string", "number", "boolean", "object", "array", "any"];
 
-/// The field in which a record says what was left out of it: no registered type has it for itself.
+/// Name of the field that lists redactions. Registered types cannot declare a field of this name.
 pub const REDACTED: &str = "redacted";
 
 impl EventSchema {
-    /// Fields by name, each with what it is: `score: number`, `note: string?`.
+    /// Compiles fields by name, each with its kind: `score: number`, `note: string?`.
     ///
     /// # Errors
-    /// In words, with the field, when one cannot be had.
+    /// A message that names the field, when a name or kind is invalid.
     pub fn compile<'f>(
         fields: impl IntoIterator<Item = (&'f str, &'f str)>,
     ) -> Result<Self, (String, String)> {
@@ -124,7 +124,7 @@ impl EventSchema {
         Ok(Self(compiled))
     }
 
-    /// What is wrong with the details of an event, if anything is.
+    /// First mismatch between the schema and an event's details.
     #[must_use]
     pub fn fault(&self, details: &Map<String, Value>) -> Option<String> {
         for (name, field) in &self.0 {
@@ -179,7 +179,7 @@ mod tests {
 
     // covers T33
     #[test]
-    fn a_schema_says_which_fields_there_are_and_what_they_are() {
+    fn schema_rejects_missing_extra_and_mistyped_fields() {
         let schema = EventSchema::compile([
             ("analysis_type", "string"),
             ("score", "number"),
@@ -213,7 +213,7 @@ mod tests {
 
     // covers T33
     #[test]
-    fn a_registered_type_is_never_taken_for_one_of_the_programs_own() {
+    fn registered_types_cannot_take_a_built_in_name() {
         for name in BUILT_IN {
             assert!(Registered::new(name, Map::new()).is_none(), "{name}");
         }

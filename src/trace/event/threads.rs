@@ -1,4 +1,4 @@
-//! What is recorded of conversations.
+//! Events about conversations (threads).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,50 +9,50 @@ use super::parts::Redaction;
 payload! {
     /// A turn of a conversation was classified.
     BreakpointDecided {
-        /// What decides: the name that the contract has for it.
+        /// Name of the deciding component, as the contract defines it.
         actor: String,
         /// `breakpoint`.
         phase: String,
         /// `completed`.
         status: String,
-        /// In words.
+        /// Human-readable summary.
         summary: String,
-        /// What was decided, as the contract has it.
+        /// The decision, in the form of the contract.
         metadata: Breakpoint,
-        /// The conversation, and the message in it.
+        /// The conversation and the message in it.
         thread: BreakpointThread,
     }
 }
 
 payload! {
-    /// An operator wrote the summary of a conversation anew.
+    /// An operator rewrote the summary of a conversation.
     MementoEdited {
         /// The conversation.
         thread_id: String,
-        /// Who.
+        /// The operator.
         by: String,
-        /// What tells the memento from others, before and now.
+        /// Identifier of the memento before the edit.
         before: String,
-        /// See `before`.
+        /// Identifier of the memento after the edit.
         now: String,
-        /// Summary before the edit, as far as the rules of redaction keep it. Earlier versions kept none.
+        /// Summary before the edit, after redaction. Earlier versions kept none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text_before: Option<Value>,
         /// Summary after the edit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text_now: Option<Value>,
-        /// Parts that were left out of the two texts.
+        /// Parts that were redacted from the two texts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         redacted: Vec<Redaction>,
     }
 }
 
 payload! {
-    /// An operator says that a conversation drifts.
+    /// An operator flagged drift in a conversation.
     DriftFlagged {
         /// The conversation.
         thread_id: String,
-        /// Who.
+        /// The operator.
         by: String,
     }
 }
@@ -62,10 +62,10 @@ payload! {
     ThreadHandedOver {
         /// The thread.
         thread_id: String,
-        /// Session that owned it, where that is known.
+        /// Session that owned it, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
-        /// Session that may take it up.
+        /// Session that may continue it.
         to: String,
         /// The operator, or the session that owned it.
         by: String,
@@ -77,12 +77,12 @@ payload! {
     ThreadDropped {
         /// The thread.
         thread_id: String,
-        /// Session that owned it, where that is known.
+        /// Session that owned it, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<String>,
-        /// Session that began the new one.
+        /// Session that began the new thread.
         dropped_for: String,
-        /// Why this one.
+        /// Reason why this thread was dropped.
         reason: String,
         /// `ETag` of its newest memento.
         etag: String,
@@ -92,7 +92,7 @@ payload! {
     }
 }
 
-/// What was decided about a turn, as the contract of the breakpoint engine has it.
+/// Decision about a turn, in the form of the breakpoint engine's contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Breakpoint {
@@ -100,13 +100,13 @@ pub struct Breakpoint {
     pub kind: String,
     /// `must`, `should` or `skip`.
     pub decision: String,
-    /// Whether the summary is frozen.
+    /// True if the summary is frozen.
     pub peak_guardrail_active: bool,
-    /// Where the baseline came from.
+    /// Origin of the baseline.
     pub source: String,
 }
 
-/// The conversation that a turn is in, and what became of it.
+/// Conversation of a turn, and the effect of the turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BreakpointThread {
@@ -114,18 +114,18 @@ pub struct BreakpointThread {
     pub thread_id: String,
     /// The message.
     pub message_id: String,
-    /// The number of the rule that decided.
+    /// Number of the deciding rule.
     pub rule: u8,
-    /// What happened in the turn.
+    /// Signals found in the turn.
     pub signals: Vec<String>,
-    /// How heated it is behind the turn.
+    /// Affect phase after the turn.
     pub affect_phase: String,
-    /// See `affect_phase`.
+    /// Affect intensity after the turn.
     pub intensity: String,
-    /// What became of the summary.
+    /// Effect on the summary.
     pub update: String,
-    /// Summaries that were accepted by then.
+    /// Number of summaries accepted so far.
     pub version: u64,
-    /// What tells the memento from others.
+    /// Identifier of the memento.
     pub etag: String,
 }

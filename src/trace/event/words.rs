@@ -1,8 +1,8 @@
-//! The words that payloads are made of, where there are only so many.
+//! Enumerations that payloads record as fixed words.
 
 use serde::{Deserialize, Serialize};
 
-/// Declares an enumeration whose members are written as words.
+/// Declares an enumeration whose variants are recorded as words.
 macro_rules! words {
     ($(
         $(#[$doc:meta])*
@@ -15,10 +15,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every one of them.
+            /// All variants.
             pub const ALL: &'static [Self] = &[$(Self::$word),+];
 
-            /// The word in records.
+            /// Word used in records.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$word => $text, )+ }
@@ -28,119 +28,119 @@ macro_rules! words {
 }
 
 words! {
-    /// How a session ended.
+    /// Final status of a session.
     FinalStatus {
-        /// It did what it wanted.
+        /// The session finished its work.
         Completed = "completed",
-        /// Something failed.
+        /// An error ended it.
         Error = "error",
-        /// It took too long.
+        /// A time limit ended it.
         Timeout = "timeout",
-        /// Somebody stopped it.
+        /// An operator or the agent stopped it.
         Cancelled = "cancelled",
     }
 
-    /// Who asks for context.
+    /// Origin of a context request.
     RequestType {
         /// The agent.
         Explicit = "explicit",
         /// A checkpoint.
         Checkpoint = "checkpoint",
-        /// Keywords of input.
+        /// Keywords in the input.
         Keyword = "keyword",
     }
 
-    /// What calls for context.
+    /// Reason for an injection of context.
     InjectTrigger {
-        /// Every session has it.
+        /// The Atlas injects it into every session.
         Always = "always",
-        /// Something matches.
+        /// A condition matched.
         OnMatch = "on_match",
-        /// Somebody asks for it.
+        /// The agent requested it.
         OnDemand = "on_demand",
         /// An action is risky.
         RiskBased = "risk_based",
     }
 
-    /// What an agent made of context.
+    /// Use that an agent made of a context.
     UsageOutcome {
-        /// It went by it.
+        /// The agent followed it.
         Applied = "applied",
-        /// It did not.
+        /// The agent ignored it.
         Ignored = "ignored",
-        /// It went by some of it.
+        /// The agent followed a part of it.
         Partial = "partial",
     }
 
-    /// How much damage an action can do.
+    /// Risk tier: the damage an action can do.
     Tier {
-        /// It only reads.
+        /// Read-only.
         Low = "low",
-        /// It changes something that can be changed back.
+        /// Changes that can be reverted.
         Medium = "medium",
-        /// It destroys, or touches production.
+        /// Destructive, or touches production.
         High = "high",
-        /// It can take a system down.
+        /// Can take a system down.
         Critical = "critical",
     }
 
-    /// What policies say.
+    /// Result of a policy evaluation.
     PolicyVerdict {
-        /// It may run.
+        /// The action may run.
         Allow = "allow",
-        /// It may not.
+        /// The action must not run.
         Deny = "deny",
-        /// It runs when an operator approves.
+        /// The action runs after an operator approves it.
         RequireApproval = "require_approval",
     }
 
-    /// What should become of something risky.
+    /// Recommended handling of a risk.
     Recommendation {
-        /// It can go ahead.
+        /// The action can proceed.
         Proceed = "proceed",
-        /// A person should look at it.
+        /// An operator should verify it.
         Verify = "verify",
-        /// It should not run.
+        /// The action should not run.
         Block = "block",
     }
 
-    /// What a checkpoint did.
+    /// Effect of a checkpoint.
     ActionTaken {
-        /// It let the agent go on.
+        /// The agent continued.
         Continue = "continue",
-        /// It did not.
+        /// The agent was blocked.
         Block = "block",
-        /// It changed what the agent was given.
+        /// The agent's input was changed.
         Modify = "modify",
     }
 
-    /// Whether answers keep their rules.
+    /// Result of answer validation.
     Validity {
-        /// They do.
+        /// The answers follow their rules.
         Valid = "valid",
-        /// They do not.
+        /// The answers break a rule.
         Invalid = "invalid",
     }
 
-    /// What an operator says they know of.
+    /// Subject of an operator's acknowledgement.
     Acknowledged {
-        /// That the record does not hold, or cannot be read.
+        /// The record is broken or cannot be read.
         BrokenChain = "broken_chain",
-        /// That a denial was overruled.
+        /// A denial was overridden.
         Override = "override",
     }
 
-    /// What became of a claim.
+    /// Change of a claim.
     ClaimWord {
-        /// Somebody looks after it who did not before.
+        /// An operator claimed an unclaimed request.
         Taken = "taken",
-        /// Nobody does any more.
+        /// The claim was released.
         Released = "released",
-        /// Somebody does in the place of another.
+        /// An operator took the claim over from another operator.
         TakenOver = "taken_over",
     }
 
-    /// Where input came from.
+    /// Origin of input.
     InputSource {
         /// A person.
         User = "user",
@@ -150,13 +150,13 @@ words! {
         OtherAgent = "other_agent",
     }
 
-    /// What kind of output an agent produced.
+    /// Kind of output that an agent produced.
     OutputType {
-        /// Words.
+        /// Plain text.
         Text = "text",
-        /// Something to be done.
+        /// A request to act.
         Action = "action",
-        /// Data.
+        /// Structured data.
         Structured = "structured",
     }
 }

@@ -1,8 +1,8 @@
-//! Comma-separated values (RFC 4180): a row of names, then a row for each event.
+//! Comma-separated values (RFC 4180): a header row, then one row per event.
 //!
 //! Spreadsheet programs run a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a
-//! formula. Such a cell gets an apostrophe in front, which they show as text. The columns are therefore
-//! for reading; the record itself is exported as JSON Lines.
+//! formula. Such a cell gets a leading apostrophe, which makes it text. The columns are therefore for
+//! reading only; the exact record is exported as JSON Lines.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -13,7 +13,7 @@ use crate::base::canon::canonical;
 use crate::trace::event::Event;
 use crate::trace::tell::{about, sentence};
 
-/// The columns, in their order.
+/// Names of the columns, in order.
 pub const COLUMNS: [&str; 14] = [
     "session_id",
     "sequence",
@@ -31,10 +31,10 @@ pub const COLUMNS: [&str; 14] = [
     "payload",
 ];
 
-/// Writes the row of names.
+/// Writes the header row.
 ///
 /// # Errors
-/// When the writer takes no more.
+/// When the writer fails.
 pub fn header(out: &mut impl Write) -> fmt::Result {
     row(out, &COLUMNS.map(Cow::Borrowed))
 }
@@ -42,7 +42,7 @@ pub fn header(out: &mut impl Write) -> fmt::Result {
 /// Writes the row of an event.
 ///
 /// # Errors
-/// When the writer takes no more.
+/// When the writer fails.
 pub fn event(out: &mut impl Write, event: &Event) -> fmt::Result {
     let payload = if event.pruned {
         String::new()
@@ -94,8 +94,8 @@ fn cell(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Whether a spreadsheet program would run this instead of showing it. Some take the full-width forms
-/// too, some pass over blanks in front, and the line feed begins a line of its own in others.
+/// True if a spreadsheet program would run this text as a formula. Some programs also accept the
+/// full-width forms, some skip leading blanks, and some start a new cell at a line feed.
 fn is_formula(text: &str) -> bool {
     let first = text.trim_start_matches(' ').chars().next();
     first.is_some_and(|first| {

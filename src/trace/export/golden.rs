@@ -1,9 +1,9 @@
-//! A golden trace: what was decided, without what differs from run to run.
+//! Golden traces: the decisions of a session without values that differ from run to run.
 //!
-//! Identifiers, hashes and times are replaced by what they were the first of: `session-1`, `span-2`,
-//! `gate-1`, `id-3`, `hash-1`, `time`. So two sessions in which the same was asked and decided are the same
-//! bytes, and a regression test of an Atlas is a comparison of two files. It proves nothing: what can be
-//! verified is JSON Lines.
+//! Identifiers, hashes and times are replaced by numbered placeholders: `session-1`, `span-2`,
+//! `gate-1`, `id-3`, `hash-1`, `time`. Two sessions with the same requests and decisions therefore give
+//! the same bytes, so a regression test of an Atlas compares two files. A golden trace proves nothing;
+//! only JSON Lines can be verified.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +14,16 @@ use crate::base::canon::canonical;
 use crate::base::clock::TimestampText;
 use crate::trace::event::{Event, canonical_type};
 
-/// Details that say how long something took.
+/// Field that holds a measured duration.
 const MEASURED: &str = "duration_ms";
 
-/// Details that say what it ran on.
+/// Fields that describe the machine and the program version.
 const RAN_ON: [&str; 3] = ["wrapper_version", "platform", "runtime"];
 
-/// Details that follow from what ran before, and from nothing that was decided.
+/// Fields that depend on earlier runs, not on decisions.
 const INCIDENTAL: [&str; 1] = ["cache_hit"];
 
-/// The names that were given so far.
+/// Writer of golden traces; remembers the placeholders given so far.
 #[derive(Debug, Default)]
 pub struct Golden {
     names: BTreeMap<String, String>,
@@ -34,7 +34,7 @@ impl Golden {
     /// Writes one event as a line.
     ///
     /// # Errors
-    /// When the writer takes no more.
+    /// When the writer fails.
     pub fn event(&mut self, out: &mut impl fmt::Write, event: &Event) -> fmt::Result {
         let session = self.name("session", event.session_id.as_str());
         let span = self.name("span", event.span_id.as_str());
@@ -72,7 +72,7 @@ impl Golden {
         }
     }
 
-    /// A text with every word in it replaced that differs from run to run.
+    /// Replaces every word of a text that differs from run to run.
     fn text(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -80,7 +80,7 @@ impl Golden {
             let (before, word) = rest.split_at(begin);
             let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
             let (word, after) = word.split_at(end);
-            // A sentence may end behind it.
+            // A sentence may end after the word.
             let bare = word.trim_end_matches(['.', ':', '-']);
             out.push_str(before);
             match self.replacement(bare) {
@@ -119,12 +119,12 @@ impl Golden {
     }
 }
 
-/// What identifiers and times are made of.
+/// True for a character that can be part of an identifier or a time.
 fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '_')
 }
 
-/// What a word is by its looks, where it is something that differs from run to run.
+/// Kind of placeholder for a word, if the word looks like a value that differs from run to run.
 fn kind(word: &str) -> Option<&'static str> {
     let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
     if word.len() == 64 && hex(word) {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_differ_from_run_to_run_are_replaced_and_others_stay() {
+    fn run_specific_words_are_replaced_and_others_stay() {
         let mut golden = Golden::default();
         let hash = "a1".repeat(32);
         let text = format!(
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_measured_is_no_number() {
+    fn only_measured_durations_are_zeroed() {
         let mut golden = Golden::default();
         let value = json!({"duration_ms": 812, "priority": 900, "list": [1, "c-1"]});
         let wanted = json!({"duration_ms": 0, "priority": 900, "list": [1, "gate-1"]});

@@ -1,10 +1,11 @@
-//! A report in one file, for people without this program: what was decided and by whom, what happened,
-//! and what the record proves.
+//! HTML report in one file, for readers without this program: decisions and deciders, the course of
+//! events, and the proof of the record.
 //!
-//! It needs no script and fetches nothing: its policy forbids both, and lets exactly its own style in.
-//! Everything that came from outside is escaped, and characters that would be hidden are written out.
+//! The page has no script and fetches nothing: its content security policy forbids both and allows only
+//! its own style. Text from outside is escaped, and invisible characters are written out.
 //!
-//! Of a session it keeps the span tree and what is held; everything else is written as it is read.
+//! For each session only the span tree and the held requests are kept in memory; the rest is written as
+//! it is read.
 
 use std::fmt::{self, Write};
 
@@ -33,24 +34,24 @@ use proof::{Standing, meaning};
 use text::{Text, counted, lasting, moment};
 use timeline::Timeline;
 
-/// How the page looks. Bars and levels are added to it: they are many, and all alike.
+/// Base style of the page. [`style`] appends the many similar rules for bars and levels.
 const STYLE: &str = include_str!("html/report.css");
 
-/// Longest text of a session's head.
+/// Longest text in a session's heading.
 const MAX_HEAD_CHARS: usize = 400;
 
-/// What a report says beside the record.
+/// Contents of a report that are not in the record.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// When it is made.
+    /// Time of the report.
     pub made_at: Timestamp,
-    /// What else is known about the record: keys, witnesses, where it lies. Each a name and a text.
+    /// Further facts about the record, such as keys, witnesses and its location: pairs of name and text.
     pub facts: Vec<(String, String)>,
-    /// Entries of the governance log that belong to the report, in the order of the log.
+    /// Entries of the governance log to show, in the order of the log.
     pub log: Vec<Event>,
 }
 
-/// What is known about a session before its events are told.
+/// Facts about a session that are known before its events are written.
 struct Overview {
     session: SessionId,
     end: u64,
@@ -58,10 +59,10 @@ struct Overview {
     state: State,
 }
 
-/// Writes the report of these sessions.
+/// Writes the report of the given sessions.
 ///
 /// # Errors
-/// When the record cannot be read, or the writer takes no more.
+/// When the record cannot be read, or the writer fails.
 pub fn write<S: Source>(
     source: &S,
     report: &Report,
@@ -216,7 +217,7 @@ fn contents(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
         let chain = one
             .checked
             .as_ref()
-            .map_or("not checked", |it| it.verdict.word());
+            .map_or("not checked", |checked| checked.verdict.word());
         let agent = cut(&state.agent.name, 60);
         let began = state.agent.started_at.map(moment).unwrap_or_default();
         writeln!(
@@ -347,7 +348,7 @@ fn foot(out: &mut impl Write) -> fmt::Result {
     )
 }
 
-/// The style with its many alike rules: the hundredths of bars, and levels.
+/// Complete style: the base style plus rules for bar positions (in percent) and levels.
 fn style() -> String {
     let mut style = STYLE.to_owned();
     for part in 0..=100 {

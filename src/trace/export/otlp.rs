@@ -1,16 +1,16 @@
-//! Spans as OpenTelemetry tools take them: OTLP in its JSON encoding (`resourceSpans`), one object.
+//! Spans for OpenTelemetry tools: one object in the JSON encoding of OTLP (`resourceSpans`).
 //!
-//! Every span of the record is one span there, and every event in it a span event, with the details as
-//! canonical JSON. A span lasts from its first event to the last event of anything below it.
+//! Every span of the record becomes one OTLP span, and every event a span event with its details as
+//! canonical JSON. A span lasts from its first event to the last event of any span below it.
 //!
-//! How identifiers become theirs, always the same way:
+//! Identifiers are converted deterministically:
 //! - `traceId` (32 hexadecimal digits): the `trace_id` without its hyphens where it is a UUID, else the
 //!   first half of its SHA-256;
 //! - `spanId` (16 hexadecimal digits): the first quarter of the SHA-256 of the `span_id`.
 //!
-//! In the record a span may hang below one of another operation (an action below its session). There a
-//! parent is of the same trace, so such a span has no parent but a link to it. Names of ours are under
-//! `cra.`: the identifiers as they are recorded are among the attributes.
+//! In the record a span may have a parent of another operation (an action below its session). In OTLP a
+//! parent belongs to the same trace, so such a span has a link instead of a parent. Our own names are
+//! under `cra.`; the attributes include the identifiers as recorded.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -34,13 +34,14 @@ const MAX_NAME_CHARS: usize = 120;
 /// `SPAN_KIND_INTERNAL`.
 const INTERNAL: u8 = 1;
 
-/// `STATUS_CODE_ERROR`. What is not stopped has no status: nobody said that it is fine.
+/// `STATUS_CODE_ERROR`. Spans that were not stopped have no status, because the record does not assert
+/// success.
 const ERROR: u8 = 2;
 
-/// Writes the spans of these sessions.
+/// Writes the spans of the given sessions.
 ///
 /// # Errors
-/// When the record cannot be read, or the writer takes no more.
+/// When the record cannot be read, or the writer fails.
 pub fn write<S: Source>(
     source: &S,
     sessions: &[SessionId],
@@ -50,7 +51,7 @@ pub fn write<S: Source>(
     let mut first = true;
     for session in sessions {
         let end = source.end(session).map_err(ExportError::Read)?;
-        // An envelope without a span is left out, as the specification asks.
+        // A resource without a span is left out, as the specification requires.
         if end == 0 {
             continue;
         }
@@ -159,7 +160,7 @@ fn write_span(events: &[Event], spans: &Spans, out: &mut impl Write) -> std::fmt
     write!(out, "{span}")
 }
 
-/// Attributes of a span by the names of the fields that have them: of several events, the last that says so.
+/// Span attributes and the event fields they are read from; the last event with such a field wins.
 const DECIDED: [(&str, &[&str]); 6] = [
     ("cra.action", &["action_type", "blocked_action"]),
     ("cra.risk", &["risk_tier"]),
@@ -180,7 +181,7 @@ const DECIDED: [(&str, &[&str]); 6] = [
     ("cra.policy", &["policy_id"]),
 ];
 
-/// Attributes of a span about what was asked for and decided in it.
+/// Span attributes about the request and its decision.
 fn decided(events: &[Event]) -> impl Iterator<Item = (&'static str, Value)> {
     DECIDED.into_iter().filter_map(|(attribute, names)| {
         let mut events = events.iter().rev();
@@ -194,7 +195,7 @@ fn decided(events: &[Event]) -> impl Iterator<Item = (&'static str, Value)> {
     })
 }
 
-/// The decision that a type of event stands for, where it has no field for it.
+/// Decision that an event type implies, for types without a decision field.
 fn decision_of(event: &Event) -> Option<&'static str> {
     match event.event_type.as_str() {
         "checkpoint_passed" => Some("passed"),
@@ -230,7 +231,7 @@ fn name(event: &Event) -> String {
     clipped(name.trim_end(), MAX_NAME_CHARS)
 }
 
-/// Attributes as the encoding has them: 64-bit integers are texts.
+/// Attributes in the OTLP encoding: 64-bit integers are strings.
 fn attributes<'a>(named: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let named = named.into_iter().map(|(key, value)| {
         let value = match value {
@@ -253,7 +254,7 @@ fn nanos(moment: Timestamp) -> String {
 
 fn trace_id(id: &TraceId) -> String {
     match Uuid::try_parse(id.as_str()) {
-        // All zeros means "no trace" there.
+        // In OTLP all zeros means "no trace".
         Ok(id) if !id.is_nil() => id.simple().to_string(),
         Ok(_) | Err(_) => digits(id.as_str(), 32),
     }

@@ -1,4 +1,4 @@
-//! Exports, read back by readers of their own.
+//! Tests that parse exports with independent readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::trace::event::Event;
 use crate::trace::replay::tests::event;
 use crate::trace::source::Events;
 
-/// Text that tries to be more than text.
+/// Text that tries to break out of its context.
 const HOSTILE: &str = "</pre></details><script>alert(1)</script>\u{202e}\u{1b}[31m\u{0}\u{2028} \" ' & <img src=x onerror=y>";
 
 fn sessions(events: &[Event]) -> Vec<SessionId> {
@@ -28,14 +28,14 @@ fn sessions(events: &[Event]) -> Vec<SessionId> {
     names.into_iter().collect()
 }
 
-/// Writes all exports of these events, and reads them back: nothing is lost, nothing gets out.
+/// Writes all exports of these events and reads them back: nothing is lost, no text becomes markup.
 pub(crate) fn assert_exports(events: &[Event]) {
     assert_csv(events);
     assert_otlp(events);
     assert_html(events);
 }
 
-/// Rows of a CSV file, as RFC 4180 has them.
+/// Rows of a CSV file according to RFC 4180.
 fn rows(text: &str) -> Vec<Vec<String>> {
     let mut rows = vec![vec![String::new()]];
     let mut quoted = false;
@@ -159,7 +159,7 @@ fn assert_otlp(events: &[Event]) {
             for link in span
                 .get("links")
                 .into_iter()
-                .flat_map(|it| it.as_array().unwrap())
+                .flat_map(|list| list.as_array().unwrap())
             {
                 hex(&link["traceId"], 32);
                 hex(&link["spanId"], 16);
@@ -169,7 +169,7 @@ fn assert_otlp(events: &[Event]) {
     assert_eq!(told, events.len());
 }
 
-/// Elements that the report is made of.
+/// Elements that the report may contain.
 const ELEMENTS: &str = "!DOCTYPE html head meta title style body main header footer nav section h1 h2 h3 \
     h4 p dl dt dd div ol li table thead tbody tr th td a span strong em b i code pre details summary";
 
@@ -183,8 +183,8 @@ fn assert_html(events: &[Event]) {
             .unwrap_or_else(|| panic!("not closed: {part}"));
         let name = tag.trim_start_matches('/').split(' ').next().unwrap();
         assert!(elements.contains(name), "<{tag}>");
-        // No attribute that could do anything, or that holds a text of somebody else's.
-        for attribute in tag.split(' ').skip(1).filter(|it| it.contains('=')) {
+        // No attribute may be active or hold untrusted text.
+        for attribute in tag.split(' ').skip(1).filter(|word| word.contains('=')) {
             let name = attribute.split('=').next().unwrap();
             let known = [
                 "lang",
@@ -242,7 +242,7 @@ fn below(parent: &str, mut event: Event) -> Event {
     event
 }
 
-/// A request that is held at a gate, answered and refused; what is said is hostile.
+/// A request that is held at a gate, answered and denied; its texts are hostile.
 fn story() -> Vec<Event> {
     let attempt =
         json!({"action_type": HOSTILE, "action_params": {HOSTILE: HOSTILE}, "risk_tier": "high"});
@@ -271,7 +271,7 @@ fn story() -> Vec<Event> {
 }
 
 #[test]
-fn hostile_texts_stay_texts_in_every_export() {
+fn hostile_text_stays_text_in_every_export() {
     assert_exports(&story());
     assert_exports(&[]);
     let mut big = story();
@@ -285,7 +285,7 @@ fn hostile_texts_stay_texts_in_every_export() {
 }
 
 #[test]
-fn cells_that_would_run_are_shown_instead() {
+fn formula_cells_are_escaped() {
     for text in [
         "=1+1", "+1", "-1", "@x", "\tx", "\rx", "\n=1", "  =1", "＝1", "-s.1",
     ] {
@@ -299,7 +299,7 @@ fn cells_that_would_run_are_shown_instead() {
     )
     .unwrap();
     assert!(text.contains(",\"'=1+1,\"\"2\"\"\","), "{text}");
-    // What runs nowhere is left as it is.
+    // Text that no spreadsheet runs stays as it is.
     let mut text = String::new();
     csv::event(
         &mut text,
@@ -310,7 +310,7 @@ fn cells_that_would_run_are_shown_instead() {
 }
 
 #[test]
-fn spans_hang_and_last_and_fail_as_recorded() {
+fn spans_keep_their_parents_durations_and_failures() {
     let mut events = story();
     events[1].trace_id = "0192d3b4-0000-7000-8000-00000000abcd".parse().unwrap();
     let source = Events::new(events.clone());
@@ -328,7 +328,7 @@ fn spans_hang_and_last_and_fail_as_recorded() {
         found.unwrap().clone()
     };
     let (root, attempt, gate, refused) = (of(0), of(1), of(2), of(4));
-    // Of another operation: no parent there, but a link.
+    // A parent of another operation becomes a link.
     assert_eq!(
         attempt["traceId"],
         "0192d3b4000070008000".to_owned() + "00000000abcd"
@@ -336,7 +336,7 @@ fn spans_hang_and_last_and_fail_as_recorded() {
     assert_eq!(attempt.get("parentSpanId"), None);
     assert_eq!(attempt["links"][0]["spanId"], root["spanId"]);
     assert_eq!(refused["parentSpanId"], gate["spanId"]);
-    // It lasts until the last of what hangs below it, and what is refused stops it.
+    // The span lasts until the last event below it; the denial marks it as stopped.
     assert_eq!(attempt["endTimeUnixNano"], "5000000");
     assert_eq!(gate["endTimeUnixNano"], "4000000");
     assert_eq!(
@@ -347,7 +347,7 @@ fn spans_hang_and_last_and_fail_as_recorded() {
 }
 
 #[test]
-fn a_report_tells_decisions_first_and_explains_itself() {
+fn a_report_lists_decisions_first_and_explains_verdicts() {
     let facts = vec![("witness".to_owned(), "<b>nobody</b>".to_owned())];
     let text = report(&story(), facts);
     let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}"));
@@ -363,16 +363,17 @@ fn a_report_tells_decisions_first_and_explains_itself() {
     for outside in ["http:", "https:", "src=\"", "url(", "@import", "javascript"] {
         assert!(!text.contains(outside), "{outside}");
     }
-    // What is not decided is told as well.
+    // Requests that are still held are shown too.
     let held = report(&story()[..3], Vec::new());
     assert!(held.contains("<span class=\"tag\">still held</span> g"));
     assert!(report(&story()[..1], Vec::new()).contains("No gate was decided"));
 }
 
 #[test]
-fn rings_and_orphans_in_the_tree_are_drawn_and_come_to_an_end() {
+fn cycles_and_orphans_in_the_span_tree_are_exported() {
     let mut events: Vec<Event> = (0..40).map(|at| event(at, "my_type", json!({}))).collect();
-    // Each below the next, the last below the first: a ring. And one below itself, one below nothing.
+    // Each span has the next as its parent, and the last has the first: a cycle. One span is its own
+    // parent, one has an unknown parent.
     for (at, event) in events.iter_mut().enumerate() {
         event.parent_span_id = Some(format!("span-{}", (at + 1) % 40).parse().unwrap());
     }

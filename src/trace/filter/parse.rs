@@ -1,18 +1,18 @@
-//! From text to a filter, with the column of what is wrong.
+//! Parser of the filter language; errors carry the column.
 
 use super::{Field, Filter, Needle, Order, Side, Sign, Term, Test};
 use crate::base::text::one_line;
 use crate::trace::event::Tier;
 
-/// Why a text is not a filter.
+/// Reason why a text is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {what}")]
 pub struct FilterError {
-    /// Where, in characters from 1 on.
+    /// Column of the error, in characters from 1.
     pub column: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub what: String,
-    /// What is allowed there.
+    /// Text that is allowed at this position.
     pub help: &'static str,
 }
 
@@ -21,7 +21,7 @@ const TIERS: &str = "low, medium, high or critical";
 const MOMENTS: &str = "14:02, 14:02:31, 2026-09-23 or 2026-09-23T14:02:31";
 const NAMES: &str = "a name, names apart by |, or a text in quotes";
 
-/// Whether a character cannot stand in a value without quotes.
+/// True if a character ends an unquoted value.
 pub(super) fn ends_value(c: char) -> bool {
     c.is_whitespace() || c == '|' || c == '"'
 }
@@ -49,7 +49,7 @@ pub(super) fn filter(text: &str) -> Result<Filter, FilterError> {
     }
 }
 
-/// What is left to read.
+/// Remaining input of the parser.
 struct Rest {
     chars: Vec<char>,
     at: usize,
@@ -109,7 +109,7 @@ impl Rest {
         Ok(Test::Named(field, self.values()?))
     }
 
-    /// The name of a field, if one stands here: letters and then a sign.
+    /// Parses a field name at this position: letters followed by an operator.
     fn field_name(&mut self) -> Option<String> {
         let rest = self.chars.get(self.at..)?;
         let length = rest.iter().take_while(|c| c.is_ascii_alphabetic()).count();
@@ -258,7 +258,7 @@ impl Rest {
     }
 }
 
-/// Whether a text has digits where a shape has `d`, and is the same elsewhere.
+/// True if a text has digits where the shape has `d`, and equals the shape elsewhere.
 fn has_shape(text: &str, shape: &str) -> bool {
     let same = |(c, wanted): (char, char)| match wanted {
         'd' => c.is_ascii_digit(),

@@ -1,4 +1,4 @@
-//! What a filter lets through, and what it says about a text that is none.
+//! Tests of filter matching and parse errors.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn found(text: &str) -> Vec<usize> {
 }
 
 #[test]
-fn each_kind_of_term_picks_its_events() {
+fn each_kind_of_term_selects_its_events() {
     let cases: [(&str, &[usize]); 24] = [
         ("", &[0, 1, 2, 3, 4]),
         ("type:action", &[1, 4]),
@@ -82,7 +82,7 @@ fn each_kind_of_term_picks_its_events() {
 }
 
 #[test]
-fn an_error_says_where_and_what_is_allowed() {
+fn a_parse_error_names_its_column_and_the_allowed_input() {
     let cases = [
         ("type:a colour:b", 8, "`colour` is not a field", FIELDS_HELP),
         (
@@ -168,13 +168,13 @@ fn test() -> impl Strategy<Value = Test> {
         (field, values()).prop_map(|(field, names)| Test::Named(field, names)),
         (order, prop::sample::select(Tier::ALL)).prop_map(|(order, tier)| Test::Risk(order, tier)),
         (side, moment).prop_map(|(side, moment)| Test::Time(side, moment.to_owned())),
-        values().prop_map(|texts| Test::Text(texts.iter().map(|it| Needle::new(it)).collect())),
+        values().prop_map(|texts| Test::Text(texts.iter().map(|text| Needle::new(text)).collect())),
     ]
 }
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "\\PC{0,40}", more in "[-a-z:|\"\\\\<>= ]{0,40}") {
+    fn parser_never_panics(text in "\\PC{0,40}", more in "[-a-z:|\"\\\\<>= ]{0,40}") {
         for text in [text, more] {
             if let Err(error) = text.parse::<Filter>() {
                 prop_assert!(error.column <= text.chars().count() + 1);
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_reads_back_as_the_same_filter(
+    fn a_printed_filter_parses_back_to_itself(
         terms in prop::collection::vec((any::<bool>(), test()), 0..5),
     ) {
         let term = |(not, test)| Term { sign: if not { Sign::MustNot } else { Sign::Must }, test };
@@ -194,7 +194,7 @@ proptest! {
 }
 
 #[test]
-fn a_thread_is_found_by_its_turns_and_by_what_operators_did_to_it() {
+fn thread_term_matches_turns_and_operator_events() {
     let of = |event_type, payload| Envelope {
         event_type,
         payload,
@@ -209,6 +209,6 @@ fn a_thread_is_found_by_its_turns_and_by_what_operators_did_to_it() {
     let odd = of("breakpoint_decided", r#"{"thread":"thread_id t-31"}"#);
     let filter: Filter = "thread:t-3*|t-4".parse().unwrap();
     assert_eq!(filter.to_string(), "thread:t-3*|t-4");
-    let hits = [turn, drifts, other, odd].map(|it| filter.matches(&it, "bot"));
+    let hits = [turn, drifts, other, odd].map(|envelope| filter.matches(&envelope, "bot"));
     assert_eq!(hits, [true, true, false, false]);
 }

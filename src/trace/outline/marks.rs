@@ -1,28 +1,28 @@
-//! What an event is about, in bits.
+//! Marks of an event as a bit set.
 
 use std::ops::{BitOr, BitOrAssign, BitXorAssign};
 
 use super::{Details, Event, canonical_type, stops};
 use crate::trace::tell::is_frozen;
 
-/// What an event is about, in bits.
+/// Marks of an event as a bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u16);
 
 impl Marks {
-    /// Nothing of note.
+    /// No marks.
     pub const NONE: Self = Self(0);
     /// A checkpoint fired.
     pub const CHECKPOINT: Self = Self(1);
     /// A gate waits for an answer.
     pub const WAIT: Self = Self(1 << 1);
-    /// Somebody or something said no.
+    /// An operator, a policy or a checkpoint denied it.
     pub const DENY: Self = Self(1 << 2);
-    /// Nobody answered in time, or the asker left.
+    /// No answer came in time, or the requester left.
     pub const LAPSED: Self = Self(1 << 3);
-    /// A person let it pass, and signed for it.
+    /// An operator approved it and signed for it.
     pub const SIGNED: Self = Self(1 << 4);
-    /// Answers broke their rules.
+    /// The answers broke a validation rule.
     pub const RETRY: Self = Self(1 << 5);
     /// Something failed.
     pub const ERROR: Self = Self(1 << 6);
@@ -32,18 +32,18 @@ impl Marks {
     pub const CRITICAL: Self = Self(1 << 8);
     /// The record has no event with this number.
     pub const MISSING: Self = Self(1 << 9);
-    /// Its details were dropped because they were old.
+    /// Retention dropped the details.
     pub const PRUNED: Self = Self(1 << 10);
-    /// Others hang under it.
+    /// The event has children.
     pub const PARENT: Self = Self(1 << 11);
-    /// What hangs under it is folded away.
+    /// The children are folded.
     pub const FOLDED: Self = Self(1 << 12);
-    /// It hangs under something that is folded.
+    /// An ancestor is folded.
     pub const HIDDEN: Self = Self(1 << 13);
     /// A turn found the summary of its conversation frozen.
     pub const FROZEN: Self = Self(1 << 14);
 
-    /// What an event is about.
+    /// Computes the marks of an event.
     #[must_use]
     pub fn of(event: &Event) -> Self {
         let details = Details::of(event);
@@ -76,7 +76,7 @@ impl Marks {
         marks
     }
 
-    /// Whether it has any of these.
+    /// True if any of these marks is set.
     #[must_use]
     pub fn any(self, marks: Self) -> bool {
         self.0 & marks.0 != 0
@@ -86,7 +86,7 @@ impl Marks {
         Self(self.0 & !marks.0)
     }
 
-    /// The one word that matters most; empty when nothing does.
+    /// The most important word; empty if there is none.
     #[must_use]
     pub fn word(self) -> &'static str {
         let words = [

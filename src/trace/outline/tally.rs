@@ -1,25 +1,25 @@
-//! How often what matters most happened in a session.
+//! Counts of the most important outcomes in a session.
 
 use super::Marks;
 
-/// How often what matters most happened.
+/// Counts of the most important outcomes in a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Gates that waited for an answer.
     pub waits: u64,
-    /// What was denied.
+    /// Denied requests.
     pub denied: u64,
-    /// What nobody answered.
+    /// Requests without an answer.
     pub lapsed: u64,
-    /// What a person signed for.
+    /// Requests that an operator approved.
     pub signed: u64,
-    /// Numbers that the record has no event for.
+    /// Sequence numbers without an event.
     pub missing: u64,
 }
 
 impl Tally {
-    /// Counts an event that comes after another one. What is written of one decision stands together, and
-    /// counts once: a request that expires blocks its gate and its action, and nobody denied it.
+    /// Counts an event that follows another one. Consecutive events of one decision count once: an expired
+    /// request blocks its gate and its action, and counts as lapsed, not as denied.
     pub(super) fn add(&mut self, before: Marks, marks: Marks) {
         let begins = |kind: Marks| marks.any(kind) && !before.any(kind);
         let ends = begins(Marks::DENY | Marks::LAPSED);
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_decision_writes_counts_once() {
+    fn events_of_one_decision_count_once() {
         let counted = |marks: &[Marks]| {
             let mut tally = Tally::default();
             let mut before = Marks::NONE;

@@ -1,11 +1,11 @@
-//! What hangs under what, what a fold hides, and what it all weighs.
+//! Tests of the outline: the tree, folding, and memory use.
 
 use serde_json::json;
 
 use super::*;
 use crate::trace::replay::tests::event;
 
-/// An event in a span of its own below another one.
+/// An event in its own span below another event.
 fn below(sequence: u64, parent: u64, event_type: &str) -> Event {
     let mut event = event(sequence, event_type, json!({}));
     event.span_id = format!("span-{sequence}").parse().unwrap();
@@ -45,7 +45,7 @@ fn an_entry_takes_24_bytes() {
 }
 
 #[test]
-fn events_hang_where_their_spans_do_and_last_until_what_they_caused() {
+fn events_nest_by_span_and_last_until_their_last_descendant() {
     let outline = outline(&story(), 7);
     let all: Vec<_> = (0..7).filter_map(|at| outline.get(at)).collect();
     let depths: Vec<_> = all.iter().map(|entry| entry.depth).collect();
@@ -57,7 +57,7 @@ fn events_hang_where_their_spans_do_and_last_until_what_they_caused() {
 }
 
 #[test]
-fn windows_give_what_the_whole_gives() {
+fn windows_give_the_same_outline_as_the_whole_session() {
     let (events, whole) = (story(), outline(&story(), 7));
     for size in 1..7 {
         let mut parts = Outline::default();
@@ -70,7 +70,7 @@ fn windows_give_what_the_whole_gives() {
 }
 
 #[test]
-fn a_fold_hides_what_hangs_under_it_and_what_comes_later() {
+fn a_fold_hides_present_and_later_children() {
     let events = story();
     let mut outline = outline(&events[..6], 6);
     assert!(outline.set_folded(1, Fold::Closed));
@@ -92,7 +92,7 @@ fn a_fold_hides_what_hangs_under_it_and_what_comes_later() {
 }
 
 #[test]
-fn a_number_that_is_not_there_is_an_entry_that_says_so() {
+fn a_missing_number_becomes_a_missing_entry() {
     let mut events = story();
     events.remove(4);
     events.truncate(5);
@@ -130,7 +130,7 @@ fn marks_are_found_across_blocks_in_both_directions() {
 }
 
 #[test]
-fn a_parent_that_is_long_gone_is_the_first_event() {
+fn an_event_with_a_forgotten_parent_nests_under_the_first_event() {
     let mut outline = Outline::default();
     let count = 3 * MAX_REMEMBERED as u64;
     let mut events: Vec<_> = (0..count)

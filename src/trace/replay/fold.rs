@@ -1,5 +1,5 @@
-//! How each event changes the state. Nothing is looked up elsewhere, and nothing is believed: what an
-//! event does not say, or says wrongly, changes nothing.
+//! State changes of each event. The fold reads only the event and trusts nothing: missing or invalid
+//! fields change nothing.
 
 use crate::base::id::SpanId;
 use crate::base::limits::MAX_RUNNING_PER_SESSION;
@@ -12,11 +12,11 @@ use super::state::{
     Holds, Outcome, Override, Phase, Verification, Way, remember,
 };
 
-/// What an unreadable name is shown as.
+/// Placeholder for an unreadable name.
 const UNKNOWN: &str = "?";
 
 impl State {
-    /// Takes the next event in.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         self.session.get_or_insert_with(|| event.session_id.clone());
         self.sequence = Some(event.sequence);
@@ -88,7 +88,7 @@ impl State {
     fn attempt(&mut self, event: &Event, details: Details<'_>) {
         self.actions.attempted += 1;
         let parent = event.parent_span_id.as_ref();
-        // One that joins a held request hangs below it, and has no fate of its own.
+        // An attempt that joins a held request is below it and has no outcome of its own.
         let joined = self.held.iter().any(|held| {
             held.holds == Holds::Action && held.span_id.is_some() && held.span_id.as_ref() == parent
         });
@@ -100,7 +100,7 @@ impl State {
             ..Asking::default()
         };
         if self.actions.going.len() >= MAX_RUNNING_PER_SESSION {
-            // The program itself forgets the oldest run that nobody completed.
+            // The engine also drops the oldest run that was never completed.
             self.actions.going.pop_front();
         }
         self.actions.going.push_back(Going {
@@ -134,7 +134,7 @@ impl State {
         let named = details.text("action_type").map(str::to_owned);
         let done = Done {
             action: named
-                .or_else(|| gone.map(|it| it.action))
+                .or_else(|| gone.map(|going| going.action))
                 .unwrap_or_else(|| UNKNOWN.to_owned()),
             outcome,
             sequence: event.sequence,
@@ -146,7 +146,9 @@ impl State {
 
     fn take_going(&mut self, span: Option<&SpanId>) -> Option<Going> {
         let going = &mut self.actions.going;
-        let place = going.iter().position(|it| Some(&it.span_id) == span)?;
+        let place = going
+            .iter()
+            .position(|action| Some(&action.span_id) == span)?;
         going.remove(place)
     }
 
@@ -163,7 +165,7 @@ impl State {
                 .actions
                 .going
                 .iter()
-                .any(|it| Some(&it.span_id) == parent);
+                .any(|held| Some(&held.span_id) == parent);
         for id in details.texts("context_ids") {
             self.contexts.insert(id.to_owned(), handed);
             if for_action {
@@ -189,7 +191,8 @@ impl State {
             self.ground.asking.advice.push(event.span_id.clone());
             return;
         }
-        // Also where the mode is not known: what does not stop the agent is completed at once.
+        // An unknown mode also counts as a gate: a checkpoint that does not stop the agent is completed at
+        // once.
         let gate = HeldGate {
             span_id: event.span_id.clone(),
             checkpoint: details.text("checkpoint_id").unwrap_or(UNKNOWN).to_owned(),
@@ -214,7 +217,7 @@ impl State {
             self.ground.entry = Entry::Held;
         }
         let contexts = match holds {
-            // What a session is given at its start it keeps.
+            // Contexts injected at the session's start stay in force.
             Holds::Start => Vec::new(),
             Holds::Session | Holds::Action => std::mem::take(&mut self.ground.asking.contexts),
         };
@@ -239,11 +242,11 @@ impl State {
         });
     }
 
-    /// The checkpoints of the session's start run, for the first time or again.
+    /// The start checkpoints of the session run, for the first time or again.
     fn enter(&mut self, event: &Event) {
         let again = self.ground.entered_at != Some(event.timestamp);
         if again && self.ground.entry == Entry::Open {
-            // Other Atlases are in force: what was decided under those before does not count.
+            // Other Atlases are in force: decisions made under the previous ones no longer count.
             self.unlocked.clear();
         }
         self.ground.entered_at = Some(event.timestamp);
@@ -259,7 +262,7 @@ impl State {
         let invalid = details.text("validation_result") == Some("invalid");
         let by = details.text("answered_by").unwrap_or_default();
         if !invalid && by.starts_with("agent ") {
-            // Whoever approved did so before the agent said this.
+            // The approval was given before the agent gave this answer.
             held.approved = None;
         }
         if let (true, Some(gate)) = (invalid, held.gates.get_mut(gate)) {
@@ -267,7 +270,7 @@ impl State {
         }
     }
 
-    /// The first of two operators let it pass. It is still held.
+    /// The first of two operators approved the request. It is still held.
     fn approve(&mut self, event: &Event, details: Details<'_>) {
         let Some((request, _)) = self.held_gate(event, details) else {
             return;
@@ -339,7 +342,7 @@ impl State {
         });
     }
 
-    /// A checkpoint is over: one that stops nobody, or whose decision is not on record.
+    /// A checkpoint completed: an advisory one, or one whose decision is not on record.
     fn finish(&mut self, event: &Event, details: Details<'_>) {
         self.take_effects(details);
         let asking = &mut self.ground.asking;
@@ -364,8 +367,8 @@ impl State {
         gate.map_or_else(|| UNKNOWN.to_owned(), |gate| gate.checkpoint.clone())
     }
 
-    /// The gate that an event is about: the one whose span it hangs below, else one of the same
-    /// operation that goes by the same name.
+    /// The gate that an event refers to: the gate whose span is the event's parent, else one of the same
+    /// operation and name.
     fn held_gate(&self, event: &Event, details: Details<'_>) -> Option<(usize, usize)> {
         let parent = event.parent_span_id.as_ref();
         let find = |is: &dyn Fn(&HeldRequest, &HeldGate) -> bool| {
@@ -375,7 +378,7 @@ impl State {
             })
         };
         find(&|_, gate| Some(&gate.span_id) == parent).or_else(|| {
-            // What follows the decision of a gate is not about another one of the same name.
+            // Events that follow the decision of a gate do not refer to another gate of the same name.
             if parent.is_some() && self.ground.decided.as_ref() == parent {
                 return None;
             }
@@ -384,7 +387,7 @@ impl State {
         })
     }
 
-    /// Takes a gate away that was decided. With the last of them its request goes on, or ends.
+    /// Removes a decided gate. After its last gate a request continues or ends.
     fn take_gate(&mut self, event: &Event, details: Details<'_>, entry: Entry) {
         let Some((request, gate)) = self.held_gate(event, details) else {
             return;
@@ -404,7 +407,7 @@ impl State {
             return;
         }
         let held = self.held.remove(request);
-        // One that was denied before, and is overruled now, has to be asked for again.
+        // A request that was denied and is now overridden has to be made again.
         if entry == Entry::Open
             && let Some(going) = held.going
         {
@@ -467,8 +470,8 @@ fn trigger_action(details: Details<'_>) -> String {
     action.unwrap_or(UNKNOWN).to_owned()
 }
 
-/// What a gate holds up whose request is not known to be going: one that was denied and may be
-/// overruled is still about its action.
+/// Scope of a gate whose request is not running. A denied request that may be overridden still concerns
+/// its action.
 fn holds_by_kind(kind: &str, details: Details<'_>) -> Holds {
     let acts = details
         .value("trigger_data")

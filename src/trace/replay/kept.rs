@@ -1,24 +1,24 @@
-//! States that are kept on the way, so that going back does not mean starting over.
+//! Cache of intermediate states, so that going back does not start from the first event.
 
 use std::collections::BTreeMap;
 
 use super::State;
 
-/// Most states that are kept: enough for one in every few pages of a long session.
+/// Most cached states: enough for one in every few pages of a long session.
 const MAX_KEPT: usize = 32;
 
-/// States by the sequence after the last event that is in them.
+/// States by the sequence after their last event.
 #[derive(Debug, Default)]
 pub struct Kept {
     states: BTreeMap<u64, State>,
-    /// Distance between two of them; it doubles whenever there are too many.
+    /// Distance between two cached states; it doubles when the cache is full.
     stride: u64,
-    /// Where the last question was answered: the next one is likely to be close by.
+    /// State of the last query: the next query is probably close to it.
     stand: Option<(u64, State)>,
 }
 
 impl Kept {
-    /// The state at exactly this place, if it is known.
+    /// State at exactly this position, if cached.
     #[must_use]
     pub fn at(&self, wanted: u64) -> Option<&State> {
         let stand = self.stand.as_ref().filter(|(at, _)| *at == wanted);
@@ -26,7 +26,7 @@ impl Kept {
         stand.or_else(|| self.states.get(&wanted))
     }
 
-    /// The latest state that is known before `wanted`, and where it is.
+    /// Latest cached state at or before `wanted`, and its position.
     #[must_use]
     pub fn nearest(&self, wanted: u64) -> (u64, State) {
         let kept = self.states.range(..=wanted).next_back();
@@ -39,12 +39,12 @@ impl Kept {
         best.map_or_else(Default::default, |(at, state)| (at, state.clone()))
     }
 
-    /// Keeps the one that was asked for last.
+    /// Stores the state of the last query.
     pub fn stand(&mut self, at: u64, state: &State) {
         self.stand = Some((at, state.clone()));
     }
 
-    /// Keeps one on the way, if it is far enough from the others.
+    /// Caches an intermediate state, if it is far enough from the others.
     pub fn keep(&mut self, at: u64, state: &State) {
         let last = self.states.last_key_value().map_or(0, |(last, _)| *last);
         if at < last.saturating_add(self.stride.max(1)) {
@@ -61,7 +61,7 @@ impl Kept {
         }
     }
 
-    /// The distance between the states that are left.
+    /// Distance between the remaining states.
     fn spacing(&self) -> u64 {
         let last = self.states.last_key_value().map_or(0, |(last, _)| *last);
         last / (self.states.len().max(1) as u64)

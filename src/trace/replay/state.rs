@@ -1,15 +1,15 @@
-//! What held at a point of a session, as far as its events alone can tell.
+//! State of a session at one point, as far as its events show it.
 //!
-//! What they cannot tell:
-//! - which capabilities a session lacks from the start: that is in its Atlases, not in its record;
-//! - what a gate locked, allowed or denied, and what advice did beside handing over contexts, unless
-//!   the events say it;
-//! - whether a request that passed its gates runs, or its asker had left and it waits as a permit: a run
-//!   leaves no record of its own until it is completed;
-//! - under which number a request was held;
-//! - that a start was refused by an extension, or that other Atlases came into force without a
-//!   checkpoint at the start, before the next event shows it;
-//! - that an extension made the program forget which contexts were handed over.
+//! The events do not show:
+//! - capabilities that a session lacks from the start: these are in its Atlases, not in its record;
+//! - what a gate locked, allowed or denied, and effects of advisory checkpoints other than injected
+//!   contexts, unless the events state them;
+//! - whether a request that passed its gates runs, or waits as a permit because its requester left: a
+//!   run has no record of its own until it is completed;
+//! - the displayed number of a held request;
+//! - a start that an extension refused, or new Atlases without a start checkpoint, before the next
+//!   event shows it;
+//! - that an extension made the program forget the injected contexts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,61 +19,61 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 
-/// The last ones of a kind that a state remembers; it counts them all.
+/// Most recent items of each kind that a state keeps; it counts them all.
 pub const RECENT: usize = 50;
 
-/// What held at a point of a session.
+/// State of a session at one point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct State {
     /// The session.
     pub session: Option<SessionId>,
-    /// The last event that is in it.
+    /// Sequence of the last applied event.
     pub sequence: Option<u64>,
-    /// When that was.
+    /// Time of the last applied event.
     pub time: Option<Timestamp>,
-    /// The operation that it belongs to.
+    /// Operation of the last applied event.
     pub operation: Option<TraceId>,
-    /// Its hash: with it, the whole chain up to here.
+    /// Hash of the last applied event, which covers the whole chain up to it.
     pub hash: Option<Digest>,
-    /// Events that are in it.
+    /// Number of applied events.
     pub events: u64,
-    /// Those whose details were dropped: what they did is not known any more.
+    /// Applied events whose details were pruned: their effects are unknown.
     pub pruned: u64,
-    /// Who acts, and what for.
+    /// Agent of the session and its purpose.
     pub agent: Agent,
-    /// Where the session stands.
+    /// Phase of the session.
     pub phase: Phase,
-    /// Requests that are held, in the order they were.
+    /// Held requests, in order.
     pub held: Vec<HeldRequest>,
-    /// Capabilities that passed gates unlocked.
+    /// Capabilities unlocked by passed gates.
     pub unlocked: BTreeSet<String>,
-    /// Capabilities that passed gates locked, where the events say so.
+    /// Capabilities locked by passed gates, if the events state them.
     pub locked: BTreeSet<String>,
-    /// Contexts that were handed over and hold, with when.
+    /// Injected contexts in force, with the time of injection.
     pub contexts: BTreeMap<String, Handed>,
-    /// What the agent asked to do.
+    /// Actions that the agent requested.
     pub actions: Actions,
     /// Gates that were passed.
     pub passed: Tally<Decision>,
     /// Gates that were not passed.
     pub blocked: Tally<Decision>,
-    /// Policies that an operator overruled or approved under.
+    /// Policies that an operator overrode or approved under.
     pub overrides: Tally<Override>,
-    /// Risks that somebody verified.
+    /// Risks that an operator verified.
     pub verified: Tally<Verification>,
-    /// What failed.
+    /// Errors.
     pub errors: Tally<Failed>,
-    /// Conversations that it took turns in: where each stood behind its last turn here.
+    /// Conversations with turns in this session, each in its state after the last turn here.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, ThreadAt>,
-    /// How it ended.
+    /// End of the session.
     pub ended: Option<Ended>,
     #[serde(skip)]
     pub(super) ground: Ground,
 }
 
 impl State {
-    /// Leaves the figures and drops what they are made of: for whoever keeps many states.
+    /// Keeps the counts and drops the lists, for callers that keep many states.
     pub(in crate::trace) fn drop_lists(&mut self) {
         self.held.clear();
         self.contexts.clear();
@@ -89,46 +89,46 @@ impl State {
     }
 }
 
-/// Who acts in a session.
+/// Agent of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Agent {
-    /// What kind of agent.
+    /// Type of the agent.
     pub name: String,
-    /// Its version.
+    /// Version of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What the session says it is for.
+    /// Declared purpose of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// Atlases in force when it began, and those that came later.
+    /// Atlases in force when the session began, and later ones.
     pub atlases: Vec<String>,
-    /// When it began.
+    /// Start of the session.
     pub started_at: Option<Timestamp>,
 }
 
-/// Where a session stands.
+/// Phase of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Nothing has happened.
+    /// No event yet.
     #[default]
     Unstarted,
-    /// A gate stands before its start.
+    /// A gate holds the start.
     AtStart,
-    /// Nobody answered at its start: it is asked again when it wants to act.
+    /// No answer came at the start; the gate is asked again when the agent wants to act.
     StartLapsed,
-    /// Its start was refused.
+    /// The start was denied.
     StartRefused,
-    /// It works, and nothing holds it.
+    /// The agent works and no request is held.
     Working,
-    /// It works, and something it asked for is held.
+    /// The agent works and a request is held.
     Held,
-    /// It has ended.
+    /// The session has ended.
     Ended,
 }
 
 impl Phase {
-    /// In words.
+    /// Phase as text for display.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -148,25 +148,25 @@ impl Phase {
 pub struct HeldRequest {
     /// The operation.
     pub trace_id: TraceId,
-    /// The span of what is held; the root of the session for its start.
+    /// Span of the held request; the root of the session for its start.
     pub span_id: Option<SpanId>,
-    /// What waits: an action, or what happened.
+    /// Subject that waits: an action or an event.
     pub what: String,
-    /// What it holds up.
+    /// Scope of the hold.
     pub holds: Holds,
-    /// The first event of it.
+    /// First event of the request.
     pub sequence: u64,
-    /// Since when.
+    /// Time when the hold began.
     pub since: Timestamp,
-    /// The gates that are not passed yet.
+    /// Gates that are not passed yet.
     pub gates: Vec<HeldGate>,
-    /// The first of two approvals, where it was given.
+    /// First of two approvals, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<Approved>,
-    /// Who looks after it.
+    /// Operator who claimed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<String>,
-    /// Contexts that were given with it; taken back when it does not pass.
+    /// Contexts given with it; revoked if it does not pass.
     #[serde(skip)]
     pub(super) contexts: Vec<String>,
     /// The attempt, unless it was denied.
@@ -174,27 +174,27 @@ pub struct HeldRequest {
     pub(super) going: Option<Going>,
 }
 
-/// The first of two approvals.
+/// First of two approvals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Approved {
-    /// Who gave it.
+    /// Operator who gave it.
     pub by: String,
-    /// Why.
+    /// Reason given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
-    /// The event that says so.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// When.
+    /// Time of the approval.
     pub at: Timestamp,
 }
 
-/// What a held request holds up.
+/// Scope of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Holds {
     /// The start of the session.
     Start,
-    /// Everything the session asks for.
+    /// Every request of the session.
     Session,
     /// One action.
     Action,
@@ -203,114 +203,114 @@ pub enum Holds {
 /// A gate that is not passed yet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeldGate {
-    /// Its span.
+    /// Span of the gate.
     pub span_id: SpanId,
     /// The checkpoint or policy.
     pub checkpoint: String,
-    /// Its type.
+    /// Type of the checkpoint.
     pub kind: String,
-    /// Why it fired.
+    /// Condition that fired.
     pub why: String,
-    /// Where it was put up.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// How often answers broke rules.
+    /// Number of invalid answers.
     pub wrong_answers: u64,
 }
 
-/// A context that was handed over.
+/// An injected context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Handed {
-    /// When.
+    /// Time of the injection.
     pub at: Timestamp,
-    /// The event that says so.
+    /// Sequence of its event.
     pub sequence: u64,
 }
 
-/// What an agent asked to do.
+/// Actions that an agent requested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Actions {
-    /// How often it asked.
+    /// Number of requests.
     pub attempted: u64,
-    /// How often it was told no.
+    /// Number of blocked requests.
     pub blocked: u64,
-    /// How often a run was completed.
+    /// Number of completed runs.
     pub completed: u64,
-    /// How many of these failed.
+    /// Number of failed runs.
     pub failed: u64,
-    /// What nothing stands before and that was not completed: it runs, or may.
+    /// Actions without an open gate that are not completed: running, or permitted to run.
     pub going: VecDeque<Going>,
-    /// The last that came to an end.
+    /// Most recently finished actions.
     pub recent: VecDeque<Done>,
 }
 
-/// An action that nothing recorded stands before.
+/// An action without an open gate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Going {
     /// The action.
     pub action: String,
-    /// How risky it is.
+    /// Risk tier.
     pub tier: String,
     /// Its span.
     pub span_id: SpanId,
-    /// The event it was asked with.
+    /// Sequence of the attempt.
     pub sequence: u64,
-    /// When it was asked for, or released.
+    /// Time of the request or of the release.
     pub since: Timestamp,
-    /// Whether it was held before.
+    /// Way in which the action became free to run.
     pub way: Way,
 }
 
-/// How an action came to stand free.
+/// Way in which an action became free to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// Nothing held it: it runs.
+    /// The action was never held and runs.
     Open,
-    /// Its gates were passed. It runs, or it waits as a permit because its asker had left.
+    /// All gates were passed. The action runs, or waits as a permit because its requester left.
     Released,
 }
 
-/// An action that came to an end.
+/// A finished action.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Done {
     /// The action.
     pub action: String,
-    /// What came of it.
+    /// Outcome of the action.
     pub outcome: Outcome,
-    /// The event that says so.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// Why it was blocked.
+    /// Reason for a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What came of an action.
+/// Outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It ran.
+    /// The action succeeded.
     Completed,
-    /// It ran, and failed.
+    /// The action ran and failed.
     Failed,
-    /// It may not run.
+    /// The action was blocked.
     Blocked,
 }
 
-/// How a gate was decided.
+/// Decision about a gate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decision {
     /// The checkpoint or policy.
     pub checkpoint: String,
-    /// `passed`, or how it was not.
+    /// `passed`, or the kind of refusal.
     pub outcome: String,
-    /// Who decided, where somebody did.
+    /// Deciding operator, if an operator decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The event that says so.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// When.
+    /// Time of the decision.
     pub at: Timestamp,
 }
 
@@ -321,91 +321,91 @@ pub struct Override {
     pub policy: String,
     /// The action.
     pub action: String,
-    /// Who approved.
+    /// Operator who approved.
     pub approver: String,
-    /// Why.
+    /// Reason given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
-    /// The event that says so.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// When.
+    /// Time of the approval.
     pub at: Timestamp,
 }
 
-/// A risk that somebody verified.
+/// A risk that an operator verified.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verification {
     /// The action.
     pub action: String,
-    /// How risky it is.
+    /// Risk tier.
     pub tier: String,
-    /// Who verified it.
+    /// Operator who verified it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The event that says so.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// When.
+    /// Time of the verification.
     pub at: Timestamp,
 }
 
-/// Something that failed.
+/// An error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failed {
-    /// The event.
+    /// Identifier of its event.
     pub event_id: EventId,
-    /// What kind of failure.
+    /// Type of the error.
     pub kind: String,
-    /// For people.
+    /// Human-readable message.
     pub message: String,
-    /// Whether it was dealt with.
+    /// True if a recovery was recorded.
     pub recovered: bool,
-    /// Its sequence.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// When.
+    /// Time of the error.
     pub at: Timestamp,
 }
 
-/// Where a conversation stood behind a turn.
+/// State of a conversation after a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadAt {
-    /// Where it was on its way up and down.
+    /// Affect phase.
     pub phase: String,
-    /// How intense it was.
+    /// Affect intensity.
     pub intensity: String,
-    /// Whether the turn found its summary frozen.
+    /// True if the summary was frozen at the turn.
     pub frozen: bool,
-    /// What the turn was worth.
+    /// Breakpoint decision about the turn.
     pub decision: String,
-    /// The number of the rule that said so.
+    /// Number of the deciding rule.
     pub rule: u64,
-    /// Summaries that were accepted by then.
+    /// Number of summaries accepted so far.
     pub version: u64,
-    /// What told its memento from others.
+    /// Identifier of the memento.
     pub etag: String,
-    /// The event that says so.
+    /// Sequence of its event.
     pub sequence: u64,
-    /// When.
+    /// Time of the turn.
     pub at: Timestamp,
 }
 
-/// How a session ended.
+/// End of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ended {
     /// `completed`, `error`, `timeout` or `cancelled`.
     pub status: String,
-    /// What it did, in its own words.
+    /// The agent's own summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// When.
+    /// Time of the end.
     pub at: Timestamp,
 }
 
-/// How many there were, and the last of them.
+/// Count of items and the most recent of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tally<T> {
-    /// How many.
+    /// Number of items.
     pub count: u64,
-    /// The last [`RECENT`] of them, oldest first.
+    /// The last [`RECENT`] items, oldest first.
     pub recent: VecDeque<T>,
 }
 
@@ -425,7 +425,7 @@ impl<T> Tally<T> {
     }
 }
 
-/// Puts one more into a list of the last few.
+/// Appends to a list that keeps only the most recent items.
 pub(super) fn remember<T>(recent: &mut VecDeque<T>, one: T) {
     if recent.len() >= RECENT {
         recent.pop_front();
@@ -433,22 +433,22 @@ pub(super) fn remember<T>(recent: &mut VecDeque<T>, one: T) {
     recent.push_back(one);
 }
 
-/// What the fold needs beside what it shows.
+/// Internal data of the fold that is not shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ground {
-    /// The root of the session's spans.
+    /// Root span of the session.
     pub(super) root: Option<SpanId>,
-    /// Whether the session may act.
+    /// Permission of the session to act.
     pub(super) entry: Entry,
-    /// When the checkpoints of its start last ran.
+    /// Time when the start checkpoints last ran.
     pub(super) entered_at: Option<Timestamp>,
-    /// What is being asked for just now.
+    /// The request being processed.
     pub(super) asking: Asking,
-    /// The span of the gate that was decided last.
+    /// Span of the gate that was decided last.
     pub(super) decided: Option<SpanId>,
 }
 
-/// Whether a session may act.
+/// Permission of a session to act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Entry {
     #[default]
@@ -458,8 +458,8 @@ pub(super) enum Entry {
     Refused,
 }
 
-/// Checkpoints and contexts of what is being asked for just now: when it is held and does not pass, the
-/// agent never saw these contexts.
+/// Checkpoints and contexts of the request being processed. If it is held and does not pass, the agent
+/// never received these contexts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Asking {
     pub(super) span: Option<SpanId>,

@@ -1,4 +1,4 @@
-//! Where a replay stops.
+//! Stop conditions of a replay.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::base::pattern::Pattern;
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 
-/// What a replay stops at.
+/// Condition at which a replay stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Events of a type.
@@ -17,11 +17,11 @@ pub enum Stop {
     Checkpoint(Pattern),
     /// Events of an action.
     Action(Pattern),
-    /// Events whose details have this text in a name or in a value, whatever the letter case.
+    /// Events with this text in a name or value of their details, case-insensitive.
     Text(String),
 }
 
-/// Why a text does not say where to stop.
+/// Reason why a text is not a stop condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` does not say where to stop: type=PATTERN, checkpoint=ID, action=PATTERN or text=TEXT"
@@ -31,7 +31,7 @@ pub struct StopError {
 }
 
 impl Stop {
-    /// Whether a replay stops at this event.
+    /// True if a replay stops at this event.
     #[must_use]
     pub fn stops_at(&self, event: &Event) -> bool {
         let named = |name: &str, pattern: &Pattern| {
@@ -76,8 +76,8 @@ impl FromStr for Stop {
     }
 }
 
-/// Whether a text, or anything inside a value, holds the wanted text. Depth is bounded: what reads JSON
-/// takes no more than 128 levels.
+/// True if a value, or any value inside it, contains the text. Depth is bounded: the JSON parser
+/// accepts at most 128 levels.
 fn holds(value: &Value, wanted: &str) -> bool {
     match value {
         Value::Null => false,

@@ -1,4 +1,4 @@
-//! Replay over sessions that are made up on the spot.
+//! Replay tests on generated sessions.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-/// An event of operation `t`, in a span of its own below the root.
+/// An event of operation `t`, in its own span below the root.
 pub(crate) fn event(sequence: u64, event_type: &str, payload: Value) -> Event {
     let below = |parent: &str| (sequence > 0).then(|| parent.parse().unwrap());
     Event {
@@ -46,7 +46,7 @@ pub(crate) fn session() -> SessionId {
     "s-1".parse().unwrap()
 }
 
-/// A long session that is nowhere: its events are made as they are read, and what was read is noted.
+/// Source that generates the events of a long session on demand and notes each read.
 struct Endless {
     events: u64,
     read: RefCell<Vec<(u64, usize)>>,
@@ -106,7 +106,7 @@ fn sequence(event: Option<&Event>) -> Option<u64> {
 
 // covers T32
 #[test]
-fn a_million_events_are_sought_in_without_reading_them() {
+fn seeking_in_a_million_events_reads_only_one_window() {
     let source = Endless::new(1_000_000);
     let mut replay = Replay::load(&source, session()).unwrap().unwrap();
     for wanted in [999_999, 3, 500_000] {
@@ -139,7 +139,7 @@ fn steps_go_forward_and_back_and_stop_at_the_ends() {
     }
     assert_eq!(replay.back().unwrap(), None);
     assert_eq!(replay.at(), Some(0));
-    // Each page once on the way there, and about once on the way back.
+    // Each page is read once on the way forward, and about once on the way back.
     let pages = source.read.borrow().len();
     assert!(pages <= 8, "{pages}");
     assert_eq!(replay.seek(2_500).unwrap(), None);
@@ -162,17 +162,17 @@ fn a_filter_takes_wildcards_and_holds_in_both_directions() {
         .unwrap();
     let mut none = none.filter(["nothing.*"].into_iter().collect());
     assert_eq!(none.forward().unwrap(), None);
-    // No pattern is no filter.
+    // Without patterns every event matches.
     let mut all = replay.filter(Patterns::default());
     assert_eq!(sequence(all.forward().unwrap()), Some(1_000));
-    // A draft's name for a type is found under both of its names.
+    // A type with a draft name is found under both names.
     let old = event(0, "risk_checkpoint", json!({}));
     let mut old = self::replay(vec![old]).filter(["risk_detected"].into_iter().collect());
     assert_eq!(sequence(old.forward().unwrap()), Some(0));
 }
 
 #[test]
-fn a_hole_in_the_numbers_is_crossed_both_ways() {
+fn a_gap_in_the_numbers_is_crossed_both_ways() {
     let far = u64::MAX - 2;
     let lone = |sequence| event(sequence, "input_received", json!({}));
     let mut replay = replay(vec![lone(0), lone(7), lone(far), lone(far + 1)]);
@@ -186,7 +186,7 @@ fn a_hole_in_the_numbers_is_crossed_both_ways() {
 }
 
 #[test]
-fn it_stops_where_it_is_told_to() {
+fn replay_stops_at_matching_events() {
     let story = || {
         let answer = json!({"checkpoint_id": "gate-1", "answers": {"why": {"deep": ["Ünter 42"]}}});
         replay(vec![
@@ -224,7 +224,7 @@ fn it_stops_where_it_is_told_to() {
 
 // covers T32
 #[test]
-fn the_state_at_a_point_is_the_same_however_one_got_there() {
+fn state_does_not_depend_on_the_path_to_it() {
     let source = Endless::new(40_000);
     let mut replay = Replay::load(&source, session()).unwrap().unwrap();
     let mut fresh = State::default();
@@ -238,9 +238,9 @@ fn the_state_at_a_point_is_the_same_however_one_got_there() {
     for (sequence, state) in wanted.iter().chain(wanted.iter().rev()) {
         assert_eq!(replay.state_at(*sequence).unwrap(), *state, "{sequence}");
     }
-    // Beyond the end there is only the end.
+    // Beyond the end the state is that of the end.
     assert_eq!(replay.state_at(u64::MAX).unwrap(), fresh);
-    // Close to where it was asked last, it reads no more than lies between.
+    // Close to the last query, only the events in between are read.
     replay.state_at(39_000).unwrap();
     source.read.borrow_mut().clear();
     replay.seek(38_998).unwrap();
@@ -264,7 +264,7 @@ fn below(parent: u64, mut event: Event) -> Event {
 }
 
 #[test]
-fn what_is_not_known_counts_as_held() {
+fn a_gate_of_unknown_mode_counts_as_held() {
     let mut state = State::default();
     state.apply(&event(0, "session_started", json!({"agent_type": "bot"})));
     state.apply(&event(
@@ -285,7 +285,7 @@ fn what_is_not_known_counts_as_held() {
         (held.what.as_str(), held.gates[0].checkpoint.as_str()),
         ("ticket.delete", "?")
     );
-    // One of the two is not enough.
+    // One of two approvals is not enough.
     let passed = json!({"checkpoint_id": "g", "passed_by": "op"});
     state.apply(&below(2, event(4, "checkpoint_passed", passed.clone())));
     assert_eq!((state.held.len(), state.actions.going.len()), (1, 0));
@@ -314,7 +314,7 @@ fn the_end_of_one_gate_is_not_the_end_of_another_of_the_same_name() {
 }
 
 #[test]
-fn locks_that_events_tell_are_known() {
+fn locks_stated_by_events_are_in_the_state() {
     let mut state = State::default();
     let passed = json!({"checkpoint_id": "g", "passed_by": "op", "unlocked_capabilities": ["a", 7],
         "locked_capabilities": ["b"]});
@@ -327,7 +327,7 @@ fn locks_that_events_tell_are_known() {
 }
 
 #[test]
-fn other_atlases_take_back_what_was_unlocked() {
+fn new_atlases_revoke_unlocked_capabilities() {
     let start = json!({"checkpoint_id": "onboarding", "checkpoint_type": "session_start",
         "mode": "blocking"});
     let mut state = State::default();
@@ -356,7 +356,7 @@ fn other_atlases_take_back_what_was_unlocked() {
 }
 
 #[test]
-fn an_error_is_recovered_by_its_name() {
+fn an_error_is_recovered_by_its_event_id() {
     let mut state = State::default();
     state.apply(&event(
         0,
@@ -396,7 +396,7 @@ fn a_state_stays_small_however_long_the_session_is() {
 }
 
 #[test]
-fn the_first_of_two_approvals_and_a_claim_are_shown_in_what_is_held() {
+fn held_requests_show_the_first_approval_and_the_claim() {
     let below = |mut event: Event, parent: &str| {
         event.parent_span_id = Some(parent.parse().unwrap());
         event
@@ -431,7 +431,7 @@ fn the_first_of_two_approvals_and_a_claim_are_shown_in_what_is_held() {
     for event in &events {
         state.apply(event);
         let held = state.held.first();
-        let by = held.and_then(|held| held.approved.as_ref().map(|it| it.by.clone()));
+        let by = held.and_then(|held| held.approved.as_ref().map(|approved| approved.by.clone()));
         let claimed = held.and_then(|held| held.claimed_by.clone());
         seen.push((state.held.len(), by, claimed));
     }
@@ -443,7 +443,7 @@ fn the_first_of_two_approvals_and_a_claim_are_shown_in_what_is_held() {
             (1, None, text("op-2")),
             (1, text("op-1"), text("op-2")),
             (1, text("op-1"), None),
-            // What the agent says afterwards voids it.
+            // A later answer of the agent voids the approval.
             (1, None, None),
         ]
     );

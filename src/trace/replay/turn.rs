@@ -1,4 +1,4 @@
-//! How a turn of a conversation changes the state.
+//! State changes of a conversation turn.
 
 use super::State;
 use super::state::{RECENT, ThreadAt};
@@ -15,11 +15,14 @@ impl State {
             return;
         };
         let decided = details.within("metadata");
-        let decision = decided.and_then(|it| it.text("decision"));
+        let decision = decided.and_then(|metadata| metadata.text("decision"));
         let known = self.threads.contains_key(id);
         if !known && self.threads.len() >= RECENT {
-            // The one whose last turn is the longest ago makes room.
-            let oldest = self.threads.iter().min_by_key(|(_, it)| it.sequence);
+            // The thread with the oldest last turn is dropped.
+            let oldest = self
+                .threads
+                .iter()
+                .min_by_key(|(_, thread)| thread.sequence);
             let oldest = oldest.map(|(id, _)| id.clone());
             oldest.and_then(|id| self.threads.remove(&id));
         }
@@ -76,7 +79,7 @@ mod tests {
 
     // covers D17
     #[test]
-    fn a_turn_is_told_in_words_wherever_events_are() {
+    fn turns_have_a_readable_summary() {
         let frozen = turned(1, "t-31", true, "kept_at_peak");
         assert_eq!(
             sentence(&frozen),
@@ -103,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_has_where_each_thread_stood_behind_its_last_turn() {
+    fn state_keeps_each_thread_after_its_last_turn() {
         let mut state = State::default();
         state.apply(&turned(1, "t-31", true, "kept_at_peak"));
         state.apply(&turned(2, "t-32", false, "updated"));

@@ -48,7 +48,7 @@ impl Told<'_> {
         }
     }
 
-    /// An edit of a memento, with the texts before and after it.
+    /// Sentence about an edit of a memento, with the texts before and after it.
     pub(super) fn edit(self) -> String {
         let shown = |name: &str| {
             let text = self.0.value(name)?;

@@ -1,4 +1,4 @@
-//! One session's chain: whether every record follows the one before.
+//! Verification of one session's chain: every record follows the one before.
 
 use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
@@ -8,46 +8,46 @@ use super::pruned::Pruned;
 use super::verdict::{Checked, Imported, Proven, Verdict};
 use super::{End, Said, Stretch};
 
-/// What is known of a chain so far.
+/// State of a chain so far.
 #[derive(Debug)]
 pub(super) struct ChainState {
     pub(super) session: SessionId,
-    /// Records that follow one another.
+    /// Number of records that follow one another.
     pub(super) count: u64,
-    /// Records that were read, those behind a fault included.
+    /// Number of records read, those after a fault included.
     pub(super) read: u64,
-    /// The last of those that follow one another.
+    /// Last of the records that follow one another.
     end: Option<End>,
-    /// The first thing that is wrong.
+    /// First fault.
     pub(super) fault: Option<Verdict>,
-    /// Whether it has records behind the last entry of the log that named it.
+    /// True if it has records after the last log entry that named it.
     pub(super) changed: bool,
-    /// Whether it waits for a head to cover it: one that is signed, and one from elsewhere.
+    /// Heads that it still waits for: a signed one, and one from elsewhere.
     pub(super) awaits: Awaits,
-    /// Records that the last entry of the log that named it covers.
+    /// Number of records covered by the last log entry that named it.
     pub(super) entered: u64,
     pub(super) proven: Proven,
-    /// When the first and the last record behind the last signed head happened.
+    /// Times of the first and the last record after the last signed head.
     pub(super) behind: Option<(TimestampText, TimestampText)>,
     pub(super) pruned: Pruned,
-    /// Imports that brought records of it, in the order of the log.
+    /// Imports that brought its records, in the order of the log.
     pub(super) imports: Vec<Imported>,
-    /// Lines of an export that hold and are not in canonical form.
+    /// Export lines that are valid but not in canonical form.
     pub(super) not_canonical: u64,
     pub(super) told: Told,
 }
 
-/// Which proofs a chain waits for.
+/// Proofs that a chain waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Awaits {
     pub(super) seal: bool,
     pub(super) witness: bool,
 }
 
-/// What the records of a chain say about their session.
+/// Facts about a session from the records of its chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Not known when it was pruned.
+    /// Unknown if the record was pruned.
     pub(super) agent: Option<String>,
     pub(super) started_at: Option<TimestampText>,
     pub(super) last_at: Option<TimestampText>,
@@ -74,8 +74,8 @@ impl ChainState {
         }
     }
 
-    /// Takes the next records. After the first fault the rest is only counted. Says whether they follow
-    /// the one before.
+    /// Adds the next records. After the first fault the rest is only counted. Returns true if they follow
+    /// the record before.
     pub(super) fn link(&mut self, stretch: &Stretch, said: &Said<'_>) -> bool {
         self.read += stretch.count;
         if self.fault.is_some() {
@@ -100,23 +100,23 @@ impl ChainState {
         true
     }
 
-    /// The hash of the last record that follows the others.
+    /// Hash of the last record that follows the others.
     pub(super) fn last_hash(&self) -> Digest {
         self.end.map_or(Digest::ZERO, |end| end.hash)
     }
 
-    /// Notes something that is not even a record.
+    /// Records a fault: an item that is not a record.
     pub(super) fn break_with(&mut self, what: impl Into<String>) {
         self.read += 1;
         self.fail(Verdict::broken(self.count, what));
     }
 
-    /// Notes a fault; the first one stands.
+    /// Records a fault; only the first one is kept.
     pub(super) fn fail(&mut self, fault: Verdict) {
         self.fault.get_or_insert(fault);
     }
 
-    /// Holds records without content against the log, which has to say that they were pruned.
+    /// Requires a log entry that explains each record without details as pruned.
     pub(super) fn demand_explanations(&mut self) {
         if let Some(sequence) = self.pruned.first_unexplained() {
             self.fail(Verdict::broken(
@@ -126,7 +126,7 @@ impl ChainState {
         }
     }
 
-    /// Notes an import that is about to bring records.
+    /// Records an import that is about to bring records.
     pub(super) fn import(&mut self, imported: Imported) {
         self.proven.imported_from.get_or_insert(self.count);
         self.imports.push(imported);

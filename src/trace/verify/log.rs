@@ -1,9 +1,9 @@
-//! The log over all sessions, and through it the whole record.
+//! Verification of the log over all sessions, and through it of the whole record.
 //!
-//! Records come in the order they were written. An entry of type `log_sealed` says where every chain
-//! that grew stands right then: so a session that is missing, has other events or too few of them shows
-//! there. The log's own entries are leaves of a tree, and a head covers that tree: so the entries
-//! themselves cannot be other ones.
+//! Records come in the order they were written. A `log_sealed` entry states where every chain that grew
+//! stands at that point, so a session that is missing, changed or truncated is detected there. The
+//! log's own entries are leaves of a tree, and a head covers that tree, so the entries cannot be
+//! replaced.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,16 +27,16 @@ use super::{Link, Owner, Said, Stretch};
 mod heads;
 mod imports;
 
-/// Verifies a whole record, one event at a time. Memory grows with sessions and with heads, not with
-/// events.
+/// Verifier of a whole record, one event at a time. Memory grows with the number of sessions and heads,
+/// not with events.
 #[derive(Debug)]
 pub struct LogVerifier {
     trust: Trust,
-    /// Only this session is in what is read, and the log: others are not missed.
+    /// Only this session and the log are in the input: other sessions are not reported as missing.
     only: Option<SessionId>,
     chains: Vec<ChainState>,
     places: HashMap<SessionId, usize>,
-    /// The chain of the record before: often the next one is in it too.
+    /// Chain of the previous record: often the next record belongs to it too.
     last: Option<(SessionId, usize)>,
     log: Option<usize>,
     tree: Tree,
@@ -44,28 +44,28 @@ pub struct LogVerifier {
     changed: Vec<usize>,
     /// Chains that wait for a signed head, and for one from elsewhere.
     awaiting: (Vec<usize>, Vec<usize>),
-    /// Keys that entries named and no head covers yet.
+    /// Keys named by entries that no head covers yet.
     offered: Vec<Verifier>,
     key: Option<String>,
     behind: Behind,
-    /// Chains that were recorded elsewhere, as the log says, with their ends as they were announced.
+    /// Imported chains according to the log, with their announced ends.
     imported: HashMap<usize, (u64, String)>,
-    /// The first thing that was no record of any chain.
+    /// First item that was not a record of any chain.
     doubt: Option<String>,
 }
 
-/// What lies behind the last signed head.
+/// Records after the last signed head.
 #[derive(Debug, Default)]
 struct Behind {
     events: u64,
-    /// Those of them that are the log's own.
+    /// Number of them that are entries of the log.
     entries: u64,
-    /// Chains that have some of the others.
+    /// Chains of the others.
     chains: Vec<usize>,
 }
 
 impl LogVerifier {
-    /// A verifier that holds what it reads against `trust`.
+    /// Creates a verifier that checks records against `trust`.
     #[must_use]
     pub fn new(trust: Trust) -> Self {
         Self {
@@ -86,14 +86,14 @@ impl LogVerifier {
         }
     }
 
-    /// Looks at one session and the log alone.
+    /// Limits verification to one session and the log.
     #[must_use]
     pub fn only(mut self, session: SessionId) -> Self {
         self.only = Some(session);
         self
     }
 
-    /// The place of a chain. Records are handed over with it.
+    /// Index of a chain. Callers pass it along with records.
     pub fn place(&mut self, session: &SessionId) -> usize {
         if let Some(place) = self.places.get(session) {
             return *place;
@@ -107,7 +107,7 @@ impl LogVerifier {
         place
     }
 
-    /// Whether a session is the log.
+    /// Owner of a session's records: the log or a session.
     #[must_use]
     pub fn owner(&self, session: &str) -> Owner {
         match self.trust.log() {
@@ -116,7 +116,7 @@ impl LogVerifier {
         }
     }
 
-    /// Takes a record that was checked by itself, with its text.
+    /// Processes a record that was already checked on its own, with its text.
     pub fn push(&mut self, envelope: &Envelope<'_>, link: &Link, text: &str) {
         let place = self.place_of(envelope);
         let owner = self.owner(envelope.session_id);
@@ -127,7 +127,7 @@ impl LogVerifier {
         }
     }
 
-    /// The place of the chain that a record is in. The first log that begins is the log.
+    /// Index of the chain that a record belongs to. The first log that begins is the log.
     fn place_of(&mut self, envelope: &Envelope<'_>) -> Result<usize, String> {
         if let Some((session, place)) = &self.last
             && session.as_str() == envelope.session_id
@@ -136,7 +136,7 @@ impl LogVerifier {
         }
         let session = envelope.session_id.parse::<SessionId>();
         let session = session.map_err(|error| error.to_string())?;
-        // A file does not say which log it is of: the first that begins in it.
+        // A file does not say which log it belongs to: the first log that begins in it counts.
         if self.trust.log().is_none() && is_log_start(envelope) {
             self.trust = std::mem::take(&mut self.trust).of_log(session.clone());
         }
@@ -145,8 +145,8 @@ impl LogVerifier {
         Ok(place)
     }
 
-    /// Takes records that were checked by themselves, and follow one another. What says something comes
-    /// alone, and so does every entry of the log.
+    /// Processes consecutive records that were already checked on their own. A record with content, and
+    /// every log entry, comes alone.
     pub fn link(&mut self, place: usize, stretch: &Stretch, said: &Said<'_>) {
         let Some(chain) = self.chains.get_mut(place) else {
             return;
@@ -157,8 +157,8 @@ impl LogVerifier {
         }
         let (count, is_log) = (stretch.count, self.log == Some(place));
         self.behind.events += count;
-        // The times of what was recorded elsewhere say nothing about when it was written here, and
-        // those of the log go on when a console starts again.
+        // Times of imported records do not show when they were written here, and times in the log continue
+        // when a console restarts.
         if !is_log && !self.imported.contains_key(&place) {
             if chain.behind.is_none() {
                 self.behind.chains.push(place);
@@ -180,7 +180,7 @@ impl LogVerifier {
         }
     }
 
-    /// Notes something that is not a record. Where it belongs nowhere, it puts all in doubt.
+    /// Records an item that is not a record. If it belongs to no chain, it casts doubt on all of them.
     pub fn unreadable(&mut self, place: Option<usize>, what: &str) {
         match place.and_then(|place| self.chains.get_mut(place)) {
             Some(chain) => chain.break_with(what),
@@ -188,7 +188,7 @@ impl LogVerifier {
         }
     }
 
-    /// Notes a line of an export that holds and is not in canonical form.
+    /// Counts an export line that is valid but not in canonical form.
     pub fn not_canonical(&mut self, session: &SessionId) {
         let place = self.place(session);
         if let Some(chain) = self.chains.get_mut(place) {
@@ -196,13 +196,13 @@ impl LogVerifier {
         }
     }
 
-    /// Notes that the log is not the one that something else beside it says.
+    /// Records that the log differs from another source about it.
     pub fn diverges(&mut self, what: &str) {
         self.fail_log(Verdict::diverged(0, what));
     }
 
-    /// Holds a chain against what a list beside the record says about it: its head, and its session.
-    /// An agent that nobody can know any more, because it was pruned, is taken as listed.
+    /// Checks a chain against the session list: its head and its session data. An agent that is unknown
+    /// because its record was pruned is accepted as listed.
     pub fn listed(&mut self, head: &Head, agent: &str, started_at: &Timestamp, ended: Ended) {
         let place = self.place(&head.session);
         let Some(chain) = self.chains.get_mut(place) else {
@@ -240,7 +240,7 @@ impl LogVerifier {
         }
     }
 
-    /// Notes that a chain has events which nothing acknowledged.
+    /// Records that a chain has events that were never acknowledged.
     pub fn unlisted(&mut self, session: &SessionId) {
         let place = self.place(session);
         if let Some(chain) = self.chains.get_mut(place) {
@@ -253,7 +253,7 @@ impl LogVerifier {
         self.chains.iter().map(|chain| &chain.session)
     }
 
-    /// Holds the whole against what a console does: it signs within a second.
+    /// Requires the seals that a console makes: it signs within a second.
     pub fn demand_seals(&mut self) {
         let (events, span) = (self.behind.events, self.unsealed_span());
         let late = events > MAX_UNSEALED
@@ -275,7 +275,7 @@ impl LogVerifier {
         self.fail_log(Verdict::diverged(sealed, what));
     }
 
-    /// What the record proves.
+    /// Result of the verification.
     #[must_use]
     pub fn finish(mut self) -> Report {
         self.hold_against_larger_heads();
@@ -289,11 +289,11 @@ impl LogVerifier {
             chains: Vec::new(),
         };
         for mut chain in self.chains {
-            // Announced, and never begun.
+            // Announced by an import that never started.
             if chain.read == 0 && chain.fault.is_none() {
                 continue;
             }
-            // An export of one session has no log, and so nothing that explains what was pruned.
+            // An export of one session has no log, so it cannot explain pruned records.
             if log.is_some() {
                 chain.demand_explanations();
             }
@@ -319,7 +319,7 @@ impl LogVerifier {
         self.only.as_ref().is_none_or(|only| only == session)
     }
 
-    /// The longest time that lies between two unsealed events of one session.
+    /// Longest time between two unsealed events of one session.
     fn unsealed_span(&self) -> Duration {
         let read = |text: TimestampText| text.as_str().parse::<Timestamp>().ok();
         let chains = self.behind.chains.iter();
@@ -369,7 +369,7 @@ impl LogVerifier {
         }
     }
 
-    /// Takes in what an entry of the log says.
+    /// Processes an entry of the log.
     fn entry(&mut self, event_type: &str, payload: &str, at: TimestampText) {
         let place = self.tree.size();
         let fields = serde_json::from_str::<Map<String, Value>>(payload).unwrap_or_default();
@@ -403,13 +403,13 @@ impl LogVerifier {
         }
     }
 
-    /// Holds every chain that grew against what the log says about it.
+    /// Checks every chain that grew against a `log_sealed` entry.
     fn sealed(&mut self, sealed: LogSealed) {
         for head in sealed.sessions {
             match self.places.get(&head.session) {
                 Some(&place) => self.entered(place, &head),
                 None if self.is_wanted(&head.session) => {
-                    // It is missing; what is put in its place later does not make up for it.
+                    // The session is missing; records added later do not make up for it.
                     let place = self.place(&head.session);
                     self.entered(place, &head);
                 }
@@ -455,16 +455,16 @@ impl LogVerifier {
     }
 }
 
-/// Whether a session is listed as ended.
+/// End state of a session in the session list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It is.
+    /// The session is listed as ended.
     Yes,
-    /// It is not.
+    /// The session is listed as open.
     No,
 }
 
-/// Whether a record is the first entry of a log.
+/// True if a record is the first entry of a log.
 fn is_log_start(envelope: &Envelope<'_>) -> bool {
     envelope.sequence == 0 && envelope.event_type == "log_started"
 }

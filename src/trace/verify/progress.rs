@@ -1,9 +1,10 @@
-//! How far a check has come, and whether anybody still wants it.
+//! Progress and cancellation of a verification.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Shared by whoever checks and whoever waits. A check that was stopped stays so, and proves nothing.
+/// Progress shared by the verifying thread and the waiting caller. A cancelled verification stays
+/// cancelled and proves nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<State>);
 
@@ -15,29 +16,29 @@ struct State {
 }
 
 impl Progress {
-    /// So many records are to be checked, from the first on.
+    /// Starts a verification of `all` records.
     pub fn begin(&self, all: u64) {
         self.0.done.store(0, Ordering::Relaxed);
         self.0.all.store(all, Ordering::Relaxed);
     }
 
-    /// So many more were checked.
+    /// Adds checked records.
     pub fn add(&self, records: u64) {
         self.0.done.fetch_add(records, Ordering::Relaxed);
     }
 
-    /// Nobody wants it any more.
+    /// Cancels the verification.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody wants it any more.
+    /// True if the verification was cancelled.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.0.stopped.load(Ordering::Relaxed)
     }
 
-    /// How many records were checked, of how many; nothing before they are counted.
+    /// Checked records and their total; `None` before they are counted.
     #[must_use]
     pub fn so_far(&self) -> Option<(u64, u64)> {
         let all = self.0.all.load(Ordering::Relaxed);
@@ -45,7 +46,7 @@ impl Progress {
         (all > 0).then_some((done.min(all), all))
     }
 
-    /// The same in hundredths.
+    /// Progress in percent.
     #[must_use]
     pub fn percent(&self) -> Option<u64> {
         let (done, all) = self.so_far()?;
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_told_once_there_is_a_whole() {
+    fn percent_is_known_after_the_total_is() {
         let progress = Progress::default();
         assert_eq!((progress.so_far(), progress.percent()), (None, None));
         progress.begin(300);

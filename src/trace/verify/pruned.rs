@@ -1,7 +1,7 @@
-//! What is left of records whose content was pruned.
+//! Verification of pruned records.
 //!
-//! The hash of such a record cannot be computed again. So whoever prunes records the digest of what
-//! is left in the log, and that is what it is held against from then on.
+//! The hash of such a record cannot be recomputed. Pruning therefore records the digest of the remains
+//! in the log, and later verification checks the remains against that digest.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::base::digest::Digest;
 
-/// Digests what is left of several pruned records, in the order of their chain.
+/// Digest over the remains of several pruned records, in the order of their chain.
 #[derive(Clone, Debug, Default)]
 pub struct Remains(Sha256);
 
 impl Remains {
-    /// What is left of one record: its text without the payload, and its hash.
+    /// Remains of one record: its text without the payload, and its hash.
     #[must_use]
     pub fn of(text: impl AsRef<[u8]>, hash: &Digest) -> Digest {
         Digest::of_parts([text.as_ref(), hash.as_bytes().as_slice()])
@@ -25,7 +25,7 @@ impl Remains {
         self.0.update(remains.as_bytes());
     }
 
-    /// The digest of all of them.
+    /// Digest of all added records.
     #[must_use]
     pub fn digest(self) -> Digest {
         Digest::from_bytes(self.0.finalize().into())
@@ -44,7 +44,7 @@ impl Pruned {
         self.unexplained.insert(sequence, remains);
     }
 
-    /// An entry of the log says that these were pruned, and what was left. Says whether that is so.
+    /// Checks a log entry about pruned records and the digest of their remains. Returns true if they match.
     pub(super) fn explain(&mut self, ranges: &[(u64, u64)], digest: &Digest) -> bool {
         let mut remains = Remains::default();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What a log is held against: keys, signed heads, and heads that were kept elsewhere.
+//! Anchors that a log is verified against: keys, signed heads, and heads that were kept elsewhere.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,13 +7,13 @@ use crate::base::id::SessionId;
 use crate::trace::head::{KnownHead, LogHead};
 use crate::trace::note::{Note, Verifier};
 
-/// What is trusted before anything is read.
+/// Trust anchors of a verification.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     log: Option<SessionId>,
     keys: Vec<Verifier>,
     signed: BTreeMap<u64, Signed>,
-    /// All of a size: two that differ cannot both be the log's, and neither is passed over.
+    /// All heads of a size: two that differ cannot both be the log's, so both are checked.
     known: BTreeMap<u64, Vec<LogHead>>,
 }
 
@@ -21,27 +21,26 @@ pub struct Trust {
 struct Signed {
     head: LogHead,
     note: Note,
-    /// Whether its signature is looked at. Not of every one: the newest of a key proves what the
-    /// older ones do.
+    /// True if its signature is checked. Not all are: the newest head of a key proves the older ones too.
     decisive: bool,
-    /// Whether it was handed over as proof: then a signature of a stranger is a fault.
+    /// True if it was supplied as proof: then a signature of an unknown key is a fault.
     demanded: bool,
 }
 
 impl Trust {
-    /// Trust in nothing but what the records themselves say.
+    /// Trusts only the records themselves.
     #[must_use]
     pub fn nothing() -> Self {
         Self::default()
     }
 
-    /// The log that is verified.
+    /// The log to verify.
     #[must_use]
     pub fn log(&self) -> Option<&SessionId> {
         self.log.as_ref()
     }
 
-    /// Names the log.
+    /// Sets the log to verify.
     #[must_use]
     pub fn of_log(mut self, log: SessionId) -> Self {
         self.log = Some(log);
@@ -55,17 +54,17 @@ impl Trust {
         self
     }
 
-    /// Whether there is a key to hold signatures against.
+    /// True if there is a key to check signatures with.
     #[must_use]
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// Heads that are signed, in any order.
+    /// Adds signed heads, in any order.
     #[must_use]
     pub fn signed(mut self, heads: impl IntoIterator<Item = (LogHead, Note)>) -> Self {
         for (head, note) in heads {
-            // Lines do not say which log they are of, or that there was one.
+            // Exported lines do not name their log, nor state that there was one.
             self.log.get_or_insert_with(|| head.log.clone());
             let size = head.size;
             let signed = Signed {
@@ -87,7 +86,7 @@ impl Trust {
         self
     }
 
-    /// A head that somebody hands over with its signature: it must be one of a trusted key.
+    /// Adds a head that a caller supplied with its signature: it must be signed by a trusted key.
     #[must_use]
     pub fn handed_over(self, head: LogHead, note: Note) -> Self {
         let size = head.size;
@@ -98,7 +97,7 @@ impl Trust {
         trust
     }
 
-    /// A head that was kept elsewhere.
+    /// Adds a head that was kept elsewhere.
     #[must_use]
     pub fn known(mut self, known: KnownHead) -> Self {
         self.log.get_or_insert_with(|| known.head.log.clone());
@@ -112,13 +111,13 @@ impl Trust {
         self.known.values().flatten()
     }
 
-    /// The signed head of this size, and whether its signature decides anything.
+    /// Signed head of this size; true if its signature must be checked.
     pub(super) fn signed_at(&self, size: u64) -> Option<(&LogHead, &Note, bool)> {
         let signed = self.signed.get(&size)?;
         Some((&signed.head, &signed.note, signed.decisive))
     }
 
-    /// Whether a signed head has to be one of a trusted key: it says it is, or was handed over as one.
+    /// True if a signed head must be signed by a trusted key: it claims to be, or was supplied as proof.
     pub(super) fn is_claimed(&self, size: u64) -> bool {
         let signed = self.signed.get(&size);
         signed.is_some_and(|signed| signed.demanded || self.is_named_by(&signed.note))
@@ -142,7 +141,7 @@ impl Trust {
         self.keys.iter().find(|key| key.has_signed(note))
     }
 
-    /// Whether a note says that a trusted key signed it.
+    /// True if a note claims the signature of a trusted key.
     pub(super) fn is_named_by(&self, note: &Note) -> bool {
         self.keys.iter().any(|key| key.is_named_by(note))
     }
@@ -152,7 +151,7 @@ impl Trust {
     }
 }
 
-/// Whether a head says what a tree of its size came to.
+/// True if a head matches a log and the root of its tree at that size.
 pub(super) fn agrees(head: &LogHead, log: &SessionId, root: &Digest) -> bool {
     head.log == *log && head.root == *root
 }

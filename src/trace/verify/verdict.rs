@@ -1,4 +1,4 @@
-//! What verification has to say.
+//! Results of verification.
 
 use std::fmt;
 
@@ -10,50 +10,49 @@ use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::trace::event::TraceImported;
 
-/// What was acknowledged about a session: how many events, and the hash of the last.
+/// Acknowledged end of a session's chain: the number of events and the hash of the last one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Head {
     /// The session.
     pub session: SessionId,
-    /// Events that were made durable.
+    /// Number of durable events.
     pub count: u64,
-    /// Hash of the last of them.
+    /// Hash of the last event.
     pub hash: Digest,
-    /// When the last of them happened.
+    /// Time of the last event.
     pub last_at: Timestamp,
 }
 
-/// What was found about a whole record.
+/// Verification result of a whole record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The log over all sessions, where there is one.
+    /// Result for the log over all sessions, if there is one.
     pub log: Option<LogChecked>,
-    /// Every session, by name.
+    /// Result for every session, by name.
     pub chains: Vec<Checked>,
 }
 
 impl Report {
-    /// Whether nothing speaks against any of it.
+    /// True if no fault was found.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.first_fault().is_none()
     }
 
-    /// The first thing that speaks against it.
+    /// First fault.
     #[must_use]
     pub fn first_fault(&self) -> Option<(&SessionId, &Verdict)> {
         self.faults().next()
     }
 
-    /// Everything that speaks against it.
+    /// All faults.
     pub fn faults(&self) -> impl Iterator<Item = (&SessionId, &Verdict)> {
         let log = self.log.iter().map(|log| (&log.log, &log.verdict));
         let chains = self.chains.iter().map(|one| (&one.session, &one.verdict));
         log.chain(chains).filter(|(_, verdict)| !verdict.is_sound())
     }
 
-    /// What was found about one session. A chain is not called proven while the log over it does not
-    /// hold.
+    /// Result for one session. A chain is not called proven while the log over it has a fault.
     #[must_use]
     pub fn of_session(&self, session: &SessionId) -> Option<Checked> {
         if let Some(log) = self.log.as_ref().filter(|log| log.log == *session) {
@@ -69,7 +68,7 @@ impl Report {
         Some(checked)
     }
 
-    /// Events that were read, those of the log included.
+    /// Number of events read, those of the log included.
     #[must_use]
     pub fn events(&self) -> u64 {
         let log = self.log.as_ref().map_or(0, |log| log.entries);
@@ -77,16 +76,16 @@ impl Report {
     }
 }
 
-/// What was found about the log over all sessions.
+/// Verification result of the log over all sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogChecked {
     /// The log.
     pub log: SessionId,
-    /// Its entries that were read.
+    /// Number of entries read.
     pub entries: u64,
-    /// What they prove.
+    /// Verdict about the log.
     pub verdict: Verdict,
-    /// The key whose signature proves it, where one does.
+    /// Key whose signature proves it, if any.
     pub key: Option<String>,
 }
 
@@ -103,50 +102,50 @@ impl From<&LogChecked> for Checked {
     }
 }
 
-/// What was found about one session's chain.
+/// Verification result of one session's chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// The session.
     pub session: SessionId,
-    /// Events that were read.
+    /// Number of events read.
     pub events: u64,
-    /// Those of them whose content was pruned: their order is proven, and that they were there.
+    /// Number of them that were pruned: their existence and order are proven, their content is not.
     pub pruned: u64,
-    /// Lines of an export that hold and are not written as `cra trace export` writes them.
+    /// Lines of an export that are valid but not written as `cra trace export` writes them.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_canonical: u64,
     /// Imports that brought it, or parts of it, into this store.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<Imported>,
-    /// What they prove.
+    /// Verdict about the chain.
     pub verdict: Verdict,
 }
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
+    reason = "serde passes a reference"
 )]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// An import of a chain, as the log has it.
+/// Import of a chain according to the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// The operator. Earlier versions noted none.
+    /// The operator. Earlier versions recorded none.
     pub by: Option<String>,
     /// Time of the import.
     pub at: String,
-    /// Events that the chain had in the file.
+    /// Number of events of the chain in the file.
     pub events: u64,
     /// The file.
     pub source: String,
-    /// Digest of the file. Earlier versions noted none.
+    /// Digest of the file. Earlier versions recorded none.
     pub file_hash: Option<String>,
 }
 
 impl Imported {
-    /// Reads the payload of a `trace_imported` that was recorded at that time.
+    /// Converts a `trace_imported` entry that was recorded at that time.
     #[must_use]
     pub fn of(imported: &TraceImported, at: &str) -> Self {
         Self {
@@ -189,57 +188,57 @@ impl fmt::Display for Checked {
     }
 }
 
-/// What a chain proves.
+/// Verdict about a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every record follows the one before it. How much of that is proven to be what was written,
-    /// and all of it, is said beside.
+    /// Every record follows the one before it. [`Proven`] states how many of them are proven to be the
+    /// original records.
     Holds(Proven),
-    /// It holds, and it is not the chain that was sealed.
+    /// The chain is consistent, but it is not the chain that was sealed.
     Diverged {
-        /// The first record that is another one, as far as that can be told.
+        /// First differing record, as far as it can be determined.
         sequence: u64,
-        /// What is wrong, for people.
+        /// Description of the fault.
         what: String,
     },
-    /// It holds as far as it goes, and there was more.
+    /// The chain is consistent, but records are missing at its end.
     Truncated {
-        /// Records that are there.
+        /// Number of records present.
         found: u64,
-        /// Records that are known to have been there.
+        /// Number of records known to have existed.
         expected: u64,
     },
-    /// It does not hold.
+    /// The chain is inconsistent.
     Broken {
-        /// Where.
+        /// Sequence of the fault.
         sequence: u64,
-        /// What is wrong, for people.
+        /// Description of the fault.
         what: String,
     },
 }
 
-/// How much of a chain is proven, and by what. All numbers are counts from the first record on.
+/// Proven part of a chain. All numbers are counts from the first record on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proven {
-    /// Records that a head from elsewhere covers.
+    /// Records covered by a head from elsewhere.
     pub witnessed: u64,
-    /// Records that a signed head covers.
+    /// Records covered by a signed head.
     pub sealed: u64,
     /// All records.
     pub count: u64,
-    /// First record that came with an import, where one did. What a head covers from there on is that it did not
-    /// change since the import, and not that it happened.
+    /// First imported record, if any. From there on, a head proves that the record did not change since the
+    /// import, not that the event happened.
     pub imported_from: Option<u64>,
 }
 
 impl Proven {
-    /// Records that were recorded by this log itself.
+    /// Number of records that this log recorded itself.
     #[must_use]
     pub fn own(&self) -> u64 {
         self.imported_from.unwrap_or(self.count).min(self.count)
     }
 
-    /// Records that nothing covers.
+    /// Number of records that no head covers.
     #[must_use]
     pub fn tail(&self) -> u64 {
         self.count - self.witnessed.max(self.sealed).min(self.count)
@@ -247,7 +246,7 @@ impl Proven {
 }
 
 impl Verdict {
-    /// Whether nothing speaks against the chain.
+    /// True if no fault was found in the chain.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         match self {
@@ -256,7 +255,7 @@ impl Verdict {
         }
     }
 
-    /// The one word.
+    /// The verdict in one word.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {

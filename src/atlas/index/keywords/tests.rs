@@ -19,19 +19,21 @@ fn keywords(texts: &[&str], mode: MatchMode, case: Case) -> Keywords {
     Keywords::compile(&texts, mode, case, None).unwrap()
 }
 
-/// What the index finds, and what asking every keyword finds.
+/// Returns the matches of the index, and the matches of a search for every keyword.
 fn both(lists: Vec<Keywords>, text: &str) -> [Vec<(usize, Vec<KeywordMatch>)>; 2] {
     let injections: Vec<_> = lists.into_iter().map(injection).collect();
     let index = KeywordIndex::new(&[], &injections);
     let found = index.find(&[], &injections, text).injections;
-    let lists = injections.iter().filter_map(|it| it.keywords.as_ref());
+    let lists = injections
+        .iter()
+        .filter_map(|injection| injection.keywords.as_ref());
     let asked = lists.map(|keywords| keywords.find(text)).enumerate();
     let asked = asked.filter(|(_, found)| !found.is_empty()).collect();
     [found, asked]
 }
 
 #[test]
-fn what_looks_like_ascii_only_when_case_does_not_count() {
+fn characters_that_fold_to_ascii_match_only_when_case_is_ignored() {
     for text in [
         "KIS\u{17f} ME",
         "\u{212a}i\u{17f}s me",
@@ -52,7 +54,7 @@ fn what_looks_like_ascii_only_when_case_does_not_count() {
 }
 
 #[test]
-fn many_regular_expressions_are_tried_together() {
+fn regular_expressions_are_combined_into_sets() {
     let lists: Vec<_> = (0..200)
         .map(|at| {
             keywords(
@@ -85,8 +87,8 @@ fn mode() -> impl Strategy<Value = MatchMode> {
     ])
 }
 
-/// Text of characters that are hard to compare without case: the Kelvin sign, the long s, sharp s,
-/// the dotted capital i, sigma in its three forms, and a mark that stands apart from its letter.
+/// Text with characters that are hard to compare without case: the Kelvin sign, the long s, sharp s, the dotted
+/// capital i, sigma in its three forms, and a combining mark.
 fn text(most: usize) -> impl Strategy<Value = String> {
     let letters = "abkKsS\u{212a}\u{17f}äÄßẞİiσςΣ\u{301} ."
         .chars()
@@ -97,7 +99,7 @@ fn text(most: usize) -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn agrees_with_asking_every_keyword(
+    fn keyword_index_agrees_with_a_search_for_every_keyword(
         lists in prop::collection::vec(
             (
                 prop::collection::vec(text(5), 0..4),

@@ -1,4 +1,4 @@
-//! The example of the format, which ships as it is written there.
+//! Tests of the example in the format specification, which ships unchanged.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn patterns(patterns: &crate::base::pattern::Patterns) -> Vec<&str> {
 
 // covers B17
 #[test]
-fn the_example_loads_with_warnings_only() {
+fn acme_example_loads_with_warnings_only() {
     let loaded = acme();
     let warnings: Vec<_> = loaded
         .warnings
@@ -59,7 +59,7 @@ fn the_example_loads_with_warnings_only() {
 
 // covers B16
 #[test]
-fn every_field_of_the_manifest_is_read() {
+fn every_manifest_field_of_the_acme_example_is_read() {
     let atlas = acme().atlas;
     assert_eq!(atlas.id, "com.acme.support");
     assert_eq!(atlas.version, "2.1.0");
@@ -91,7 +91,7 @@ fn every_field_of_the_manifest_is_read() {
 
 // covers B16
 #[test]
-fn every_field_of_the_steward_is_read() {
+fn every_steward_field_of_the_acme_example_is_read() {
     let steward = acme().atlas.steward.unwrap();
     assert_eq!(steward.id, "acme-corp");
     assert_eq!(steward.name, "ACME Corporation");
@@ -120,7 +120,7 @@ fn every_field_of_the_steward_is_read() {
 
 // covers B16
 #[test]
-fn its_capabilities_and_contexts_are_as_written() {
+fn acme_capabilities_and_contexts_are_as_written() {
     let atlas = acme().atlas;
     let capabilities: Vec<_> = atlas
         .capabilities
@@ -185,7 +185,7 @@ fn its_capabilities_and_contexts_are_as_written() {
 
 // covers B18
 #[test]
-fn its_four_gates_are_as_written() {
+fn four_acme_gates_are_as_written() {
     let loaded = acme();
     let order: Vec<_> = loaded
         .atlas
@@ -205,7 +205,7 @@ fn its_four_gates_are_as_written() {
         [
             ("onboarding", "session_start", 1000, false),
             ("admin-gate", "capability_gate", 920, false),
-            // Both 900: the order written decides.
+            // Both have priority 900: the order written decides.
             ("delete-confirm", "action_pre", 900, true),
             ("high-risk-gate", "risk_threshold", 900, false),
         ]
@@ -253,7 +253,7 @@ fn its_four_gates_are_as_written() {
 
 // covers B18
 #[test]
-fn its_gates_fire_and_act_as_written() {
+fn acme_gates_fire_and_act_as_written() {
     let loaded = acme();
     let onboarding = gate(&loaded, "onboarding");
     assert_eq!(onboarding.trigger, Trigger::SessionStart);
@@ -295,7 +295,7 @@ fn its_gates_fire_and_act_as_written() {
 
 // covers B17
 #[test]
-fn the_example_as_json_is_the_same_atlas() {
+fn acme_example_as_json_gives_the_same_atlas() {
     let yaml = acme();
     let mut problems = Problems::new("", &yaml.source);
     let json = yaml::parse(&yaml.source, &mut problems).unwrap().to_json();

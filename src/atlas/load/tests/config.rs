@@ -1,4 +1,4 @@
-//! What `checkpoint_config` and the triggers of drafts stand for.
+//! Tests of the checkpoints created by `checkpoint_config` and by draft triggers.
 
 use super::*;
 use crate::atlas::compiled::{Checkpoint, CustomTrigger};
@@ -9,7 +9,9 @@ fn triggers(rest: &str) -> Vec<(Trigger, i64)> {
         "checkpoints:\n  - checkpoint_id: c\n    trigger: {rest}\n"
     ));
     let checkpoints = loaded.atlas.checkpoints.into_iter();
-    checkpoints.map(|it| (it.trigger, it.priority)).collect()
+    checkpoints
+        .map(|checkpoint| (checkpoint.trigger, checkpoint.priority))
+        .collect()
 }
 
 fn custom(rest: &str) -> CustomTrigger {
@@ -20,7 +22,7 @@ fn custom(rest: &str) -> CustomTrigger {
 }
 
 #[test]
-fn a_custom_trigger_is_looked_at_where_its_condition_has_something_to_look_at() {
+fn condition_paths_decide_when_a_custom_trigger_is_evaluated() {
     let moments = |rest| {
         let custom = custom(rest);
         (custom.on_input, custom.on_action)
@@ -50,11 +52,14 @@ fn a_custom_trigger_is_looked_at_where_its_condition_has_something_to_look_at() 
 }
 
 fn ids(checkpoints: &[Checkpoint]) -> Vec<&str> {
-    checkpoints.iter().map(|it| it.id.as_str()).collect()
+    checkpoints
+        .iter()
+        .map(|checkpoint| checkpoint.id.as_str())
+        .collect()
 }
 
 #[test]
-fn a_part_that_is_not_written_or_not_enabled_is_nothing() {
+fn absent_or_disabled_config_parts_create_no_checkpoint() {
     let atlas = load("checkpoint_config: {}\n").atlas;
     assert_eq!(ids(&atlas.checkpoints), [""; 0]);
     assert_eq!((atlas.budget, atlas.cache), (None, CacheConfig::default()));
@@ -78,7 +83,7 @@ fn a_part_that_is_not_written_or_not_enabled_is_nothing() {
 }
 
 #[test]
-fn what_is_configured_comes_after_what_is_written_out() {
+fn configured_checkpoints_come_after_written_ones() {
     let loaded = load(
         "checkpoint_config:\n  session_start: {}\n\
          checkpoints:\n  - { checkpoint_id: own, trigger: { type: session_start } }\n",
@@ -91,7 +96,7 @@ fn what_is_configured_comes_after_what_is_written_out() {
 
 // covers A22
 #[test]
-fn the_threshold_of_a_fuzzy_keyword_counts() {
+fn threshold_of_a_fuzzy_keyword_applies() {
     let fires = |threshold: u64, text: &str| {
         let keyword = format!(
             "{{ type: keyword, patterns: [refund], match_mode: fuzzy, threshold: {threshold} }}"

@@ -1,8 +1,8 @@
 use super::*;
 
-/// One file per kind of fault. A new file is a new case: its report has to be looked at, once.
+/// One file per kind of problem. A new file is a new case: its report must be reviewed once.
 #[test]
-fn every_fault_is_reported_at_its_place() {
+fn every_invalid_manifest_is_reported_with_positions() {
     let folder = repository("tests/data/atlas/invalid");
     let mut names: Vec<String> = std::fs::read_dir(&folder)
         .unwrap()
@@ -24,7 +24,7 @@ fn every_fault_is_reported_at_its_place() {
 }
 
 #[test]
-fn the_summary_names_the_first_error_and_counts_the_rest() {
+fn summary_names_the_first_error_and_counts_the_rest() {
     let error = load_str("a.yaml", "atlas_version: '1.0'\nname: [x]\nfoo: 1\n").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -42,7 +42,7 @@ fn the_summary_names_the_first_error_and_counts_the_rest() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn unreadable_file_is_named() {
     let error = load_file("/nowhere/atlas\u{1b}.yaml").unwrap_err();
     assert!(matches!(&error, LoadError::Io { .. }), "{error:?}");
     let report = error.report(Colour::None);
@@ -50,7 +50,7 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn bytes_that_are_not_text_are_refused() {
+fn bytes_that_are_not_utf8_are_rejected() {
     let error = load_bytes("a.yaml", b"name: \xff".to_vec()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -59,7 +59,7 @@ fn bytes_that_are_not_text_are_refused() {
 }
 
 #[test]
-fn a_file_over_the_limit_is_refused_unread() {
+fn oversized_file_is_rejected_without_parsing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.yaml");
     let file = File::create(&path).unwrap();
@@ -69,7 +69,7 @@ fn a_file_over_the_limit_is_refused_unread() {
 }
 
 #[test]
-fn faults_that_only_follow_from_others_are_not_reported() {
+fn errors_that_follow_from_other_errors_are_not_reported() {
     let text = manifest(
         "context_blocks:\n  - content: no id\ncheckpoints:\n  - checkpoint_id: a\n    \
          trigger: { type: typo }\n    inject_contexts: [intro]\n",

@@ -1,4 +1,4 @@
-//! Pieces of Atlases as documentation shows them: each loads when it is put where it belongs.
+//! Tests of Atlas fragments from the documentation: each loads when put in the right place.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use super::*;
 use crate::atlas::compiled::Checkpoint;
 use crate::atlas::keyword::Keywords;
 
-/// The manifest around a piece: it declares what pieces name.
+/// The manifest around a fragment; it declares the parts that fragments refer to.
 fn surroundings() -> String {
     let path = repository("tests/data/atlas/fragments/surroundings.yaml");
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A piece in YAML, put into a manifest as text.
+/// Inserts a YAML fragment into a manifest as text.
 fn around_yaml(fragment: &str) -> String {
     if fragment.starts_with("checkpoints:") {
         return format!("{}{fragment}", surroundings());
@@ -30,7 +30,7 @@ fn around_yaml(fragment: &str) -> String {
     )
 }
 
-/// A piece in JSON, put into a manifest that is JSON from end to end.
+/// Inserts a JSON fragment into a manifest that is JSON throughout.
 fn around_json(fragment: &str) -> String {
     let head =
         r#""atlas_version":"1.0","atlas_id":"com.example.fragments","version":"1","name":"F""#;
@@ -67,7 +67,7 @@ fn described(loaded: &Loaded) -> String {
         writeln!(text, "{:?}", atlas.cache).unwrap();
     }
     for warning in &loaded.warnings {
-        // What the surroundings leave undeclared is no news.
+        // Warnings about undeclared parts of the surrounding manifest are irrelevant.
         if warning.code != Code::UndeclaredAction {
             let help = warning.help.as_deref().unwrap_or("-");
             writeln!(text, "{}: {} ({help})", warning.code, warning.message).unwrap();
@@ -121,7 +121,7 @@ fn listed(items: impl IntoIterator<Item = impl ToString>) -> String {
 
 // covers A4, A5, B7
 #[test]
-fn every_fragment_loads_and_means_what_it_says() {
+fn every_documented_fragment_loads_with_its_documented_meaning() {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_snapshot_path(repository("src/atlas/snapshots/fragments"));
@@ -134,7 +134,9 @@ fn every_fragment_loads_and_means_what_it_says() {
     assert!(names.len() >= 37, "fragments are gone: {names:?}");
     for name in names {
         let fragment = std::fs::read_to_string(folder.join(&name)).unwrap();
-        let is_json = Path::new(&name).extension().is_some_and(|it| it == "json");
+        let is_json = Path::new(&name)
+            .extension()
+            .is_some_and(|extension| extension == "json");
         let text = if is_json {
             around_json(&fragment)
         } else {

@@ -1,9 +1,9 @@
-//! One grammar: what the loader decodes, what serde reads and what the JSON Schema accepts are the same documents.
+//! Tests that the loader, serde and the JSON Schema accept the same documents.
 //!
-//! The boundary: the grammar is keys, kinds of values, words, ranges of numbers, and keys that exclude each other. Text
-//! that is not YAML comes before it. What a document means (identifiers, references, patterns, rules that contradict
-//! each other) comes after it and is the linter's alone. A key that the format does not have is outside of the grammar;
-//! the loader only warns of it (W001) where it can do no harm, serde and the schema refuse it everywhere.
+//! Scope: the grammar covers keys, kinds of values, words, number ranges, and keys that exclude each other. Text
+//! that is not YAML fails before it. The meaning of a document (identifiers, references, patterns, contradictory
+//! rules) is checked after it, only by the linter. An unknown key is outside the grammar: the loader only warns
+//! about it (W001) where it is harmless; serde and the schema always reject it.
 
 use std::sync::LazyLock;
 
@@ -84,7 +84,7 @@ fn checkpoints() -> Vec<Value> {
     all
 }
 
-/// The other parts of a manifest, each by the key that it stands under.
+/// The other parts of a manifest, each with its key.
 fn parts() -> Vec<(&'static str, Value)> {
     vec![
         ("description", json!("d")),
@@ -131,7 +131,7 @@ fn parts() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A manifest without errors: these checkpoints and parts of all that there are.
+/// Builds a manifest without errors from these checkpoints and parts.
 fn document(checkpoints: &[Value], parts: &[(&'static str, Value)]) -> Value {
     let mut document = json!({
         "atlas_version": "1.0", "atlas_id": "com.example", "version": "1", "name": "Example",
@@ -158,7 +158,7 @@ fn documents() -> impl Strategy<Value = Value> {
         .prop_map(|(checkpoints, parts)| document(&checkpoints, &parts))
 }
 
-/// Where something stands: keys and indexes from the root.
+/// Returns the JSON pointers of all values in a document.
 fn places(value: &Value) -> Vec<String> {
     let mut all = vec![String::new()];
     let inner: Vec<(String, &Value)> = match value {
@@ -169,7 +169,7 @@ fn places(value: &Value) -> Vec<String> {
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .map(|(n, it)| (n.to_string(), it))
+            .map(|(n, item)| (n.to_string(), item))
             .collect(),
         _ => Vec::new(),
     };
@@ -277,13 +277,15 @@ fn change(document: &mut Value, place: &str, change: &Change) {
     }
 }
 
-/// Problems of a document's grammar, as the loader reports them; nothing when it is not YAML.
+/// Returns the grammar problems that the loader reports for a document, or nothing if the text is not YAML.
 fn decoded(text: &str) -> Option<Vec<Diagnostic>> {
     let mut problems = Problems::new("test.yaml", text);
     let root = yaml::parse(text, &mut problems).filter(|_| !problems.has_errors())?;
     decode(&root, &mut problems);
     let mut found = problems.into_diagnostics();
-    found.retain(|it| it.severity == Severity::Error || it.code == Code::IgnoredKey);
+    found.retain(|diagnostic| {
+        diagnostic.severity == Severity::Error || diagnostic.code == Code::IgnoredKey
+    });
     Some(found)
 }
 
@@ -295,7 +297,7 @@ fn agree(document: &Value) -> Result<bool, TestCaseError> {
     let read = serde_json::from_value::<AtlasManifest>(document.clone());
     let faults: Vec<_> = SCHEMA
         .iter_errors(document)
-        .map(|it| it.to_string())
+        .map(|error| error.to_string())
         .collect();
     let said = format!(
         "loader {problems:#?}\nserde {:?}\nschema {faults:#?}\n{document:#}",
@@ -314,7 +316,7 @@ fn agree(document: &Value) -> Result<bool, TestCaseError> {
         said
     );
     if let Ok(manifest) = read {
-        // What is read is written in the same grammar, and means the same.
+        // A decoded document is serialized in the same grammar, with the same meaning.
         let written = serde_json::to_string(&manifest).unwrap();
         let again = AtlasManifest::from_yaml(&written);
         prop_assert_eq!(again.ok(), Some(manifest), "{}", written);
@@ -331,12 +333,12 @@ proptest! {
         prop_assert!(agree(&document)?, "{document:#}");
         let loaded = load_str("test.yaml", &document.to_string());
         let errors = loaded.err().map(|error| error.to_string());
-        prop_assert_eq!(errors.filter(|it| !it.contains("E036")), None);
+        prop_assert_eq!(errors.filter(|text| !text.contains("E036")), None);
     }
 
     // covers B6
     #[test]
-    fn loader_serde_and_schema_refuse_the_same_changes_to_a_manifest(
+    fn loader_serde_and_schema_reject_the_same_changes_to_a_manifest(
         document in documents(),
         place in any::<Index>(),
         made in changes(),
@@ -350,7 +352,7 @@ proptest! {
 }
 
 #[test]
-fn every_trigger_of_the_generator_loads_and_agrees() {
+fn every_generated_trigger_is_accepted_by_loader_serde_and_schema() {
     for checkpoint in checkpoints() {
         let document = document(std::slice::from_ref(&checkpoint), &[]);
         assert!(agree(&document).unwrap(), "{checkpoint}");

@@ -1,11 +1,11 @@
-//! Input that was not written in good faith.
+//! Tests with hostile input.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::base::limits::{MAX_ATLAS_DEPTH, MAX_ATLAS_NODES, MAX_DIAGNOSTICS};
 
-/// Loads, and holds whatever comes out to the promises of a diagnostic.
+/// Loads the bytes, and checks every resulting diagnostic against its guarantees.
 fn survive(bytes: Vec<u8>) {
     let text = String::from_utf8(bytes.clone()).ok();
     let (diagnostics, report) = match load_bytes("a\u{202e}.yaml", bytes) {
@@ -32,17 +32,17 @@ fn survive(bytes: Vec<u8>) {
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn loader_survives_arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         survive(bytes);
     }
 
     #[test]
-    fn any_yaml_like_text_is_survived(text in "[-a:?!&*<>{}\\[\\],#|'\"%@ \t\r\n0.~\u{feff}\u{202e}é]{0,60}") {
+    fn loader_survives_arbitrary_yaml_like_text(text in "[-a:?!&*<>{}\\[\\],#|'\"%@ \t\r\n0.~\u{feff}\u{202e}é]{0,60}") {
         survive(text.into_bytes());
     }
 
     #[test]
-    fn a_mutated_manifest_is_survived(
+    fn loader_survives_a_mutated_manifest(
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, ".{0,4}"), 1..6),
     ) {
         let mut text: Vec<char> =
@@ -57,11 +57,11 @@ proptest! {
 }
 
 #[test]
-fn mutated_faulty_manifests_are_survived() {
+fn loader_survives_mutated_invalid_manifests() {
     let folder = repository("tests/data/atlas/invalid");
     for entry in std::fs::read_dir(folder).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-        // Every way in which a file can be cut short.
+        // Every possible truncation of the file.
         for length in (0..bytes.len()).step_by(7) {
             survive(bytes[..length].to_vec());
         }
@@ -69,7 +69,7 @@ fn mutated_faulty_manifests_are_survived() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_the_text() {
+fn byte_order_mark_is_not_part_of_the_text() {
     let text = format!("\u{feff}{}", manifest("colour: red\n"));
     let loaded = load_str("a.yaml", &text).unwrap();
     assert_eq!(codes(&loaded.warnings), [Code::IgnoredKey]);
@@ -83,14 +83,14 @@ fn a_byte_order_mark_is_no_part_of_the_text() {
 }
 
 #[test]
-fn depth_is_limited_in_either_style() {
+fn nesting_depth_is_limited_in_block_and_flow_style() {
     let levels = MAX_ATLAS_DEPTH + 1;
     let flow = "[".repeat(levels);
     let block = "- ".repeat(levels);
     let deep_maps = (0..levels)
         .map(|level| " ".repeat(level) + "a:\n")
         .collect();
-    // Neither style is over the limit by itself.
+    // Each style alone is within the limit.
     let (blocks, flows) = (levels / 2, levels - levels / 2);
     let mixed = format!(
         "{}{}{}",
@@ -105,7 +105,7 @@ fn depth_is_limited_in_either_style() {
 }
 
 #[test]
-fn the_deepest_allowed_tree_is_read() {
+fn deepest_allowed_tree_is_read() {
     // The manifest, the list, the action and the schema are four levels.
     let levels = MAX_ATLAS_DEPTH - 4;
     let constant = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
@@ -116,14 +116,14 @@ fn the_deepest_allowed_tree_is_read() {
 }
 
 #[test]
-fn the_number_of_values_is_limited() {
+fn number_of_values_is_limited() {
     let text = format!("[{}]", "a,".repeat(MAX_ATLAS_NODES));
     let error = load_str("wide.yaml", &text).unwrap_err();
     assert_eq!(codes(error.diagnostics()), [Code::Limit]);
 }
 
 #[test]
-fn a_flood_of_faults_on_one_line_is_cut_short() {
+fn many_errors_on_one_line_are_cut_short() {
     let duplicates = format!("{{{}}}", "a: 1, ".repeat(100_000));
     let error = load_str("flood.yaml", &duplicates).unwrap_err();
     assert_eq!(error.diagnostics().len(), MAX_DIAGNOSTICS);
@@ -137,7 +137,7 @@ fn a_flood_of_faults_on_one_line_is_cut_short() {
 }
 
 #[test]
-fn a_flood_of_unknown_references_is_counted() {
+fn many_unknown_references_are_counted() {
     let references = "x, ".repeat(MAX_DIAGNOSTICS + 5);
     let text = manifest(&format!(
         "checkpoints:\n  - checkpoint_id: a\n    trigger: {{ type: session_start }}\n    \
@@ -153,7 +153,7 @@ fn a_flood_of_unknown_references_is_counted() {
 }
 
 #[test]
-fn colours_frame_harmless_text() {
+fn coloured_report_contains_only_sanitized_text() {
     let error = load_str("a.yaml", "nmae: \"\u{202e}\u{1b}[2J\"\n").unwrap_err();
     let report = error.report(Colour::Ansi);
     assert!(report.contains("\u{1b}["), "no colour: {report:?}");
@@ -164,7 +164,7 @@ fn colours_frame_harmless_text() {
 }
 
 #[test]
-fn more_patterns_than_can_be_compared_are_refused() {
+fn too_many_config_patterns_are_rejected() {
     let keys: Vec<_> = (0..501).map(|n| format!("'a{n}*': {{}}")).collect();
     let config = "checkpoint_config: { action_pre: { mappings: {";
     let text = manifest(&format!("{config} {} }} }} }}\n", keys.join(", ")));

@@ -6,7 +6,7 @@ fn wish(text: &str) -> String {
 
 // covers B16
 #[test]
-fn a_steward_who_would_not_be_told_hears_of_it_when_the_atlas_is_loaded() {
+fn undeliverable_notifications_are_errors_at_load_time() {
     let webhook = "channels: { webhook: 'https://acme.com/' }";
     for (text, code, path) in [
         (
@@ -55,7 +55,7 @@ fn a_steward_who_would_not_be_told_hears_of_it_when_the_atlas_is_loaded() {
 
 // covers B16
 #[test]
-fn a_wish_for_nothing_is_only_remarked_on() {
+fn notifications_without_triggers_are_only_a_warning() {
     for (text, path) in [
         ("{}", "steward.notifications.triggers"),
         (

@@ -1,4 +1,4 @@
-//! What a manifest that loads is taken to mean.
+//! Tests of the meaning of a manifest that loads.
 
 use super::*;
 use crate::atlas::document::{
@@ -17,7 +17,7 @@ fn first_question(rest: &str) -> crate::atlas::compiled::Question {
 
 // covers B4
 #[test]
-fn a_checkpoint_without_a_priority_has_that_of_its_type() {
+fn checkpoint_without_a_priority_has_the_default_of_its_type() {
     let loaded = load(
         "default_decision: allow\n\
          capabilities:\n  - { capability_id: c, actions: [a] }\n\
@@ -83,7 +83,8 @@ fn every_field_of_a_checkpoint_is_read() {
     assert!(gate.deny_actions.matches("public.x") && gate.deny_actions.matches("x"));
     assert!(gate.force_sync_trace);
     assert_eq!((gate.priority, gate.timeout_seconds), (12, 604_800));
-    // Unlocked by the gate, and only locked by it: the one has to be earned, the other not.
+    // The gate unlocks one capability, so a session must earn it. The gate only locks the other, so a session
+    // starts with it.
     let locked: Vec<_> = loaded
         .atlas
         .capabilities
@@ -119,7 +120,7 @@ fn every_field_of_a_question_is_read() {
 
 // covers B9
 #[test]
-fn a_question_has_defaults() {
+fn question_has_defaults() {
     let question = first_question("");
     assert_eq!(question.response_type(), ResponseType::Text);
     assert!(question.required());
@@ -129,7 +130,7 @@ fn a_question_has_defaults() {
 }
 
 #[test]
-fn a_manifest_has_defaults_that_close_doors() {
+fn manifest_defaults_allow_known_actions_and_deny_unknown_ones() {
     let atlas = load("").atlas;
     assert_eq!(atlas.description, "");
     assert_eq!(atlas.default_decision, DefaultDecision::Allow);
@@ -140,7 +141,7 @@ fn a_manifest_has_defaults_that_close_doors() {
 }
 
 #[test]
-fn the_other_name_of_a_trigger_is_taken_and_the_canonical_one_named() {
+fn trigger_alias_is_accepted_and_reported_with_its_canonical_name() {
     let loaded = load(
         "default_decision: allow\n\
          actions:\n  - action_id: a\ncapabilities:\n  - { capability_id: c, actions: ['*'] }\n\
@@ -157,12 +158,12 @@ fn the_other_name_of_a_trigger_is_taken_and_the_canonical_one_named() {
         loaded.atlas.checkpoints[0].trigger,
         Trigger::CapabilityAccess(_)
     ));
-    // Nothing unlocks it, and still the gate stands before it.
+    // No checkpoint unlocks the capability, but the gate still protects it.
     assert!(loaded.atlas.capabilities[0].starts_locked);
 }
 
 #[test]
-fn a_schema_may_be_a_boolean() {
+fn schema_may_be_a_boolean() {
     let atlas = load("actions:\n  - { action_id: a, parameters_schema: false }\n").atlas;
     assert!(
         atlas.actions["a"]
@@ -172,8 +173,8 @@ fn a_schema_may_be_a_boolean() {
 }
 
 #[test]
-fn the_longest_identifier_is_taken() {
-    // Characters count, not bytes.
+fn longest_allowed_identifier_is_accepted() {
+    // The limit counts characters, not bytes.
     let id = "é".repeat(MAX_ID_LEN);
     let loaded = load(&format!(
         "context_blocks:\n  - {{ context_id: {id}, content: x }}\n"
@@ -181,16 +182,16 @@ fn the_longest_identifier_is_taken() {
     assert!(loaded.atlas.contexts.contains_key(&id));
 }
 
-/// The hand-written decoder and the derived one read the same definition.
+/// Both decoders, the hand-written and the derived one, read the same definition.
 #[test]
-fn both_decoders_agree() {
+fn hand_written_and_derived_decoders_agree() {
     let text = "checkpoint_id: gate\ntrigger: { type: action_pre, patterns: [a, 'b.*'] }\n\
                 mode: blocking\nquestions:\n  - { question_id: q, question: Why?, expect: any }\n";
     let json = {
         let mut problems = Problems::new("", text);
         yaml::parse(text, &mut problems).unwrap().to_json()
     };
-    // The derived decoder has `expect` as a word only, which `any` is.
+    // The derived decoder accepts `expect` only as a word, which `any` is.
     let derived: StewardCheckpointDef = serde_json::from_value(json.clone()).unwrap();
     let whole = manifest(&format!("checkpoints: [{json}]\n"));
     let mut problems = Problems::new("", &whole);
@@ -206,7 +207,7 @@ fn both_decoders_agree() {
 
 // covers B27
 #[test]
-fn a_steward_is_told_what_to_think_about() {
+fn advice_warns_about_gates_keywords_and_defaults() {
     let mut gates = String::new();
     for n in 0..26 {
         gates.extend([
@@ -231,7 +232,7 @@ fn a_steward_is_told_what_to_think_about() {
 
 // covers B27
 #[test]
-fn advice_on_questions_rules_policies_and_records() {
+fn advice_warns_about_questions_rules_policies_and_records() {
     let body = "default_decision: allow
 actions: [{ action_id: db.drop, risk_tier: critical }]
 checkpoint_config: { keyword_match: { mappings: { 'refund|tax': [] } } }
@@ -271,7 +272,7 @@ checkpoints:
 }
 
 #[test]
-fn the_whole_of_guidance_and_of_an_answer_is_kept() {
+fn all_guidance_and_answer_fields_are_kept() {
     let loaded = load(
         "policies:\n  - { policy_id: p, type: deny, actions: [a], override: true }\n\
          checkpoints:\n  - checkpoint_id: gate\n    mode: blocking\n    respondent: either\n    \
@@ -292,7 +293,7 @@ fn the_whole_of_guidance_and_of_an_answer_is_kept() {
 }
 
 #[test]
-fn an_agent_cannot_answer_where_nothing_is_asked() {
+fn agent_respondent_without_blocking_mode_has_no_effect() {
     let loaded = load(
         "checkpoints:\n  - { checkpoint_id: a, respondent: agent, trigger: { type: session_start } }\n",
     );
@@ -301,7 +302,7 @@ fn an_agent_cannot_answer_where_nothing_is_asked() {
 }
 
 #[test]
-fn policies_count_whatever_the_configuration_says() {
+fn require_policy_check_false_on_a_covered_action_gets_a_warning() {
     let config = "checkpoint_config:\n  action_pre:\n    mappings:\n      \
                   \"delete_*\": { require_policy_check: false }\n";
     let loaded = load(config);
@@ -318,7 +319,7 @@ fn policies_count_whatever_the_configuration_says() {
 }
 
 #[test]
-fn two_approvers_are_read_and_no_other_number_is() {
+fn only_one_or_two_approvers_are_accepted() {
     let gate = |more: &str| {
         format!(
             "checkpoints:\n  - {{ checkpoint_id: a, mode: blocking, trigger: {{ type: session_start }}, {more} }}\n"
@@ -344,7 +345,7 @@ fn two_approvers_are_read_and_no_other_number_is() {
         let errors = errors(&gate(&format!("approvers: {wrong}")));
         assert_eq!(codes(&errors), [Code::WrongType], "{wrong}");
     }
-    // An agent that may answer would be one of the two.
+    // An agent that may answer would be one of the two approvers.
     for respondent in ["agent", "either"] {
         let errors = errors(&gate(&format!("approvers: 2, respondent: {respondent}")));
         assert_eq!(codes(&errors), [Code::Contradiction], "{respondent}");

@@ -1,4 +1,4 @@
-//! The schema for editors, held against Atlases that load.
+//! Tests of the editor schema against Atlases that load.
 
 use super::*;
 use crate::atlas::document::AtlasManifest;
@@ -17,12 +17,15 @@ fn yaml_files(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(repository(folder)).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths
-        .filter(|path| path.extension().is_some_and(|it| it == "yaml"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "yaml")
+        })
         .collect()
 }
 
 #[test]
-fn every_atlas_that_comes_along_fits_the_schema() {
+fn every_bundled_atlas_matches_the_schema() {
     let schema = schema();
     let mut files = yaml_files("assets/atlas");
     files.extend(yaml_files("assets/scenarios/atlas"));
@@ -39,7 +42,7 @@ fn every_atlas_that_comes_along_fits_the_schema() {
 }
 
 #[test]
-fn what_is_misspelt_does_not_fit() {
+fn misspelt_keys_do_not_match_the_schema() {
     let schema = schema();
     let fits = |rest: &str| schema.is_valid(&as_json(&manifest(rest)));
     assert!(fits(""));

@@ -1,10 +1,10 @@
-//! `trace_config`.
+//! Tests of `trace_config`.
 
 use super::*;
 use crate::atlas::document::{RetentionConfig, TraceConfig, TraceLevel};
 use crate::atlas::recording::{self, SyncRule};
 
-/// As the specification writes it.
+/// The example in the specification.
 const SPECIFIED: &str = r#"{
   "trace_config": {
     "sync_required_for": [
@@ -20,7 +20,7 @@ const SPECIFIED: &str = r#"{
 
 // covers T27, T31
 #[test]
-fn the_examples_of_the_specification_load_as_they_stand() {
+fn trace_config_examples_of_the_specification_load_unchanged() {
     let rest = SPECIFIED
         .trim()
         .trim_start_matches('{')
@@ -55,7 +55,7 @@ fn the_examples_of_the_specification_load_as_they_stand() {
 }
 
 #[test]
-fn without_a_word_about_it_nothing_is_left_out_or_pruned() {
+fn without_trace_config_nothing_is_redacted_or_pruned() {
     let loaded = load("trace_config: {}\n");
     let silent = load("");
     for atlas in [loaded.atlas, silent.atlas] {
@@ -63,7 +63,7 @@ fn without_a_word_about_it_nothing_is_left_out_or_pruned() {
         assert!(atlas.recording.redact.is_empty() && atlas.recording.sync.is_empty());
         assert!(recording::retention(&[atlas]).keeps_all());
     }
-    // A key alone prunes nothing either: only what it names is.
+    // An empty key prunes nothing either; only the listed events are pruned.
     let named = load("trace_config: {retention: {by_event_type: {input_received: 1}}}\n").atlas;
     let retention = recording::retention(&[named]);
     assert_eq!(retention.days_for("input_received"), Some(1));
@@ -71,7 +71,7 @@ fn without_a_word_about_it_nothing_is_left_out_or_pruned() {
 }
 
 #[test]
-fn the_most_complete_level_and_the_longest_time_count_for_several_atlases() {
+fn several_atlases_use_the_most_complete_level_and_the_longest_retention() {
     let of = |rest: &str| load(&format!("trace_config: {rest}\n")).atlas;
     let minimal = || of("{level: minimal, retention: {default_days: 10}}");
     let standard = || of("{level: standard, retention: {default_days: 20}}");
@@ -91,7 +91,7 @@ fn the_most_complete_level_and_the_longest_time_count_for_several_atlases() {
 }
 
 #[test]
-fn a_secret_that_no_rule_leaves_out_is_advised_about() {
+fn unredacted_secret_parameters_get_a_warning() {
     let schema = "parameters_schema: {properties: {user: {}, api_key: {}, \
                   auth: {properties: {Access-Token: {}}}}}";
     let warned = |trace: &str| {
@@ -99,8 +99,8 @@ fn a_secret_that_no_rule_leaves_out_is_advised_about() {
             "default_decision: allow\nactions: [{{action_id: db.login, {schema}}}]\n{trace}"
         );
         let warnings = load(&rest).warnings.into_iter();
-        let own = warnings.filter(|it| it.code == Code::UnredactedSecret);
-        own.map(|it| it.message).collect::<Vec<_>>()
+        let own = warnings.filter(|warning| warning.code == Code::UnredactedSecret);
+        own.map(|warning| warning.message).collect::<Vec<_>>()
     };
     assert_eq!(
         warned(""),
@@ -123,7 +123,7 @@ fn a_secret_that_no_rule_leaves_out_is_advised_about() {
 }
 
 #[test]
-fn the_configuration_is_written_as_it_is_read() {
+fn trace_config_round_trips_through_serde() {
     let config = TraceConfig {
         level: TraceLevel::Verbose,
         retention: Some(RetentionConfig {
@@ -141,7 +141,7 @@ fn the_configuration_is_written_as_it_is_read() {
 }
 
 #[test]
-fn an_event_type_that_nobody_registers_is_advised_about() {
+fn unregistered_event_types_get_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.yaml");
     std::fs::write(
@@ -156,7 +156,7 @@ fn an_event_type_that_nobody_registers_is_advised_about() {
     let warnings = lint_file(&path, &known).unwrap().warnings;
     let told: Vec<_> = warnings
         .iter()
-        .map(|it| (it.code, it.path.as_str()))
+        .map(|warning| (warning.code, warning.path.as_str()))
         .collect();
     assert_eq!(
         told,

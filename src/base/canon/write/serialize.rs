@@ -1,4 +1,4 @@
-//! What serde hands over, to the parts that write it.
+//! Serde serializer that passes values to the writer.
 
 use serde::ser::{self, Serialize};
 use smallvec::SmallVec;

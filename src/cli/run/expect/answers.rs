@@ -1,4 +1,4 @@
-//! Guidance, answers of policies, answers from caches and events off the agent's way, against what was expected.
+//! Expectations about guidance, answers of policies, cached answers and events without a durable write.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::cli::run::stage::Noted;
 use crate::engine::command::{GivenGuidance, Reply};
 use crate::engine::consult::{Consulted, PolicyAnswer};
 
-/// Checks that exactly the expected guidance was handed over, in its order.
+/// Checks that exactly the expected guidance was given, in order.
 pub(super) fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.guidance.as_ref()?;
     let given: Vec<_> = noted.given.guidance.iter().map(fields).collect();
@@ -32,7 +32,7 @@ fn fields(guidance: &GivenGuidance) -> Map<String, Value> {
     fields
 }
 
-/// Checks whether the step was answered from a cache.
+/// Checks that the step was, or was not, answered from a cache.
 pub(super) fn cached(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.cached?;
     let actual = match policy_answer(noted) {
@@ -43,7 +43,7 @@ pub(super) fn cached(expected: &Expected, noted: &Noted) -> Option<Failed> {
     (wanted != actual).then(|| Failed::new(word(wanted), word(actual)))
 }
 
-/// Checks what policies say about an action.
+/// Checks the answer of policies about an action.
 pub(super) fn verdict(expected: &ExpectedVerdict, noted: &Noted) -> Vec<Failed> {
     let answer = policy_answer(noted);
     let wanted = [
@@ -62,7 +62,7 @@ pub(super) fn verdict(expected: &ExpectedVerdict, noted: &Noted) -> Vec<Failed> 
     failed.collect()
 }
 
-/// Checks that events were recorded without the agent having to wait for the disk.
+/// Checks that events were recorded without the agent waiting for the disk.
 pub(super) fn not_synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let in_time = |name: &&String| !noted.records.contains(name) || noted.synced.contains(name);
     let name = expected.not_synced.iter().find(in_time)?;
@@ -75,7 +75,7 @@ pub(super) fn not_synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
     Some(Failed::new(wanted, actual))
 }
 
-/// Word of policies about a request, as the record has it.
+/// Policy answer about a request, in recorded form.
 pub(super) fn word(answer: &PolicyAnswer) -> String {
     match json!(answer.decision) {
         Value::String(word) => word,

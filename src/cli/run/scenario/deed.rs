@@ -1,4 +1,4 @@
-//! What happens in a step.
+//! Actions of scenario steps.
 
 use std::collections::BTreeMap;
 
@@ -15,31 +15,31 @@ use crate::runtime::TakeTurn;
 
 mod reports;
 
-/// What happens.
+/// Action of a step.
 pub(in crate::cli::run) enum Deed {
     Start(StartSession),
     Request {
         session: SessionId,
         action: String,
         params: Value,
-        /// The resolution it relies on.
+        /// Resolution that the request relies on.
         resolution: Option<String>,
     },
-    /// The agent answers what is its to answer.
+    /// The agent answers a question addressed to it.
     Answer {
         session: SessionId,
         gate: String,
         answers: AgentAnswers,
     },
-    /// The agent asks what it may do.
+    /// The agent requests a resolution.
     Resolve(Resolve),
-    /// What came of the oldest run of an action that is not completed yet.
+    /// Result of the oldest uncompleted run of an action.
     Complete {
         session: SessionId,
         action: String,
         result: Result<String, ActionError>,
     },
-    /// Whoever waits for these stops waiting.
+    /// Waiting requesters disconnect.
     Leave {
         session: SessionId,
         action: Option<String>,
@@ -47,22 +47,22 @@ pub(in crate::cli::run) enum Deed {
     Input(Input),
     Context(ContextRequest),
     Error(ErrorReport),
-    /// The agent tells something that is only recorded.
+    /// The agent reports an event that is only recorded.
     Report(Report),
-    /// The agent says that the last error of its session was dealt with.
+    /// The agent reports recovery from the last error of its session.
     Recovered(Recovered),
-    /// A handler asks what policies say about an action.
+    /// A handler asks for the policy answer about an action.
     Policy(PolicyQuestion),
     /// A turn of a conversation.
     Turn(Box<TakeTurn>),
-    /// An operator writes the summary of a conversation anew.
+    /// An operator rewrites the summary of a conversation.
     Edit {
         thread: Name,
         shape: Box<Shape>,
     },
     Pass(Pass),
     Deny(Deny),
-    /// Seconds go by.
+    /// Time passes, in seconds.
     Wait(u64),
     End(EndSession),
 }
@@ -74,42 +74,42 @@ pub(in crate::cli::run) struct Recovered {
     pub(in crate::cli::run) success: bool,
 }
 
-/// Action that policies are asked about.
+/// Question to the policies about an action.
 pub(in crate::cli::run) struct PolicyQuestion {
     pub(in crate::cli::run) session: SessionId,
     pub(in crate::cli::run) action: String,
     pub(in crate::cli::run) params: Value,
 }
 
-/// Decision to let a held request pass.
+/// Approval of a held request.
 pub(in crate::cli::run) struct Pass {
     pub(in crate::cli::run) gate: String,
     pub(in crate::cli::run) answers: Answers,
     pub(in crate::cli::run) justification: Option<String>,
-    /// Name of the operator, where it is not the usual one.
+    /// Name of the operator, if it is not the default one.
     pub(in crate::cli::run) operator: Option<String>,
 }
 
-/// Decision to refuse a held request.
+/// Denial of a held request.
 pub(in crate::cli::run) struct Deny {
     pub(in crate::cli::run) gate: String,
     pub(in crate::cli::run) reason: String,
-    /// Name of the operator, where it is not the usual one.
+    /// Name of the operator, if it is not the default one.
     pub(in crate::cli::run) operator: Option<String>,
 }
 
-/// What an agent answers: by checkpoint, then by question.
+/// Answers of an agent: by checkpoint, then by question.
 pub(in crate::cli::run) type AgentAnswers = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// What an operator answers.
+/// Answers of an operator.
 pub(in crate::cli::run) enum Answers {
-    /// Whatever keeps the rules.
+    /// Generated answers that follow the rules.
     Good,
-    /// These, by question.
+    /// Given answers, by question.
     Given(BTreeMap<String, Value>),
 }
 
-/// The keys that steps go by.
+/// Keys of the step types.
 pub(super) const DEEDS: [&str; 21] = [
     "start",
     "request",
@@ -147,7 +147,7 @@ const SOURCES: [(&str, InputSource); 3] = [
     ("other_agent", InputSource::OtherAgent),
 ];
 
-/// Reads what happens in a step of this kind.
+/// Parses the action of a step of this type.
 pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     match kind {
         "start" => start(value, faults),
@@ -309,7 +309,7 @@ fn policy(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }))
 }
 
-/// A turn as `cra turn` reads it.
+/// Parses a turn as `cra turn` does.
 fn turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     let read = TakeTurn::read_all(value.json().to_string().as_bytes());
     match read.map(<[TakeTurn; 1]>::try_from) {
@@ -326,7 +326,7 @@ fn turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }
 }
 
-/// Reads an edit: the thread, and the summary as the operator wants it.
+/// Parses an edit: the thread, and the summary that the operator wants.
 fn edit(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     value.only(&["thread", "summary"], faults);
     let place = value.need("thread", faults);
@@ -399,7 +399,7 @@ fn answers_of(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Answers> {
     }
 }
 
-/// One of a few words under a key that may be there; the key is also what they are called.
+/// Parses an optional key with a fixed set of words; the key also names them in errors.
 fn named<T: Copy>(
     value: &Placed<'_>,
     key: &str,

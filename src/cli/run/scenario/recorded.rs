@@ -1,4 +1,4 @@
-//! Events that a step is expected to record, with fields, in order.
+//! Expected events of a step, with fields, in order.
 
 use serde_json::{Map, Value};
 
@@ -6,14 +6,14 @@ use crate::atlas::diagnostic::Code;
 use crate::atlas::written::{Faults, Placed};
 use crate::trace::event::Payload;
 
-/// An event that is expected, with the fields that it must have at least.
+/// An expected event, with the fields that it must have at least.
 pub(in crate::cli::run) struct ExpectedRecord {
     pub(in crate::cli::run) event_type: &'static str,
     pub(in crate::cli::run) fields: Map<String, Value>,
 }
 
 impl ExpectedRecord {
-    /// Tells whether an event of this type with these fields is the expected one.
+    /// True if an event of this type with these fields matches.
     pub(in crate::cli::run) fn matches(
         &self,
         event_type: &str,
@@ -23,7 +23,7 @@ impl ExpectedRecord {
         event_type == self.event_type && contains_all(fields, wanted)
     }
 
-    /// The event as a scenario writes it.
+    /// Formats the event as a scenario writes it.
     pub(in crate::cli::run) fn describe(&self) -> String {
         if self.fields.is_empty() {
             return self.event_type.to_owned();
@@ -32,7 +32,7 @@ impl ExpectedRecord {
     }
 }
 
-/// Reads `recorded`: a list of event types, each alone or as a map of its type to its fields.
+/// Parses `recorded`: a list of event types, each alone or as a map of its type to its fields.
 pub(super) fn read(value: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<ExpectedRecord> {
     let Some(recorded) = value.get("recorded") else {
         return Vec::new();
@@ -66,7 +66,7 @@ fn one(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<ExpectedRecord> {
     }
 }
 
-/// Tells whether `fields` has everything of `wanted`. Of maps inside it, too, some keys are enough.
+/// True if `fields` contains everything in `wanted`. Nested maps need only contain the wanted keys.
 pub(in crate::cli::run) fn contains_all(
     fields: &Map<String, Value>,
     wanted: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! What extensions answer in a scenario: always the same, and nothing outside is asked.
+//! Scripted answers of extensions: fixed values, so that no real extension is called.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::atlas::written::{Faults, Placed};
 use crate::base::id::is_restricted;
 use crate::engine::extension::{Call, CallQuestion, Extensions};
 
-/// What can be asked of an extension.
+/// Roles in which an extension can be asked.
 const ROLES: [&str; 3] = ["trigger", "handler", "validator"];
 
-/// Every scripted answer, by what is asked and of whom.
+/// Scripted answers, by role and extension.
 #[derive(Default)]
 pub(in crate::cli::run) struct Answering(BTreeMap<(&'static str, String), Result<Value, String>>);
 
 impl Answering {
-    /// Reads the list of extensions.
+    /// Parses the list of extensions.
     pub(super) fn read(list: &Placed<'_>, faults: &mut Faults<'_>) -> Self {
         let mut all = Self::default();
         for item in list.items(faults) {
@@ -31,7 +31,7 @@ impl Answering {
         item.only(&["name", "answers", "with", "fails"], faults);
         let answer = answer(item, faults);
         let role = item.need("answers", faults);
-        let role = role.and_then(|it| it.word("kind of question", &ROLES, faults));
+        let role = role.and_then(|entry| entry.word("kind of question", &ROLES, faults));
         let place = item.need("name", faults)?;
         let name = place.text(faults)?;
         if !is_restricted(&name) {
@@ -46,7 +46,7 @@ impl Answering {
         Some(())
     }
 
-    /// The scripted extensions, added to those of this program.
+    /// Adds the scripted extensions to those of this program.
     pub(in crate::cli::run) fn added_to(&self, own: Extensions) -> Extensions {
         let of = |role: &'static str| {
             let names = self.0.keys().filter(move |(scripted, _)| *scripted == role);
@@ -59,7 +59,7 @@ impl Answering {
         all
     }
 
-    /// The scripted answer of an extension, if there is one.
+    /// Scripted answer of an extension, if there is one.
     pub(in crate::cli::run) fn outcome(&self, call: &Call) -> Option<Result<Value, String>> {
         let role = match call.question {
             CallQuestion::Trigger { .. } => "trigger",
@@ -70,7 +70,7 @@ impl Answering {
     }
 }
 
-/// What it answers, or why it does not: exactly one of them.
+/// Answer or failure of an extension: exactly one of the two.
 fn answer(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Result<Value, String>> {
     match (item.get("with"), item.get("fails")) {
         (Some(with), None) => Some(Ok(with.json())),

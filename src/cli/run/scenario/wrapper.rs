@@ -8,7 +8,7 @@ use crate::atlas::written::{Faults, Placed};
 use crate::engine::command::{Report, Wrapper};
 use crate::gateway::call::{WrapperConstructed, WrapperVerified};
 
-/// A wrapper. Without a `construction_hash` it gets the right one.
+/// Parses a wrapper. Without a `construction_hash` it gets the correct one.
 pub(super) fn constructed(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     let mut fields = value.json();
     let is_proven = fields.get("construction_hash").is_some();
@@ -24,7 +24,7 @@ pub(super) fn constructed(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option
     Some(Deed::Report(Report::Wrapper(wrapper)))
 }
 
-/// The result of a check of a wrapper.
+/// Parses the result of a wrapper check.
 pub(super) fn verified(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     let read = serde_json::from_value::<WrapperVerified>(value.json());
     let call = read.map_err(|error| value.refuse(Code::WrongType, &error.to_string(), faults));

@@ -1,5 +1,4 @@
-//! What an agent does beside asking for actions: it answers what is its to answer, and asks what it
-//! may do.
+//! Agent steps other than action requests: answers to questions, and requests for a resolution.
 
 use super::{Misfit, Noted, Stage, Wish};
 use crate::base::id::SessionId;
@@ -7,11 +6,11 @@ use crate::cli::run::scenario::AgentAnswers;
 use crate::engine::command::{Answer, AskId, Command, ReleaseTo, Resolve};
 use crate::engine::held::{Held, Subject};
 
-/// What a request says that relies on the last resolution of its session.
+/// Word by which a request relies on the last resolution of its session.
 const LAST: &str = "last";
 
 impl Stage {
-    /// An agent answers at a gate.
+    /// Plays an agent's answer at a gate.
     pub(super) fn answer(
         &mut self,
         session: &SessionId,
@@ -43,7 +42,7 @@ impl Stage {
         }
     }
 
-    /// The gates of a held request that nobody has answered.
+    /// Gates of a held request that have no answer yet.
     fn open_gates(&self, held: &Held) -> Vec<String> {
         let now = self.engine.held();
         let Some(now) = now.iter().find(|now| now.id == held.id) else {
@@ -54,14 +53,14 @@ impl Stage {
         open.map(|(_, gate)| gate.name()).collect()
     }
 
-    /// An agent asks what it may do.
+    /// Plays an agent's request for a resolution.
     pub(super) fn resolve(&mut self, resolve: &Resolve, noted: &mut Noted) {
         self.moment(&resolve.session, noted, |ask| {
             Command::Resolve(ask, resolve.clone())
         });
     }
 
-    /// The resolution that a request means: the last of its session, or one by its identifier.
+    /// Resolution that a request means: the last of its session, or one by its identifier.
     pub(super) fn resolution(
         &self,
         session: &SessionId,
@@ -80,7 +79,7 @@ impl Stage {
                 actual: "it has not resolved".to_owned(),
             });
         }
-        // A request that was to rely on one must not go on as if it did not.
+        // A request that should rely on a missing resolution must not continue without one.
         last.cloned().or_else(|| Some(LAST.to_owned()))
     }
 }

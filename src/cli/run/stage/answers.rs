@@ -1,4 +1,4 @@
-//! What an operator of a scenario answers.
+//! Answers of the operator in a scenario.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::cli::run::scenario::Answers;
 use crate::engine::answer::judge;
 use crate::engine::held::{Gate, Held};
 
-/// An answer to a question that no gate asks is a mistake of the script, not of the operator.
+/// Finds an answer to a question that no gate asks: a mistake of the script, not of the operator.
 pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
     let Answers::Given(answers) = answers else {
         return None;
@@ -31,8 +31,8 @@ pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
     })
 }
 
-/// The name under which a question is answered. Where two Atlases have a gate of one name, one answer must not do for
-/// both: there it is `atlas/checkpoint/question`.
+/// Name under which a question is answered. If two Atlases have a gate of the same name, one answer
+/// must not count for both; then the name is `atlas/checkpoint/question`.
 fn question_name(held: &Held, gate: &Gate, question: &Question) -> String {
     let id = gate.origin.id();
     let alone = held
@@ -48,7 +48,7 @@ fn question_name(held: &Held, gate: &Gate, question: &Question) -> String {
     }
 }
 
-/// One map per gate, in the order of the gates.
+/// One map of answers per gate, in the order of the gates.
 pub(super) fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String, Value>> {
     let answer = |gate: &Gate, question: &Question| match answers {
         Answers::Good => Some(good_answer(question)),
@@ -63,17 +63,21 @@ pub(super) fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String
     held.gates.iter().map(of_gate).collect()
 }
 
-/// An answer that keeps the rules, as far as one can be made up: a pattern or a schema cannot be
-/// guessed, and then the engine says which rule is not kept.
+/// Generates an answer that follows the rules, as far as possible: a pattern or a schema cannot be
+/// guessed, and then the engine names the broken rule.
 fn good_answer(question: &Question) -> Value {
     let candidates: Vec<Value> = match question.response_type() {
         ResponseType::Boolean => vec![json!(true), json!(false)],
         ResponseType::Acknowledgment => vec![json!("understood")],
-        ResponseType::Choice => question.options().iter().map(|it| json!(it)).collect(),
+        ResponseType::Choice => question
+            .options()
+            .iter()
+            .map(|option| json!(option))
+            .collect(),
         ResponseType::Number => {
             let (least, most) = question.bounds();
             let bounds = [least, most].into_iter().flatten();
-            bounds.chain([0.0]).map(|it| json!(it)).collect()
+            bounds.chain([0.0]).map(|number| json!(number)).collect()
         }
         ResponseType::Json => vec![json!({}), json!([])],
         ResponseType::Text => vec![json!(good_text(question))],

@@ -1,11 +1,11 @@
-//! What happens beside requests and decisions: input, errors, context, results, and leaving.
+//! Steps other than requests and decisions: input, errors, context, results, and disconnects.
 
 use super::{Misfit, Noted, Stage, Wish};
 use crate::base::id::SessionId;
 use crate::engine::command::{ActionCompleted, ActionError, AskId, Command, Report};
 
 impl Stage {
-    /// Something that a session tells or asks for beside actions.
+    /// Plays a call of a session that is not about an action.
     pub(super) fn moment(
         &mut self,
         session: &SessionId,
@@ -20,12 +20,12 @@ impl Stage {
         self.ask(command, noted);
     }
 
-    /// An agent tells something that is only noted.
+    /// Plays a report of an agent that is only recorded.
     pub(super) fn report(&mut self, report: &Report, noted: &mut Noted) {
         self.ask(|ask| Command::Report(ask, report.clone()), noted);
     }
 
-    /// What came of the oldest run of an action.
+    /// Plays the result of the oldest run of an action.
     pub(super) fn complete(
         &mut self,
         session: &SessionId,
@@ -55,7 +55,7 @@ impl Stage {
         self.ask(|ask| Command::CompleteAction(ask, completed), noted);
     }
 
-    /// Whoever waits in a session stops waiting: for one action, or for anything.
+    /// Disconnects the waiting requesters of a session: for one action, or for all.
     pub(super) fn leave(&mut self, session: &SessionId, action: Option<&str>, noted: &mut Noted) {
         let meant = |wish: &Wish| {
             wish.session == *session && (action.is_none() || wish.action.as_deref() == action)
@@ -64,7 +64,7 @@ impl Stage {
         let waiting: Vec<AskId> = waiting.map(|(ask, _)| *ask).collect();
         if waiting.is_empty() {
             let wishes = self.wishes.values();
-            let names = wishes.map(|it| it.action.as_deref().unwrap_or("beside actions"));
+            let names = wishes.map(|wish| wish.action.as_deref().unwrap_or("beside actions"));
             let names: Vec<_> = names.collect();
             noted.misfit = Some(Misfit {
                 what: "nobody waits",

@@ -6,11 +6,11 @@ use crate::cli::run::scenario::{Deny, Pass};
 use crate::engine::command::{Command, Decide, Ruling};
 use crate::engine::held::Held;
 
-/// Operator who decides where a step names none.
+/// Default operator of a decision.
 const OPERATOR: &str = "operator";
 
 impl Stage {
-    /// Lets a held request pass, with answers.
+    /// Approves a held request, with answers.
     pub(super) fn pass(&mut self, pass: &Pass, noted: &mut Noted) {
         let Some(held) = self.named(&pass.gate, noted) else {
             return;
@@ -24,7 +24,7 @@ impl Stage {
         self.ask(|ask| Command::Decide(ask, decide), noted);
     }
 
-    /// Refuses a held request, with a reason.
+    /// Denies a held request, with a reason.
     pub(super) fn deny(&mut self, deny: &Deny, noted: &mut Noted) {
         let Some(held) = self.named(&deny.gate, noted) else {
             return;

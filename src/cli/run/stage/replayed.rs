@@ -1,4 +1,5 @@
-//! Every shipped scenario, played, and its record folded: after each step the two say the same.
+//! Tests that play every shipped scenario and fold its record: after each step engine and replay must
+//! agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::trace::chain::Chain;
 use crate::trace::replay::State;
 use crate::trace::replay::state::{Phase, Way};
 
-/// The record of a stage, and what follows from it.
+/// Record of a stage, and the replay state folded from it.
 #[derive(Default)]
 struct Record {
     chains: BTreeMap<SessionId, (Chain, State)>,
@@ -44,7 +45,7 @@ fn scenarios() -> Vec<PathBuf> {
     files
 }
 
-/// Capabilities that a session was given: those that it lacks at first and has now.
+/// Capabilities that a session gained: those that it lacks at first and has now.
 fn given(session: &Session, atlases: &[Atlas]) -> BTreeSet<String> {
     let all = atlases
         .iter()
@@ -54,7 +55,7 @@ fn given(session: &Session, atlases: &[Atlas]) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is held, by span: of each request, and of its gates.
+/// Held requests by span, each with the spans of its gates.
 fn held(stage: &Stage, session: &SessionId) -> BTreeMap<String, BTreeSet<String>> {
     let held = stage.engine.held();
     let of_session = held.iter().filter(|held| held.session == *session);
@@ -83,8 +84,8 @@ fn is_at(phase: Phase, entry: &Entry) -> bool {
     }
 }
 
-/// Plays a scenario, and holds what its events tell against the engine after every step. How many
-/// sessions were compared, and what the events told of contexts after each step.
+/// Plays a scenario and compares the replay state with the engine after every step. Returns the number
+/// of compared sessions, and the contexts in the replay state after each step.
 fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
     let scenario = Scenario::read(path).unwrap();
     let mut stage = Stage::new(
@@ -116,9 +117,12 @@ fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
             assert_eq!(state.events, known.events, "{at}");
             assert_eq!(state.agent.name, known.agent, "{at}");
             let going = &state.actions.going;
-            let free = going.iter().filter(|it| it.way == Way::Open).count();
+            let free = going
+                .iter()
+                .filter(|action| action.way == Way::Open)
+                .count();
             let (runs, all) = (known.running.len(), going.len());
-            // One that was released while its asker was away does not run: the events do not say.
+            // A request released while its requester was away does not run: the events do not show this.
             let left = path.ends_with("leaving.yaml");
             let agrees = runs == all || (left && free <= runs && runs <= all);
             assert!(agrees, "{at}: {runs} runs of {all}");
@@ -128,12 +132,12 @@ fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
 }
 
 #[test]
-fn what_the_events_tell_is_what_holds_after_every_step_of_every_scenario() {
+fn replay_state_matches_the_engine_after_every_scenario_step() {
     let compared: usize = scenarios().iter().map(|path| played(path).0).sum();
     assert!(compared > 150, "{compared}");
 }
 
-/// Contexts that come by advice beside gates, and by themselves.
+/// Contexts injected by advisory checkpoints next to gates, and without a checkpoint.
 const ADVISED: &str = r#"
 atlas_version: "1.0"
 atlas_id: "org.cra.tests.advised"
@@ -189,7 +193,7 @@ steps:
 "#;
 
 #[test]
-fn what_was_given_with_a_request_that_is_refused_was_not_given() {
+fn contexts_of_a_denied_request_are_not_in_force() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("atlas.yaml"), ADVISED).unwrap();
     let scenario = folder.path().join("scenario.yaml");
@@ -199,7 +203,7 @@ fn what_was_given_with_a_request_that_is_refused_was_not_given() {
         .iter()
         .map(|contexts| contexts.iter().map(String::as_str).collect::<Vec<_>>())
         .collect();
-    // Nothing is told before the gate beside it is passed, and nothing at all where it is refused.
+    // Nothing is injected before the other gate is passed, and nothing at all if it is denied.
     let wanted: [&[&str]; 9] = [
         &[],
         &[],

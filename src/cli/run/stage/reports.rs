@@ -1,4 +1,4 @@
-//! Reports of agents, and what handlers ask about policies.
+//! Reports of agents, and policy questions of handlers.
 
 use super::{Misfit, Noted, Stage};
 use crate::cli::run::scenario::{PolicyQuestion, Recovered};
@@ -6,7 +6,7 @@ use crate::engine::command::{Command, ErrorReport, Recovery, Reply, Report};
 use crate::engine::consult::Consult;
 
 impl Stage {
-    /// Plays an error that an agent reports, and remembers its event for a later recovery.
+    /// Plays an error that an agent reports, and keeps its event for a later recovery.
     pub(super) fn report_error(&mut self, report: &ErrorReport, noted: &mut Noted) {
         self.moment(&report.session, noted, |ask| {
             Command::ReportError(ask, report.clone())
@@ -40,7 +40,7 @@ impl Stage {
         );
     }
 
-    /// Asks what policies say about an action, as handlers do. Nothing runs and nothing is recorded.
+    /// Asks for the policy answer about an action, as handlers do. Nothing runs and nothing is recorded.
     pub(super) fn ask_policy(&mut self, asked: &PolicyQuestion, noted: &mut Noted) {
         let consult = Consult::Policy {
             session: asked.session.clone(),

@@ -1,4 +1,4 @@
-//! Turns of conversations: classified as the runtime does, and noted by the engine.
+//! Turns of conversations: classified as the runtime does, and recorded by the engine.
 
 use super::{Misfit, Noted, Stage};
 use crate::engine::command::{self as engine, Command, Denied, DenyCode, Finding, Reply};
@@ -6,7 +6,7 @@ use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner};
 use crate::runtime::{TakeTurn, recorded_turn};
 
 impl Stage {
-    /// A turn. The thread goes on only if its session may take it.
+    /// Plays a turn. The thread advances only if its session may take it.
     pub(super) fn turn(&mut self, take: &TakeTurn, noted: &mut Noted) {
         let Some(id) = take.thread() else { return };
         let known = self.threads.get(&id);
@@ -50,7 +50,7 @@ impl Stage {
         }
     }
 
-    /// An operator writes the summary of a thread anew; the next turn must follow it.
+    /// Plays an operator's edit of the summary of a thread; the next turn must follow it.
     pub(super) fn edit(&mut self, id: &Name, shape: &Shape, noted: &mut Noted) {
         let thread = self.threads.get(id);
         let etag = thread.and_then(Thread::etag).unwrap_or_default();
@@ -76,7 +76,7 @@ impl Stage {
                 secret: None,
                 process: None,
             },
-            // A memento goes by the message it was made at: the same scenario gives the same.
+            // The memento id is the message it was made at, so that a scenario always gives the same result.
             memento: take.turn.message_id.clone(),
         };
         thread.take(&take.turn, named, self.now)

@@ -1,4 +1,4 @@
-//! The state of a session, for people.
+//! Text output of a session's state.
 
 use std::io::{self, Write};
 
@@ -6,13 +6,13 @@ use crate::base::text::one_line;
 use crate::trace::replay::State;
 use crate::trace::replay::state::{HeldRequest, Outcome, Way};
 
-/// Longest text of somebody else's in a line.
+/// Longest untrusted text in a line.
 const MAX_CHARS: usize = 160;
 
 /// Most lines of one kind.
 const MAX_LINES: usize = 10;
 
-/// Writes what held.
+/// Writes the state.
 pub(super) fn write_state(out: &mut impl Write, state: &State) -> io::Result<()> {
     let agent = &state.agent;
     line(out, "agent", &agent.name)?;

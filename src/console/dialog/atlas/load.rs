@@ -1,8 +1,9 @@
-//! Whether other Atlases come into force: what changes, and where that may open a door.
+//! Dialog that loads other Atlases: it shows the changes, and which gates may become weaker.
 //!
-//! Contract: the focus starts on keeping what is loaded. What is sent is exactly what was shown, by its
-//! hash. Keys that come too soon are dropped, all of it has to have been on screen, and where a gate may
-//! be weaker the first characters of the new hash are typed.
+//! Contract: the focus starts on keeping the loaded Atlases. The request carries exactly the Atlases
+//! that were shown, identified by their hash. Keys within the arming time are dropped. All lines must
+//! have been on screen. If a gate may become weaker, the operator must type the first characters of
+//! the new hash.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -21,17 +22,17 @@ use crate::console::study::PageLine;
 use crate::console::theme::{Focus, Look, Meaning};
 use crate::runtime::{Load, LoadRefused};
 
-/// Characters of the new hash that are typed where a gate may be weaker.
+/// Number of characters of the new hash to type if a gate may become weaker.
 const TYPED: usize = 4;
 
-/// The question.
+/// Dialog that asks whether to load other Atlases.
 #[derive(Debug)]
 pub(crate) struct LoadDialog {
     load: Load,
     way: Way,
-    /// What changes.
+    /// Changes that the load would make.
     lines: Vec<PageLine>,
-    /// What has to be typed; nothing where no gate is weaker.
+    /// Text to type; `None` if no gate becomes weaker.
     wanted: Option<String>,
     typed: LineEdit,
     spot: Spot,
@@ -42,11 +43,11 @@ pub(crate) struct LoadDialog {
     place: Rect,
     visible: usize,
     top: usize,
-    /// Rows that were on screen, from the first on.
+    /// Number of rows that were on screen, counted from the first.
     seen: usize,
 }
 
-/// A place the focus can be at.
+/// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Keep,
@@ -54,7 +55,7 @@ enum Spot {
     Load,
 }
 
-/// How far it has come.
+/// State of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Asking,
@@ -62,21 +63,21 @@ enum Step {
     Refused(String),
 }
 
-/// Whether something weaker has to be confirmed by more than a button.
+/// Effect of a load on the gates. A weaker gate needs more than a button press to confirm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strength {
-    /// No gate is weaker.
+    /// No gate becomes weaker.
     Same,
-    /// Some gate may be.
+    /// A gate may become weaker.
     Weaker,
 }
 
-/// Which way it goes.
+/// Direction of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// On to what the files say.
+    /// Forward to the content of the files.
     Load,
-    /// Back to what was loaded before.
+    /// Back to the Atlases loaded before.
     Back,
 }
 
@@ -88,7 +89,7 @@ impl Way {
         }
     }
 
-    /// What would come into force, in a word.
+    /// Short name of the Atlases that would be loaded.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Load => "new",
@@ -96,7 +97,7 @@ impl Way {
         }
     }
 
-    /// What its hash is called.
+    /// Name of the hash to type.
     fn hash(self) -> &'static str {
         match self {
             Self::Load => "the new hash",
@@ -113,7 +114,7 @@ impl Way {
 }
 
 impl LoadDialog {
-    /// Asks whether to load this, opened now. `code` is the hash of what would come into force.
+    /// Creates the dialog, opened at `now`. `code` is the hash of the Atlases that would be loaded.
     pub(crate) fn new(
         load: Load,
         (way, lines): (Way, Vec<PageLine>),
@@ -142,18 +143,18 @@ impl LoadDialog {
         }
     }
 
-    /// When keys begin to count, if they do not yet.
+    /// Returns the end of the arming time, while it runs.
     pub(super) fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {
         (self.armed_at > now).then_some(self.armed_at)
     }
 
-    /// What became of it, where it was not taken.
+    /// Shows why the load was refused.
     pub(crate) fn on_refused(&mut self, why: &LoadRefused) {
         self.step = Step::Refused(why.to_string());
         self.spot = Spot::Keep;
     }
 
-    /// Why it cannot be loaded, if so.
+    /// Returns why the load button is disabled, if it is.
     fn bar(&self, now: Timestamp) -> Option<&'static str> {
         match &self.step {
             Step::Writing => return Some("being recorded"),
@@ -170,9 +171,9 @@ impl LoadDialog {
         (self.typed.text() != wanted).then_some("type it first")
     }
 
-    /// A key press.
+    /// Handles a key press.
     pub(super) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
-        // Until it is recorded or not, nobody knows which Atlases are in force.
+        // Until the load is recorded or refused, it is unknown which Atlases are loaded.
         if self.arms_at(now).is_some() || self.step == Step::Writing {
             return Handled::quietly();
         }
@@ -195,7 +196,7 @@ impl LoadDialog {
         Handled::quietly()
     }
 
-    /// A pasted text is typed where something is typed, and presses nothing.
+    /// Handles a pasted text: it goes to the text input and presses nothing.
     pub(super) fn on_paste(&mut self, text: &str, now: Timestamp) {
         if self.spot == Spot::Code && self.arms_at(now).is_none() {
             self.typed.paste(text);
@@ -224,7 +225,10 @@ impl LoadDialog {
 
     fn step_on(&self, steps: usize) -> Spot {
         let spots = self.spots();
-        let at = spots.iter().position(|it| *it == self.spot).unwrap_or(0);
+        let at = spots
+            .iter()
+            .position(|spot| *spot == self.spot)
+            .unwrap_or(0);
         let next = spots.get((at + steps) % spots.len().max(1));
         next.copied().unwrap_or(Spot::Keep)
     }
@@ -234,13 +238,13 @@ impl LoadDialog {
     }
 
     fn see(&mut self) {
-        // What was jumped over was not seen.
+        // Rows that were jumped over were not seen.
         if self.top <= self.seen {
             self.seen = self.seen.max(self.top + self.visible);
         }
     }
 
-    /// Prepares the lines for the place they will be painted in.
+    /// Lays out the lines for the area they will be painted in.
     pub(super) fn lay_out(&mut self, area: Rect, look: Look) {
         if self.area == area {
             return;
@@ -261,7 +265,7 @@ impl LoadDialog {
         self.see();
     }
 
-    /// Paints it in the middle.
+    /// Paints the dialog in the centre.
     pub(super) fn draw(&self, frame: &mut Frame, look: Look, now: Timestamp) {
         let place = self.place;
         frame.render_widget(Clear, place);
@@ -332,7 +336,7 @@ fn width_in(area: Rect) -> u16 {
     area.width.saturating_sub(4).min(96)
 }
 
-/// Where it goes: as high as what it shows, and the buttons.
+/// Area of the dialog: as high as its rows and buttons.
 fn place(area: Rect, rows: usize) -> Rect {
     let cells = width_in(area);
     let height = coordinate(rows + 4).min(area.height.saturating_sub(2));
@@ -344,7 +348,7 @@ fn place(area: Rect, rows: usize) -> Rect {
     )
 }
 
-/// What changes, what is typed, the buttons.
+/// Splits the area into changes, text input and buttons.
 fn parts(place: Rect, wanted: Option<&String>) -> (Rect, Rect, Rect) {
     let inner = Rect::new(
         place.x + 2,

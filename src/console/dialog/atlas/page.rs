@@ -1,5 +1,5 @@
-//! A page to read: how a file differs, what tests said, what would have become of the past.
-//! Nothing is decided here.
+//! Page to read: a file's differences, test results, or the replay of the past. Nothing is decided
+//! here.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -14,19 +14,19 @@ use crate::console::request::Ticket;
 use crate::console::study::{PageLine, Studied};
 use crate::console::theme::{Look, Meaning};
 
-/// A page.
+/// Dialog that shows a page.
 #[derive(Debug)]
 pub(crate) struct PageDialog {
     ticket: Ticket,
     title: String,
-    /// What has to be known to read it.
+    /// Background needed to read the page.
     note: String,
     told: Option<Result<Studied, String>>,
     sheet: Sheet,
 }
 
 impl PageDialog {
-    /// One that waits for what it shows.
+    /// Creates a page that waits for its content.
     pub(crate) fn new(number: u64, title: &str, note: &str) -> Self {
         Self {
             ticket: Ticket(number, 0),
@@ -37,12 +37,12 @@ impl PageDialog {
         }
     }
 
-    /// What it waits for.
+    /// Ticket of the request that the page waits for.
     pub(crate) fn ticket(&self) -> Ticket {
         self.ticket
     }
 
-    /// What it shows came.
+    /// Takes over the content, if it has the page's ticket.
     pub(crate) fn on_studied(&mut self, ticket: Ticket, told: &Result<Studied, String>) {
         if ticket == self.ticket {
             self.told = Some(told.clone());
@@ -50,7 +50,7 @@ impl PageDialog {
         }
     }
 
-    /// Prepares the lines for the place they will be painted in.
+    /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
         let (note, told) = (&self.note, &self.told);
         self.sheet.lay_out(area, |cells| {
@@ -73,18 +73,18 @@ impl PageDialog {
         });
     }
 
-    /// A key press: a move, or the way back.
+    /// Handles a key press: scrolls or goes back.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
         self.sheet.on_key(key)
     }
 
-    /// Paints it over everything.
+    /// Paints the page over the whole area.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
         self.sheet.draw(&self.title, frame, area, look);
     }
 }
 
-/// A line in as many rows as it needs. Nothing of it is cut: it may be what a decision rests on.
+/// Breaks a line into as many rows as it needs. Nothing is cut: a decision may depend on it.
 fn broken(line: &PageLine, cells: usize, look: Look) -> Vec<Line<'static>> {
     let text = one_line(&line.text);
     let rows = break_gently(&text, cells).into_iter();

@@ -1,4 +1,4 @@
-//! The dialog in one line, while the queue is looked at.
+//! One-line bar of a minimised dialog.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::console::cells::{fit, span, width};
 use crate::console::screen::queue::risk_word;
 use crate::console::theme::{Look, Mark, Meaning, of_tier};
 
-/// From here on the countdown is shown as urgent.
+/// Remaining time from which the countdown is shown as urgent.
 pub(super) const URGENT: Duration = Duration::from_mins(1);
 
 impl GateDialog {
-    /// It is on screen again: keys count as if it had just been opened.
+    /// Restarts the arming time, as if the dialog had just been opened.
     pub(crate) fn on_restored(&mut self) {
         self.arming = Arming::Undrawn;
     }
 
-    /// How long is left, and how urgent that is.
+    /// Returns the remaining time as text, and its urgency.
     pub(super) fn countdown(&self, look: Look, now: Timestamp) -> (String, Meaning) {
         let left = self.held.deadline.since(now);
         match &self.step {
@@ -42,7 +42,7 @@ impl GateDialog {
         }
     }
 
-    /// The line.
+    /// Renders the bar.
     pub(crate) fn bar(&self, cells: usize, look: Look, now: Timestamp) -> Line<'static> {
         let (clock, meaning) = self.countdown(look, now);
         let state = match &self.step {

@@ -1,5 +1,5 @@
-//! What stands in the way of a decision, in words. A button whose bar is absent is enabled; the same
-//! words are shown beside it and checked when it is pressed.
+//! Reasons that block a decision, as text. A button without a blocking reason is enabled. The text
+//! shown next to a button is also the check when it is pressed.
 
 use super::GateDialog;
 use super::step::{Care, Entry, Step, Trouble};
@@ -9,25 +9,25 @@ use crate::engine::approval::{JUSTIFICATION, bars};
 use crate::engine::held::Origin;
 use crate::runtime::snapshot::Access;
 
-/// What stands in the way of every decision.
+/// Reason that blocks every decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bar<'a> {
-    /// This console only looks.
+    /// This console is read-only.
     ReadOnly,
-    /// Something is wrong with the record.
+    /// The record or the store has a fault.
     Trouble(&'a Trouble),
-    /// Silence has decided by now.
+    /// The time is up: the request is denied.
     TimeUp,
-    /// Nobody can have meant this dialog yet.
+    /// The arming time runs: a key cannot be meant for this dialog yet.
     Arming,
 }
 
 impl Bar<'_> {
-    /// It, in words.
+    /// Text shown next to the button.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
-            // In here a colon is text.
+            // In this dialog a colon is typed as text.
             Self::Trouble(Trouble::Chain(_)) => "chain broken: Esc, then :ack-broken-chain",
             Self::Trouble(Trouble::Store(_)) => "nothing can be recorded",
             Self::TimeUp => "time is up",
@@ -37,12 +37,12 @@ impl Bar<'_> {
 }
 
 impl GateDialog {
-    /// Whether passing it is the first of two approvals.
+    /// Returns true if this pass is the first of two approvals.
     pub(super) fn is_first_approval(&self) -> bool {
         !self.held.approvers().is_one() && self.held.first_approval().is_none()
     }
 
-    /// What stands in the way of every decision, if anything does.
+    /// Returns the reason that blocks every decision, if there is one.
     pub(super) fn barred(&self, now: Timestamp) -> Option<Bar<'_>> {
         if self.around.access == Access::ReadOnly {
             return Some(Bar::ReadOnly);
@@ -56,29 +56,30 @@ impl GateDialog {
         (!self.is_ready(now)).then_some(Bar::Arming)
     }
 
-    /// Why nothing can be decided, if so.
+    /// Text of the reason that blocks every decision, if there is one.
     pub(super) fn bars_all(&self, now: Timestamp) -> Option<String> {
         self.barred(now).map(|bar| bar.words().to_owned())
     }
 
-    /// Why it cannot be passed, if so.
+    /// Text of the reason that blocks a pass, if there is one.
     pub(super) fn bars_pass(&self, now: Timestamp) -> Option<String> {
         self.bars_sending(now, || self.form.lacks())
     }
 
-    /// Why not even answers that break rules can be sent, if so.
+    /// Text of the reason that blocks sending even invalid answers, if there is one.
     pub(super) fn bars_broken(&self, now: Timestamp) -> Option<String> {
         let batch = || self.is_batch().then(|| "several at once".to_owned());
         self.bars_sending(now, batch)
     }
 
-    /// Why answers cannot be sent, if so. `lacks` tells what is wrong with them.
+    /// Text of the reason that blocks sending, if there is one. `lacks` returns the problem of the
+    /// answers.
     fn bars_sending(
         &self,
         now: Timestamp,
         lacks: impl FnOnce() -> Option<String>,
     ) -> Option<String> {
-        // Overruling is asked for by name, never by the key that opens everything else.
+        // An override needs its own command, never the key that opens every other request.
         let unasked = || {
             let asked = self.entry == Entry::Override || !self.overrules();
             (!asked).then(|| format!("use :override {}", self.held.id))
@@ -93,7 +94,8 @@ impl GateDialog {
             };
             (!self.context.is_seen()).then(|| why.to_owned())
         };
-        // The engine says who can never approve it, and in the same words.
+        // The engine knows which operators can never approve this request. Its text is shown
+        // unchanged.
         let person = || bars(&self.held, &self.around.operator).map(|why| why.to_string());
         self.bars_all(now)
             .or_else(person)
@@ -104,13 +106,13 @@ impl GateDialog {
             .or_else(unseen)
     }
 
-    /// Why the last button of the review cannot be pressed, if so.
+    /// Text of the reason that blocks the last button of the review, if there is one.
     pub(super) fn bars_pass_now(&self, now: Timestamp) -> Option<String> {
         let Step::Reviewing(review) = &self.step else {
             return Some("review first".to_owned());
         };
         let unseen = || {
-            // What was jumped over lies above.
+            // Rows that were jumped over lie above.
             let way = if review.sheet.is_at_end() {
                 "PgUp"
             } else {
@@ -122,7 +124,7 @@ impl GateDialog {
         self.bars_pass(now).or_else(unseen).or_else(lacks)
     }
 
-    /// Why a denial cannot be overruled by so few words, if so.
+    /// Text of the objection to a too short override reason, if it is too short.
     fn thin_override(&self) -> Option<String> {
         let overruled = |field: &&super::field::Field| {
             let gate = self.held.gates.get(field.gate);
@@ -137,7 +139,7 @@ impl GateDialog {
         thin.then(|| format!("overruling needs {MIN_OVERRIDE_REASON} characters of reason"))
     }
 
-    /// Why it cannot be denied, if so.
+    /// Text of the reason that blocks a denial, if there is one.
     pub(super) fn bars_deny(&self, now: Timestamp) -> Option<String> {
         let needed = self.care() != Care::Direct && self.form.reason_text().is_empty();
         let missing = || needed.then(|| "a reason is needed".to_owned());

@@ -1,7 +1,8 @@
 //! Several requests in one dialog: answered once, decided one by one.
 //!
-//! Contract: what is decided is exactly what the review lists. Each request gets its own decision, bound to
-//! its own hashes, and its own record. What changed or ended meanwhile drops out, and that is said.
+//! Contract: the decisions cover exactly the requests that the review lists. Each request gets its own
+//! decision, bound to its own hashes, and its own record. A request that changed or ended meanwhile
+//! drops out of the batch, and the dialog says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,18 +21,18 @@ use crate::runtime::snapshot::Snapshot;
 /// Requests that are decided together.
 #[derive(Debug, Default)]
 pub(super) struct Together {
-    /// All of them, the first one being what the dialog shows; none when one is decided alone.
+    /// All requests of the batch; the dialog shows the first. Empty if one request is decided alone.
     members: Vec<Arc<Held>>,
-    /// Those whose decision is on its way.
+    /// Requests whose decision is being recorded.
     awaited: BTreeSet<GateId>,
-    /// Those that were decided here.
+    /// Requests that were decided here.
     decided: Vec<GateId>,
-    /// What was not taken, in words.
+    /// Refusals, as text.
     refused: Vec<String>,
 }
 
 impl GateDialog {
-    /// Opens several requests that ask the same. Nothing when there are none.
+    /// Opens several requests with the same questions. Returns `None` if `members` is empty.
     pub(crate) fn batch(members: Vec<Arc<Held>>, around: Around) -> Option<Self> {
         let first = Arc::clone(members.first()?);
         let mut dialog = Self::new(first, None, None, Entry::Answer, around);
@@ -40,27 +41,27 @@ impl GateDialog {
         Some(dialog)
     }
 
-    /// Whether several requests are decided.
+    /// Returns true if several requests are decided.
     pub(super) fn is_batch(&self) -> bool {
         !self.together.members.is_empty()
     }
 
-    /// Whether it decides about this request.
+    /// Returns true if this dialog decides the request.
     pub(crate) fn is_about(&self, gate: &GateId) -> bool {
         self.held.id == *gate || self.together.awaited.contains(gate)
     }
 
-    /// Every request that is decided together.
+    /// Lists all requests of the batch.
     pub(super) fn members(&self) -> &[Arc<Held>] {
         &self.together.members
     }
 
-    /// What was decided here by now.
+    /// Lists the requests decided here so far.
     pub(crate) fn decided(&self) -> &[GateId] {
         &self.together.decided
     }
 
-    /// How carefully it is passed. Several are never passed without a review that lists them.
+    /// Returns the level of care for a pass. A batch never passes without a review that lists it.
     pub(super) fn care(&self) -> Care {
         if self.is_batch() {
             Care::Together
@@ -69,13 +70,13 @@ impl GateDialog {
         }
     }
 
-    /// The identifiers, in words.
+    /// Identifiers of the requests, as text.
     pub(super) fn ids(&self) -> String {
         let ids: Vec<&str> = self.members().iter().map(|held| held.id.as_str()).collect();
         ids.join(" ")
     }
 
-    /// One decision for each.
+    /// Builds one decision per request.
     pub(super) fn decide_each(&mut self, one: &Decide) -> Vec<Decide> {
         let each = self.members().iter().map(|held| Decide {
             gate: held.id.clone(),
@@ -89,7 +90,7 @@ impl GateDialog {
         each
     }
 
-    /// A newer picture: what is not the same any more drops out.
+    /// Compares the batch with a newer snapshot: requests that changed or ended drop out.
     pub(super) fn sort_out(&mut self, snapshot: &Snapshot) {
         if !matches!(
             self.step,
@@ -119,7 +120,7 @@ impl GateDialog {
         self.go_on(Verb::Pass, words);
     }
 
-    /// The answer to one of the decisions.
+    /// Handles the reply to one of the decisions.
     pub(super) fn on_reply_of(&mut self, verb: Verb, gate: &GateId, reply: Reply) -> After {
         if !self.together.awaited.remove(gate) {
             return After::Stays;
@@ -129,7 +130,7 @@ impl GateDialog {
                 self.together.decided.push(gate.clone());
                 None
             }
-            // None that needs two operators is ever marked.
+            // A request that needs two operators can never be marked for a batch.
             Reply::Approved(_) => Some("approved, and still held for a second operator".to_owned()),
             Reply::Invalid(_) => Some("the answers were not taken".to_owned()),
             Reply::Refused(refused) => Some(refused.to_string()),
@@ -163,7 +164,7 @@ impl GateDialog {
         After::Stays
     }
 
-    /// On with those that are left.
+    /// Continues with the remaining requests of the batch.
     fn go_on(&mut self, verb: Verb, words: String) {
         self.notice = Some(words);
         let Some(first) = self.members().first().cloned() else {
@@ -185,18 +186,18 @@ impl GateDialog {
                 _,
             ) => Step::Editing,
         };
-        // Nobody presses what was focused before it was said.
+        // The operator must not press a button that had the focus before this notice appeared.
         self.form.focus = Spot::Back;
         self.show_members();
     }
 
-    /// Every request, one below the other: each has to be seen.
+    /// Shows all requests below each other: the operator must see each.
     fn show_members(&mut self) {
         self.context = Context::of_all(&self.together.members);
     }
 }
 
-/// Whether a decision about the one is a decision about the other.
+/// Returns true if a decision about `was` also applies to `is`.
 fn same(was: &Held, is: &Held) -> bool {
     was.request_hash == is.request_hash
         && was.atlas_hash == is.atlas_hash

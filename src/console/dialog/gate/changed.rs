@@ -1,7 +1,7 @@
-//! A request that became another one while its dialog was open.
+//! Replacement of a request by another version while its dialog is open.
 //!
-//! Contract: what was typed as an approval of the one before is void. The difference is shown, and only
-//! looking at the new request from its beginning leads on.
+//! Contract: answers typed for the version before are void. The dialog shows the difference, and the
+//! only way on is to read the new request from its beginning.
 
 use std::sync::Arc;
 
@@ -17,43 +17,43 @@ use crate::console::thread;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
-/// Longest text that is compared line by line: beyond that it takes longer than a frame.
+/// Maximum length for a line by line comparison. A longer text takes longer than a frame.
 const MOST_COMPARED_BYTES: usize = 256 * 1024;
 
-/// Lines around a difference that are shown with it.
+/// Number of unchanged lines shown around a difference.
 const LINES_AROUND: usize = 2;
 
-/// Why a request cannot be passed that was judged under other Atlases.
+/// Text shown if the loaded Atlases differ from those that the request was judged under.
 pub(super) const ATLAS_CHANGED: &str = "Atlas changed";
 
-/// What became of a request.
+/// New version of a request, with its difference from the version before.
 #[derive(Debug)]
 pub(crate) struct Changed {
-    /// How it differs, line by line.
+    /// The difference, line by line.
     pub(crate) lines: Vec<(Side, String)>,
-    /// The request as it is now.
+    /// The new version of the request.
     pub(crate) now: Arc<Held>,
-    /// What had been typed for the one before.
+    /// Answers typed for the version before.
     pub(crate) typed: Form,
-    /// The difference, and what had been typed.
+    /// Scroll state of the difference and the earlier answers.
     pub(crate) sheet: Scroll,
 }
 
-/// Which of the two a line belongs to.
+/// Version that a line of the difference belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Only the one before had it.
+    /// Only in the version before.
     Before,
-    /// Only the one now has it.
+    /// Only in the new version.
     Now,
-    /// Both have it.
+    /// Contained in both versions.
     Both,
-    /// Lines that both have are left out here.
+    /// Unchanged lines are left out here.
     Gap,
 }
 
 impl GateDialog {
-    /// Takes in what is true now: the request may be settled, or another one.
+    /// Takes over a snapshot: the request may be settled or replaced.
     pub(crate) fn on_snapshot(&mut self, snapshot: &Snapshot) {
         if self.is_batch() {
             self.sort_out(snapshot);
@@ -71,7 +71,8 @@ impl GateDialog {
             Some(held) if self.form.is_for(held) && self.newer.is_none() => {
                 self.held = Arc::clone(held);
             }
-            // What was sent gets its own answer; until then it is not known what it was about.
+            // The decision sent gets its own reply. Until then it is unknown which version it applied
+            // to.
             Some(held) if writing => self.newer = Some(Arc::clone(held)),
             Some(held) => self.change(Arc::clone(held)),
             None if writing => {}
@@ -84,11 +85,11 @@ impl GateDialog {
         self.session = session.cloned();
         let thread = thread::of_session(snapshot, &self.held.session);
         self.context
-            .on_thread(thread.map(|it| thread::told(it).join("\n")));
+            .on_thread(thread.map(|thread| thread::told(thread).join("\n")));
         self.hold_against(snapshot);
     }
 
-    /// What was judged under other Atlases than those in force cannot be passed, unless they come back.
+    /// Blocks passing while the loaded Atlases differ from those that the request was judged under.
     fn hold_against(&mut self, snapshot: &Snapshot) {
         match snapshot.in_force.hash {
             Some(hash) if hash != self.held.atlas_hash => {
@@ -99,7 +100,7 @@ impl GateDialog {
         }
     }
 
-    /// Voids what was typed, and shows how the request differs.
+    /// Voids the typed answers and shows how the request differs.
     pub(super) fn change(&mut self, now: Arc<Held>) {
         self.newer = None;
         self.stale = None;
@@ -115,7 +116,7 @@ impl GateDialog {
         let lines = differences(&self.held, &now);
         let blank = Form::new(&now);
         let typed = match std::mem::replace(&mut self.step, Step::Editing) {
-            // What was typed before the first of several changes is what was typed.
+            // After several changes, the answers typed before the first change are kept.
             Step::Changed(before) => before.typed,
             Step::Editing
             | Step::Reviewing(_)
@@ -131,11 +132,11 @@ impl GateDialog {
             typed,
             sheet: Scroll::default(),
         }));
-        // Whoever was about to press a key meant the request before.
+        // A key pressed now was meant for the version before.
         self.arming = Arming::Undrawn;
     }
 
-    /// From the difference to the request as it is now, from its beginning.
+    /// Leaves the difference and shows the new version from its beginning.
     pub(super) fn look_again(&mut self) {
         let Step::Changed(changed) = std::mem::replace(&mut self.step, Step::Editing) else {
             return;
@@ -143,7 +144,7 @@ impl GateDialog {
         let reason = changed.typed.reason;
         self.held = changed.now;
         self.form = Form::new(&self.held);
-        // Why it is denied is no approval, and may still be true.
+        // The denial reason is not an approval, and may still apply.
         self.form.reason = reason;
         let thread = self.context.thread().map(str::to_owned);
         self.context = Context::new(&self.held, self.session.as_ref());
@@ -153,16 +154,16 @@ impl GateDialog {
     }
 }
 
-/// How two requests differ, line by line, with a little around each difference.
+/// Compares two versions of a request line by line, with some context around each difference.
 fn differences(before: &Held, now: &Held) -> Vec<(Side, String)> {
     let too_long = || {
         let text = "too long to compare line by line: read it anew, all of it".to_owned();
         vec![(Side::Now, text)]
     };
-    // Writing a long one out takes longer than a frame, too.
+    // Rendering a long request as text also takes longer than a frame.
     if [before, now]
         .iter()
-        .any(|it| is_longer(it, MOST_COMPARED_BYTES))
+        .any(|held| is_longer(held, MOST_COMPARED_BYTES))
     {
         return too_long();
     }

@@ -1,7 +1,7 @@
-//! One more step before a request is decided that another operator looks after.
+//! Extra step before deciding a request that another operator has claimed.
 //!
-//! Contract: a claim holds nobody up for ever. It is said, the focus is on going back, and whoever goes
-//! on is checked again as if they had just pressed the button before.
+//! Contract: a claim never blocks for ever. The dialog names it, with the focus on going back. If the
+//! operator continues, all checks run again, as if the button had just been pressed.
 
 use super::GateDialog;
 use super::step::{Step, Verb};
@@ -9,30 +9,30 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::layer::Handled;
 
-/// What is asked of who decides in spite of a claim.
+/// Question to an operator who decides in spite of another operator's claim.
 #[derive(Debug)]
 pub(crate) struct OverClaim {
-    /// Whose claims it is about, in words.
+    /// Operators who claimed, as text.
     pub(crate) by: String,
-    /// What is decided.
+    /// The decision in progress.
     pub(crate) verb: Verb,
-    /// Where the focus is.
+    /// The focused element.
     pub(crate) spot: ClaimSpot,
-    /// The step before.
+    /// The step before this question.
     before: Step,
 }
 
-/// A place the focus can be at.
+/// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClaimSpot {
-    /// Back: the one who claims it decides.
+    /// Goes back: the operator with the claim decides.
     Back,
-    /// On.
+    /// Continues with the decision.
     GoOn,
 }
 
 impl GateDialog {
-    /// Who else looks after what is decided here, in words.
+    /// Lists other operators who claimed the requests of this dialog, as text.
     pub(super) fn claimed_by(&self) -> Option<String> {
         let operator = &self.around.operator;
         if !self.is_batch() {
@@ -46,7 +46,7 @@ impl GateDialog {
         (!claims.is_empty()).then(|| claims.join(", "))
     }
 
-    /// Asks first where another operator looks after it; whether it did.
+    /// Opens the question if another operator has a claim. Returns true if it did.
     pub(super) fn asks_about_claim(&mut self, verb: Verb) -> bool {
         let claimed = self.claimed_by();
         if claimed.is_none() || claimed == self.over_claim.take() {
@@ -62,7 +62,7 @@ impl GateDialog {
         true
     }
 
-    /// Enter while it is asked.
+    /// Handles Enter while the question is open.
     pub(super) fn press_claimed(&mut self, now: Timestamp) -> Handled {
         let Some(over) = self.leave_claimed() else {
             return Handled::quietly();
@@ -84,12 +84,12 @@ impl GateDialog {
                 | Step::Settled(_),
             ) => self.press_pass(now),
         };
-        // It was meant for this press alone.
+        // The confirmation applies to this press only.
         self.over_claim = None;
         handled
     }
 
-    /// Back to the step before.
+    /// Goes back to the step before.
     pub(super) fn leave_claimed(&mut self) -> Option<OverClaim> {
         match std::mem::replace(&mut self.step, Step::Editing) {
             Step::Claimed(mut over) => {

@@ -1,11 +1,12 @@
-//! The request exactly as it will run, what is said about it, and how much of it was on screen.
+//! Context pane: the request exactly as it will run, remarks about it, and how much of it was on
+//! screen.
 //!
-//! Contract: nothing is cut, hidden or reordered. A row counts as seen only when it was painted,
-//! and only from the top on without a gap, so that jumping to the end does not count as reading.
+//! Contract: nothing is cut, hidden or reordered. A row counts as seen only when it was painted, and
+//! only from the top without a gap, so that jumping to the end does not count as reading.
 //!
-//! A request can be megabytes long. It is broken into rows once for a width, beside the screen where it
-//! is long, and has none until then: nothing of it counts as seen. A row is a place in the text, and only
-//! the rows on screen are looked at again.
+//! A request can be megabytes long. It is broken into rows once per width; a long one in the
+//! background, and until that is done it has no rows, so nothing counts as seen. A row is an offset in
+//! the text, and only the rows on screen are read again.
 
 use std::sync::Arc;
 
@@ -33,66 +34,66 @@ pub(crate) use self::request::{hidden_words, request_text};
 pub(super) use self::written::is_longer;
 pub(crate) use self::written::{LaidOut, LayOut};
 
-/// What stands above what is said of the conversation.
+/// Heading of the remark about the thread.
 const THREAD: &str = "THREAD";
 
-/// The context pane.
+/// State of the context pane.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// The request, made safe to show.
+    /// The request as text that is safe to show.
     written: Arc<Written>,
-    /// What is said about it.
+    /// Remarks about the request.
     remarks: Vec<Remark>,
-    /// Where each row of the request begins, for the width they were made for; none until it is laid out.
+    /// Offset of each row of the request, for the current width; empty until the layout is done.
     starts: Vec<usize>,
-    /// The rows of what is said about it, for the same width.
+    /// Rows of the remarks, for the same width.
     said: Vec<markdown::Row>,
-    /// The width the rows are made for.
+    /// Width of the rows.
     cells: usize,
-    /// The width that they were last asked for beside the screen.
+    /// Width of the last layout requested in the background.
     asked: usize,
-    /// The first row on screen.
+    /// First row on screen.
     top: usize,
-    /// Rows of the request that were on screen, from the first on.
+    /// Number of rows of the request that were on screen, counted from the first.
     seen: usize,
-    /// Bytes of the request that had been on screen when it was last broken into rows.
+    /// Bytes of the request that were on screen before the last layout.
     read: usize,
-    /// What is looked for in the request.
+    /// State of the search in the request.
     finder: Finder,
 }
 
 /// A row on screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shown<'a> {
-    /// Of the request: where it begins in the text, and what it is.
+    /// Row of the request: its offset in the text, its text, and its part.
     Request(usize, &'a str, Part),
-    /// Of what is said about it.
+    /// Row of the remarks.
     Said(&'a markdown::Row),
 }
 
-/// Which part of the request a row is.
+/// Part of the request that a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The name of what is asked for.
+    /// Name of the requested action.
     Heading,
-    /// The beginning of a line.
+    /// First row of a line.
     Line,
-    /// More of a line.
+    /// Further row of a line.
     Continued,
 }
 
 impl Context {
-    /// The context of a held request.
+    /// Creates the context of a held request.
     pub(crate) fn new(held: &Arc<Held>, session: Option<&SessionSummary>) -> Self {
         let written = Written::one(Arc::clone(held));
         Self::of(written, remarks::remarks(held, session))
     }
 
-    /// The context of several requests that ask the same.
+    /// Creates the context of several requests with the same questions.
     pub(crate) fn of_all(all: &[Arc<Held>]) -> Self {
         let remarks = all.first().map(|held| remarks::remarks(held, None));
         let mut remarks = remarks.unwrap_or_default();
-        // Who asks differs, and stands above each request.
+        // The asking agents differ; each is named above its request.
         remarks.retain(|remark| remark.heading != "WHO");
         Self::of(Written::each(all), remarks)
     }
@@ -112,7 +113,7 @@ impl Context {
         }
     }
 
-    /// Takes in what the conversation has come to that the request is part of.
+    /// Sets the remark about the thread that the request belongs to.
     pub(crate) fn on_thread(&mut self, told: Option<String>) {
         if self.thread() == told.as_deref() {
             return;
@@ -126,11 +127,11 @@ impl Context {
             body: Body::Plain(told),
         });
         self.remarks.splice(place..place, remark);
-        // It is broken into rows when the place is known.
+        // The next layout breaks it into rows.
         self.said.clear();
     }
 
-    /// What is said of the conversation.
+    /// Returns the remark about the thread.
     pub(crate) fn thread(&self) -> Option<&str> {
         let mut remarks = self.remarks.iter();
         let remark = remarks.find(|remark| remark.heading == THREAD)?;
@@ -139,7 +140,7 @@ impl Context {
         }
     }
 
-    /// Takes in the last events of the session.
+    /// Sets the remark with the last events of the session.
     pub(crate) fn on_trail(&mut self, events: &[Event], look: Look) {
         let told: Vec<String> = events
             .iter()
@@ -160,7 +161,7 @@ impl Context {
         }
     }
 
-    /// Breaks the text for a width. What was seen stays seen, whole lines only.
+    /// Breaks the text for a width. Lines that were seen completely stay seen.
     pub(crate) fn reflow(&mut self, cells: usize, look: Look) {
         if cells == self.cells {
             if self.said.is_empty() {
@@ -185,11 +186,11 @@ impl Context {
     fn take(&mut self, starts: Vec<usize>) {
         self.starts = starts;
         self.seen = self.starts.partition_point(|start| *start < self.read);
-        // Back to what is unseen, so that nothing is skipped.
+        // Scrolls back to the first unseen row, so that nothing is skipped.
         self.top = self.top.min(self.seen);
     }
 
-    /// What has to be laid out beside the screen, once for a width.
+    /// Returns the layout to do in the background, once per width.
     pub(crate) fn wants(&mut self, gate: &GateId) -> Option<LayOut> {
         if self.is_laid_out() || self.cells == self.asked {
             return None;
@@ -202,7 +203,7 @@ impl Context {
         })
     }
 
-    /// Takes in what was laid out, unless it is of another request or for another width.
+    /// Takes over a layout, unless it is for another request or another width.
     pub(crate) fn on_laid_out(&mut self, laid: &mut LaidOut) {
         let wanted = Arc::ptr_eq(&laid.written, &self.written) && laid.cells == self.cells;
         if wanted && !self.is_laid_out() {
@@ -210,12 +211,12 @@ impl Context {
         }
     }
 
-    /// Whether there are rows of the request.
+    /// Returns true if the rows of the request are known.
     pub(crate) fn is_laid_out(&self) -> bool {
         !self.starts.is_empty()
     }
 
-    /// Whether it has a place on screen, or had.
+    /// Returns true if the pane has been given an area on screen.
     pub(crate) fn is_shown(&self) -> bool {
         self.cells > 0
     }
@@ -241,7 +242,7 @@ impl Context {
         rows
     }
 
-    /// Notes that `height` rows from the top were painted.
+    /// Marks `height` rows from the top as painted.
     pub(crate) fn painted(&mut self, height: usize) {
         if self.top <= self.seen {
             let bottom = (self.top + height).min(self.starts.len());
@@ -249,7 +250,7 @@ impl Context {
         }
     }
 
-    /// Scrolls so that `height` rows stay filled.
+    /// Scrolls by `rows`, so that `height` rows stay filled.
     pub(crate) fn scroll(&mut self, rows: isize, height: usize) {
         if !self.is_laid_out() {
             return;
@@ -258,7 +259,7 @@ impl Context {
         self.top = self.top.saturating_add_signed(rows).min(most);
     }
 
-    /// To the first row, or to the last.
+    /// Jumps to the first or the last row.
     pub(crate) fn jump(&mut self, end: End, height: usize) {
         if !self.is_laid_out() {
             return;
@@ -269,7 +270,7 @@ impl Context {
         };
     }
 
-    /// Rows in all. What is said about a request is not shown without it.
+    /// Counts all rows. Remarks are not shown without the request.
     fn rows(&self) -> usize {
         if self.is_laid_out() {
             self.starts.len() + self.said.len()
@@ -278,7 +279,7 @@ impl Context {
         }
     }
 
-    /// The rows on screen.
+    /// Iterates over the rows on screen.
     pub(crate) fn window(&self, height: usize) -> impl Iterator<Item = Shown<'_>> {
         let rows = self.top..(self.top + height).min(self.rows());
         rows.filter_map(|at| self.row(at))
@@ -307,28 +308,28 @@ impl Context {
         start == 0 || self.text().as_bytes().get(start - 1) == Some(&b'\n')
     }
 
-    /// How much of the request was on screen, in hundredths.
+    /// Percentage of the request that was on screen.
     pub(crate) fn percent(&self) -> usize {
         let all = self.starts.len();
         (self.seen * 100).checked_div(all).unwrap_or(0)
     }
 
-    /// Whether the whole request was on screen.
+    /// Returns true if the whole request was on screen.
     pub(crate) fn is_seen(&self) -> bool {
         self.is_laid_out() && self.seen >= self.starts.len()
     }
 
-    /// How many hidden characters were written out.
+    /// Number of hidden characters that are shown escaped.
     pub(crate) fn hidden(&self) -> usize {
         self.written.get().map_or(0, |text| text.hidden)
     }
 
-    /// Whether rows lie below a window of `height` rows.
+    /// Returns true if there are rows below a window of `height` rows.
     pub(crate) fn has_more(&self, height: usize) -> bool {
         self.top + height < self.rows()
     }
 
-    /// Bytes of the lines whose every row was seen.
+    /// Bytes of the lines that were seen completely.
     fn read_bytes(&self) -> usize {
         let rows = self.starts.iter().take(self.seen + 1).rev();
         match self.starts.get(self.seen) {
@@ -342,7 +343,7 @@ impl Context {
     }
 }
 
-/// One of two ends.
+/// Target of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The first row.
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_not_seen() {
+    fn rows_after_a_gap_do_not_count_as_seen() {
         let mut context = context(100);
         reflow(&mut context, 40);
         context.painted(10);
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn another_width_keeps_whole_lines_seen_and_goes_back_to_the_rest() {
+    fn a_new_width_keeps_whole_lines_seen_and_scrolls_back_to_the_rest() {
         let mut context = context(10);
         reflow(&mut context, 17);
         assert_eq!(context.starts.len(), 20);
@@ -393,12 +394,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_seen_before_it_was_laid_out() {
+    fn a_request_without_layout_is_not_seen() {
         assert!(!context(1).is_seen());
     }
 
     #[test]
-    fn rows_of_any_text_put_together_are_the_text() {
+    fn joined_rows_of_any_text_equal_the_text() {
         for text in [
             "",
             "\n",

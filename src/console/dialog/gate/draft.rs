@@ -1,8 +1,9 @@
-//! What was typed at a request, as it outlives the console.
+//! Draft of a decision: its stored form, which outlives the console.
 //!
-//! Contract: a draft is answers in the making and nothing more. Neither the characters of the hash, nor
-//! what was seen, nor how far a decision had come is in it: whoever opens the request again begins there
-//! anew. It is taken up only for exactly the request it was made for, or not at all.
+//! Contract: a draft holds unfinished answers and nothing more. It contains neither the typed
+//! characters of the hash, nor which rows were seen, nor the progress of the decision: an operator who
+//! opens the request again starts those anew. A draft is restored only for exactly the request it was
+//! made for.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,35 +16,36 @@ use crate::base::digest::Digest;
 use crate::console::request::Request;
 use crate::engine::held::Held;
 
-/// A draft as it lies on disk.
+/// A draft as it is stored on disk.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
     request_hash: Digest,
     atlas_hash: Digest,
-    /// How many gates the agent had answered.
+    /// Number of gates that the agent had answered.
     answered: usize,
     answers: Vec<Answer>,
-    /// Why the request is denied, should it be.
+    /// Reason for a denial.
     reason: String,
-    /// Why it passes, where no question asks for it. Older drafts have none.
+    /// Justification of a pass, used if no question asks for it. Older drafts have none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     why: String,
 }
 
-/// What was answered to one question.
+/// Answer to one question.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
-    /// The gate that asks, as a place in `Held::gates`.
+    /// Index of the gate in `Held::gates`.
     gate: usize,
     question: String,
     raw: Value,
 }
 
 impl Form {
-    /// What of it may lie on disk, if there is anything worth keeping. Not an answer of which the
-    /// record has only a hash: it would lie there as it was typed. It stays in memory.
+    /// Returns the part of the form that may be stored on disk, if it is worth keeping. Sensitive
+    /// answers are left out: the record has only their hash, and a draft would store them as
+    /// typed. They stay in memory.
     pub(crate) fn kept(&self) -> Option<Value> {
         let touched = self.fields.iter().filter(|field| field.is_touched());
         let answers: Vec<Answer> = touched
@@ -71,7 +73,7 @@ impl Form {
         serde_json::to_value(kept).ok()
     }
 
-    /// The form as it was kept; nothing when it is for another request, or cannot be read.
+    /// Restores a stored form. Returns `None` if it is for another request or cannot be read.
     pub(crate) fn resume(held: &Held, kept: &Value) -> Option<Self> {
         let kept = Kept::deserialize(kept).ok()?;
         let mut form = Self::new(held);
@@ -89,7 +91,7 @@ impl Form {
         Some(form)
     }
 
-    /// Whether something was answered that is kept in memory only.
+    /// Returns true if there is an answer that is kept in memory only.
     fn has_secrets(&self) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|field| field.question.sensitive() && field.is_touched())
@@ -97,16 +99,16 @@ impl Form {
 }
 
 impl GateDialog {
-    /// What was typed, if there is anything worth keeping.
+    /// Returns the draft, if it is worth keeping.
     pub(crate) fn into_draft(mut self) -> Option<Form> {
         self.form.focus = Form::new(&self.held).focus;
         let alone = !self.is_batch();
         (alone && self.form.is_touched()).then_some(self.form)
     }
 
-    /// Has what was typed kept, when it is no longer what was last told.
+    /// Requests that the draft be kept, if it differs from the one sent last.
     pub(crate) fn keep_typed(&mut self) -> Option<Request> {
-        // What is typed for several is no draft of one of them.
+        // Answers typed for a batch are not a draft of one of its requests.
         if self.is_batch() {
             return None;
         }
@@ -118,12 +120,12 @@ impl GateDialog {
         Some(Request::KeepDraft(self.held.id.clone(), typed))
     }
 
-    /// Whether something is kept on disk that nobody can take up here any more.
+    /// Returns true if the disk has a draft that can no longer be restored here.
     pub(crate) fn outlived_draft(&self) -> bool {
         !self.is_batch() && self.told.is_none() && self.kept.is_some()
     }
 
-    /// Whether what was typed is on disk, in words. Only what is there is said to be.
+    /// Text that says that the draft is on disk. Shown only if it really is.
     pub(super) fn draft_words(&self) -> Option<&'static str> {
         let is_kept = self.told.is_some() && self.told == self.kept;
         is_kept.then(|| {

@@ -1,4 +1,4 @@
-//! One question and what was answered so far.
+//! Form field: one question and its answer so far.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_textarea::TextArea;
@@ -14,34 +14,34 @@ use crate::atlas::document::{OnInvalid, ResponseType};
 use crate::console::keymap::{Action, Scope, lookup};
 use crate::engine::answer::{Judged, judge};
 
-/// One question and what was answered so far.
+/// A question and its answer so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
-    /// The gate that asks, as a place in `Held::gates`.
+    /// Index of the gate in `Held::gates`.
     pub(crate) gate: usize,
-    /// What is asked.
+    /// The question.
     pub(crate) question: Question,
     /// The answer so far.
     pub(crate) input: Input,
 }
 
-/// An answer in the making.
+/// An unfinished answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
-    /// Text of several lines.
+    /// Text with several lines.
     Text(Box<TextArea<'static>>),
-    /// Text of one line.
+    /// Text with one line.
     Line(Box<TextArea<'static>>),
-    /// A number, as it is typed.
+    /// A number, as typed.
     Number(Box<TextArea<'static>>),
-    /// Yes, no, or not yet.
+    /// Yes, no, or not yet answered.
     YesNo(Option<bool>),
     /// One of several options.
     Pick(Picker),
 }
 
 impl Field {
-    /// A question, unanswered.
+    /// Creates a field without an answer.
     pub(crate) fn new(gate: usize, question: &Question) -> Self {
         let input = match question.response_type() {
             ResponseType::Text => Input::Text(Box::new(editor())),
@@ -58,7 +58,8 @@ impl Field {
         }
     }
 
-    /// A key that no binding of the dialog took. Tells why it had no effect, if that needs a word.
+    /// Handles a key that is not bound in the dialog. Returns the reason if it had no effect, where
+    /// that helps.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<&'static str> {
         if lookup(Scope::Json, key) == Some(Action::Skeleton) {
             return self.insert_skeleton();
@@ -88,7 +89,7 @@ impl Field {
         None
     }
 
-    /// Begins the answer with what its schema says.
+    /// Starts the answer with a skeleton of its schema.
     fn insert_skeleton(&mut self) -> Option<&'static str> {
         if !self.can_skeleton() {
             return Some(match self.question.written_schema() {
@@ -103,13 +104,13 @@ impl Field {
         None
     }
 
-    /// Whether a skeleton can be put in.
+    /// Returns true if a skeleton can be inserted.
     pub(crate) fn can_skeleton(&self) -> bool {
         let json = self.question.response_type() == ResponseType::Json;
         json && self.question.written_schema().is_some() && !self.is_touched()
     }
 
-    /// Where more keys of this field are found.
+    /// Scope for the keys of this field, in addition to the dialog's own.
     pub(crate) fn scope(&self) -> Option<Scope> {
         match self.question.response_type() {
             ResponseType::Json if self.can_skeleton() => Some(Scope::Json),
@@ -120,7 +121,7 @@ impl Field {
         }
     }
 
-    /// A pasted text.
+    /// Handles a pasted text.
     pub(crate) fn on_paste(&mut self, text: &str) {
         match &mut self.input {
             Input::Text(area) => paste(area, text),
@@ -130,7 +131,7 @@ impl Field {
         }
     }
 
-    /// One level back within the field; tells whether there was one.
+    /// Goes one level back within the field. Returns whether there was one.
     pub(crate) fn back(&mut self) -> Widened {
         match &mut self.input {
             Input::Pick(picker) => picker.widen(),
@@ -138,7 +139,7 @@ impl Field {
         }
     }
 
-    /// Whether only some of its options are listed.
+    /// Returns true if the field lists only some of its options.
     pub(crate) fn is_narrowed(&self) -> bool {
         match &self.input {
             Input::Pick(picker) => !picker.filter().is_empty(),
@@ -146,7 +147,7 @@ impl Field {
         }
     }
 
-    /// What was answered, as it is sent.
+    /// Returns the answer as it is sent.
     pub(crate) fn raw(&self) -> Value {
         match &self.input {
             Input::Text(area) | Input::Line(area) | Input::Number(area) => {
@@ -157,8 +158,9 @@ impl Field {
         }
     }
 
-    /// Takes up an answer as [`Self::raw`] told it; nothing when it is none to this question. What an
-    /// operator could not have typed is left out, because the text was outside of this program.
+    /// Restores an answer from [`Self::raw`]. Returns `None` if the type does not fit this question.
+    /// The text was stored outside this program, so characters that an operator could not have typed
+    /// are removed.
     pub(crate) fn resume(&mut self, raw: &Value) -> Option<()> {
         match (&mut self.input, raw) {
             (Input::Text(_) | Input::Line(_) | Input::Number(_), Value::String(text)) => {
@@ -180,12 +182,12 @@ impl Field {
         Some(())
     }
 
-    /// What it comes to.
+    /// Validates the answer.
     pub(crate) fn judged(&self) -> Judged {
         judge(&self.question, &self.raw())
     }
 
-    /// Whether something was answered.
+    /// Returns true if something was answered.
     pub(crate) fn is_touched(&self) -> bool {
         match &self.input {
             Input::Text(area) | Input::Line(area) | Input::Number(area) => !area.is_empty(),
@@ -194,12 +196,12 @@ impl Field {
         }
     }
 
-    /// Tells whether sending this answer refuses the request.
+    /// Returns true if sending this answer refuses the request.
     pub(crate) fn refuses(&self) -> bool {
         self.standing() == Standing::Broken && self.question.on_invalid() == OnInvalid::Block
     }
 
-    /// What this answer does to passing.
+    /// Returns the effect of this answer on passing.
     pub(crate) fn standing(&self) -> Standing {
         if self.judged().is_valid() {
             return Standing::Kept;
@@ -212,15 +214,15 @@ impl Field {
     }
 }
 
-/// What an answer does to passing.
+/// Effect of an answer on passing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Every rule is kept.
+    /// The answer is valid.
     Kept,
-    /// A rule is broken, and the steward lets it pass all the same.
+    /// The answer is invalid, but the steward tolerates it.
     Tolerated,
-    /// A rule is broken.
+    /// The answer is invalid.
     Broken,
-    /// Nothing is answered.
+    /// The answer is missing.
     Missing,
 }

@@ -1,5 +1,4 @@
-//! The answers to every question of a held request, and where the focus is. Kept as a draft when
-//! the dialog closes.
+//! Answers to all questions of a held request, and the focus. Kept as a draft when the dialog closes.
 
 use std::collections::BTreeMap;
 
@@ -13,42 +12,42 @@ use crate::base::digest::Digest;
 use crate::console::cells::counted;
 use crate::engine::held::Held;
 
-/// The answers so far.
+/// Form with the answers so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
-    /// The request they are for, and how many of its gates the agent had answered.
+    /// Hashes of the request and its Atlases, and the number of gates that the agent had answered.
     pub(super) request: (Digest, Digest, usize),
     /// One field per question, gate by gate.
     pub(crate) fields: Vec<Field>,
-    /// Why the request is denied, should it be.
+    /// Reason for a denial.
     pub(crate) reason: Box<TextArea<'static>>,
-    /// Why it passes, should it have to be said where no question asks for it.
+    /// Justification of a pass, used if one is needed and no question asks for it.
     pub(crate) why: Box<TextArea<'static>>,
-    /// Where the focus is.
+    /// The focused element.
     pub(crate) focus: Spot,
 }
 
-/// A place the focus can be at.
+/// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
-    /// A field, by its place in the form.
+    /// A field, by its index in the form.
     Field(usize),
     /// The button that closes the dialog.
     Back,
-    /// The button that leads to denying.
+    /// The button that opens the denial step.
     Deny,
-    /// The button that passes, or leads to the review.
+    /// The button that passes, or opens the review.
     Pass,
 }
 
 impl Form {
-    /// A form with nothing answered.
+    /// Creates a form without answers.
     pub(crate) fn new(held: &Held) -> Self {
         let fields: Vec<Field> = held
             .gates
             .iter()
             .enumerate()
-            // What the agent answered stands; it is shown beside the request.
+            // Gates that the agent answered need no fields; its answers are shown with the request.
             .filter(|(at, _)| !held.answered.contains_key(at))
             .flat_map(|(at, gate)| gate.questions.iter().map(move |q| Field::new(at, q)))
             .collect();
@@ -66,18 +65,18 @@ impl Form {
         }
     }
 
-    /// Whether it was made for exactly this request.
+    /// Returns true if the form was made for exactly this request.
     pub(crate) fn is_for(&self, held: &Held) -> bool {
         self.request == request_of(held)
     }
 
-    /// Whether there is anything worth keeping.
+    /// Returns true if there is anything worth keeping.
     pub(crate) fn is_touched(&self) -> bool {
         let answered = self.fields.iter().any(Field::is_touched);
         answered || !self.reason.is_empty() || !self.why.is_empty()
     }
 
-    /// The field that has the focus.
+    /// Returns the focused field.
     pub(crate) fn focused(&mut self) -> Option<&mut Field> {
         match self.focus {
             Spot::Field(at) => self.fields.get_mut(at),
@@ -85,14 +84,14 @@ impl Form {
         }
     }
 
-    /// Moves the focus by one, around the end.
+    /// Moves the focus by one, and wraps around.
     pub(crate) fn step(&mut self, towards: Towards) {
         let mut spots: Vec<Spot> = (0..self.fields.len()).map(Spot::Field).collect();
         spots.extend([Spot::Back, Spot::Deny, Spot::Pass]);
         self.focus = next(&spots, self.focus, towards);
     }
 
-    /// Answers that break a rule and are taken, of which the steward wants the operator warned.
+    /// Lists invalid answers that are accepted but that the steward wants a warning for.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let tolerated = self.fields.iter().filter(|field| {
             field.standing() == Standing::Tolerated
@@ -105,8 +104,8 @@ impl Form {
         told.collect()
     }
 
-    /// Answers that break a rule and are not taken, as they are sent to be recorded and counted: one map per gate.
-    /// Nothing while an answer is missing, because the operator is not done then.
+    /// Returns the invalid answers that are not accepted, one map per gate, so that they are recorded
+    /// and counted. Returns `None` while an answer is missing: then the operator is not done.
     pub(crate) fn broken_answers(&self, gates: usize) -> Option<Vec<BTreeMap<String, Value>>> {
         let standing = |wanted| move |field: &&Field| field.standing() == wanted;
         let missing = self
@@ -130,7 +129,7 @@ impl Form {
         Some(answers)
     }
 
-    /// What is missing or broken, in words; nothing when the form can be sent.
+    /// Text of the missing or invalid answers. `None` if the form can be sent.
     pub(crate) fn lacks(&self) -> Option<String> {
         let count = |standing| {
             let standings = self.fields.iter().map(Field::standing);
@@ -154,7 +153,7 @@ impl Form {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// The answers as they are sent: one map per gate.
+    /// Returns the answers as they are sent: one map per gate.
     pub(crate) fn answers(&self, gates: usize) -> Vec<BTreeMap<String, Value>> {
         let mut answers = vec![BTreeMap::new(); gates];
         for field in &self.fields {
@@ -167,7 +166,7 @@ impl Form {
         answers
     }
 
-    /// Whether an answer says in words that can be read again why it passes.
+    /// Returns true if a readable text answer justifies the pass.
     pub(crate) fn justifies(&self) -> bool {
         self.fields.iter().any(|field| {
             let text = field.question.response_type() == ResponseType::Text;
@@ -177,12 +176,12 @@ impl Form {
         })
     }
 
-    /// The justification typed at the review.
+    /// Returns the justification typed at the review.
     pub(crate) fn why_text(&self) -> String {
         text_of(&self.why).trim().to_owned()
     }
 
-    /// The reason typed so far.
+    /// Returns the denial reason typed so far.
     pub(crate) fn reason_text(&self) -> String {
         text_of(&self.reason).trim().to_owned()
     }
@@ -192,16 +191,16 @@ fn request_of(held: &Held) -> (Digest, Digest, usize) {
     (held.request_hash, held.atlas_hash, held.answered.len())
 }
 
-/// A direction.
+/// Direction of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Towards {
-    /// The next one.
+    /// Next element.
     Next,
-    /// The one before.
+    /// Previous element.
     Previous,
 }
 
-/// The neighbour of `current` in a circle.
+/// Returns the neighbour of `current` in a circular list.
 pub(crate) fn next<T: Copy + PartialEq>(circle: &[T], current: T, towards: Towards) -> T {
     let at = circle.iter().position(|item| *item == current).unwrap_or(0);
     let count = circle.len().max(1);

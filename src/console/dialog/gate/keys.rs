@@ -1,4 +1,4 @@
-//! Keys and pastes that decide nothing: moves of the focus, text, and looking through the request.
+//! Keys and pastes that decide nothing: focus moves, text, and scrolling or searching the request.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -14,7 +14,7 @@ use crate::console::keymap::{Action, Motion, Scope, lookup};
 use crate::console::layer::{Change, Handled};
 
 impl GateDialog {
-    /// One level back.
+    /// Goes one level back.
     pub(crate) fn back(&mut self) -> Handled {
         if self.pane != Pane::Form {
             self.pane = Pane::Form;
@@ -59,7 +59,7 @@ impl GateDialog {
         }
     }
 
-    /// The sheet that has the keys, where a step has one.
+    /// Returns the sheet that receives the scroll keys, if the step has one.
     pub(super) fn sheet(&mut self) -> Option<&mut Scroll> {
         match &mut self.step {
             Step::Reviewing(review) if self.pane == Pane::Form => Some(&mut review.sheet),
@@ -74,18 +74,18 @@ impl GateDialog {
         }
     }
 
-    /// Whether all of what will be written was on screen.
+    /// Returns true if all records that would be written were on screen.
     pub(super) fn is_sheet_seen(&self) -> bool {
         matches!(&self.step, Step::Reviewing(review) if review.sheet.is_whole())
     }
 
-    /// A page of the sheet that has the keys, or else of the request.
+    /// Scrolls the active sheet by a page, or the request if no sheet is active.
     pub(super) fn turn_page(&mut self, towards: Towards) {
         if let Some(sheet) = self.sheet() {
             sheet.turn(towards);
             return;
         }
-        // One row less than a page, so that the eye keeps its place.
+        // One row less than a page, so that the reader keeps their place.
         let page = isize::try_from(self.height.saturating_sub(1).max(1)).unwrap_or(1);
         let rows = match towards {
             Towards::Next => page,
@@ -94,7 +94,7 @@ impl GateDialog {
         self.context.scroll(rows, self.height);
     }
 
-    /// The wheel: the request moves, or the sheet of a step, and nothing that has the focus.
+    /// Scrolls with the wheel: the request or the sheet of a step. The focus does not move.
     pub(crate) fn wheel(&mut self, motion: Motion) {
         let rows = if motion == Motion::Up { -1 } else { 1 };
         match self.sheet() {
@@ -103,7 +103,7 @@ impl GateDialog {
         }
     }
 
-    /// A key that is no command: text, or a move within the focused part.
+    /// Handles a key that is not a command: text, or a move within the focused part.
     pub(super) fn type_key(&mut self, key: KeyEvent) {
         if self.pane != Pane::Form {
             self.look_through(key);
@@ -144,7 +144,7 @@ impl GateDialog {
         }
     }
 
-    /// A key while the request has the focus.
+    /// Handles a key while the request has the focus.
     fn look_through(&mut self, key: KeyEvent) {
         match lookup(Scope::Request, key) {
             Some(Action::Up) => self.context.scroll(-1, self.height),
@@ -158,7 +158,7 @@ impl GateDialog {
         }
     }
 
-    /// A key while what to look for is typed.
+    /// Handles a key while the search text is typed.
     pub(super) fn type_search(&mut self, key: KeyEvent) -> Handled {
         let held = key.modifiers.difference(KeyModifiers::SHIFT);
         let mut query = self.context.query().to_owned();
@@ -201,7 +201,8 @@ impl GateDialog {
         };
     }
 
-    /// A pasted text: into the focused field, or nowhere. It never presses anything.
+    /// Handles a pasted text: it goes into the focused field, if there is one. It never presses
+    /// anything.
     pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
         if !self.is_ready(now) {
             return;

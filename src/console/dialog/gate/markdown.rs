@@ -1,8 +1,9 @@
-//! Markdown as rows of a terminal: headings, lists, quotes, code, emphasis and links.
+//! Markdown rendered as terminal rows: headings, lists, quotes, code, emphasis and links.
 //!
-//! A small part of the language on purpose. What a steward wrote is shown whole: an address stands beside
-//! the text of its link, code keeps its marks, and what is not understood is shown as it is written.
-//! Rows are made for a width once, and styled by meaning, so that they look right in every theme.
+//! Supports a small part of the language on purpose. The steward's text is shown completely: an
+//! address follows the text of its link, code keeps its marks, and unsupported syntax is shown as
+//! written. Rows are made once per width and styled by meaning, so that they look right in every
+//! theme.
 
 use crate::console::cells::{break_exactly, width};
 use crate::console::theme::{Look, Mark, Meaning};
@@ -10,7 +11,7 @@ use crate::console::theme::{Look, Mark, Meaning};
 /// A row: pieces of text, each with its meaning.
 pub(crate) type Row = Vec<(String, Meaning)>;
 
-/// Rows of at most `cells` cells. `text` was made safe to show before.
+/// Renders `text` as rows of at most `cells` cells. The caller has already made `text` safe to show.
 pub(crate) fn rows(text: &str, cells: usize, look: Look) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut fenced = false;
@@ -74,7 +75,7 @@ enum Block<'t> {
     Blank,
     Rule,
     Heading(&'t str),
-    /// A point of a list, with its number if it has one.
+    /// A list item, with its number if it has one.
     Item(Option<&'t str>, &'t str),
     Quote(&'t str),
     Text(&'t str),
@@ -117,10 +118,10 @@ fn block(line: &str) -> Block<'_> {
     Block::Text(line)
 }
 
-/// Text on its way into rows.
+/// A paragraph that is not yet broken into rows.
 #[derive(Default)]
 struct Flow {
-    /// What stands before the first row; the others are indented as far.
+    /// Prefix of the first row. Further rows are indented by its width.
     mark: String,
     meaning: Option<Meaning>,
     text: String,
@@ -142,7 +143,7 @@ impl Flow {
         self.text.push_str(text.trim_end());
     }
 
-    /// Breaks what came together into rows.
+    /// Breaks the collected text into rows.
     fn end(&mut self, rows: &mut Vec<Row>, cells: usize) {
         let flow = std::mem::take(self);
         if flow.text.is_empty() && flow.mark.is_empty() {
@@ -163,7 +164,7 @@ impl Flow {
                 push(&mut row, " ", meaning);
                 used += 1;
             }
-            // A part that is glued to what stands before it, and does not fit.
+            // This part belongs to the word before, without a gap, and does not fit.
             if used > 0 && used + width(&word.text) > room {
                 rows.push(std::mem::replace(&mut row, indented(indent)));
                 used = 0;
@@ -192,11 +193,11 @@ fn push(row: &mut Row, text: &str, meaning: Meaning) {
     }
 }
 
-/// A word, or a part of one that has a meaning of its own.
+/// A word, or a part of one with its own meaning.
 struct Word {
     text: String,
     meaning: Meaning,
-    /// Cells between it and what stands before it: none where both are one word.
+    /// Cells between this word and the one before; 0 if both are one word.
     gap: usize,
 }
 
@@ -218,7 +219,7 @@ fn words(spans: &[(String, Meaning)]) -> Vec<Word> {
     words
 }
 
-/// The parts of a line: emphasised, code, links, and the rest.
+/// Splits a line into spans: emphasis, code, links, and plain text.
 fn spans(text: &str, meaning: Meaning) -> Vec<(String, Meaning)> {
     let mut spans: Vec<(String, Meaning)> = Vec::new();
     let mut plain = String::new();
@@ -237,7 +238,7 @@ fn spans(text: &str, meaning: Meaning) -> Vec<(String, Meaning)> {
     spans
 }
 
-/// What a text begins with, if that is more than a character, and what follows.
+/// Parses a span of emphasis, code or link at the start of `text`. Returns it and the rest.
 fn special(text: &str) -> Option<((String, Meaning), &str)> {
     if let Some(inside) = text.strip_prefix('`') {
         let (code, after) = inside.split_once('`')?;
@@ -257,7 +258,7 @@ fn special(text: &str) -> Option<((String, Meaning), &str)> {
     (!label.contains('[')).then(|| ((format!("{label} <{address}>"), Meaning::Key), after))
 }
 
-/// What stands between two of the same marks, and what follows.
+/// Returns the text between two equal marks, and the rest.
 fn between<'t>(text: &'t str, mark: &str) -> Option<(&'t str, &'t str)> {
     let inside = text.strip_prefix(mark)?;
     let (said, after) = inside.split_once(mark)?;
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_several_meanings_stays_one() {
+    fn a_word_with_several_meanings_stays_one_word() {
         assert_eq!(
             plain("ask **twice**, (*really*)", 40),
             ["ask twice, (really)"]
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_shows_where_it_leads() {
+    fn a_link_shows_its_address() {
         assert_eq!(
             plain("see [the rules](https://evil.example/x) now", 60),
             ["see the rules <https://evil.example/x> now"]
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_shown_as_it_is_written() {
+    fn unsupported_markdown_is_shown_as_written() {
         for text in [
             "2 * 3 * 4",
             "a_b_c",
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn emphasis_and_code_have_a_meaning_of_their_own() {
+    fn emphasis_and_code_get_their_own_meaning() {
         let rows = rows("a **b** `c`", 40, Look::default());
         let row: Vec<(&str, Meaning)> = rows[0]
             .iter()
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn no_row_is_wider_than_its_place() {
+    fn no_row_is_wider_than_the_given_cells() {
         let text = format!(
             "# {}\n- {}\n{} 日本語のとても長い文章です",
             "w".repeat(90),

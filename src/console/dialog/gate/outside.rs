@@ -1,7 +1,7 @@
-//! A text on its way to the operator's own editor, and back.
+//! Editing of a focused text in the operator's external editor.
 //!
-//! Contract: an editor changes a text and nothing else. Whatever comes back, nothing is decided by it,
-//! and keys count again only after the arming time, as if the dialog had just been opened.
+//! Contract: an editor changes a text and nothing else. The returned text never decides anything, and
+//! keys count again only after the arming time, as if the dialog had just been opened.
 
 use ratatui_textarea::TextArea;
 
@@ -16,7 +16,7 @@ use crate::console::layer::{Change, Handled};
 use crate::console::request::{Edit, EditKind, Request};
 
 impl GateDialog {
-    /// Hands the focused text to an editor.
+    /// Sends the focused text to an external editor.
     pub(super) fn edit_outside(&mut self) -> Handled {
         if self.has_secret_focused() {
             let why = "a sensitive answer is never written to a file: type it here";
@@ -33,7 +33,7 @@ impl GateDialog {
         Handled::with(Change::Ask(Request::Edit(Edit { gate, kind, text })))
     }
 
-    /// Whether the focus is on an answer of which the record has only a hash.
+    /// Returns true if the focus is on a sensitive answer: the record has only its hash.
     fn has_secret_focused(&mut self) -> bool {
         let editing = self.pane == Pane::Form && matches!(self.step, Step::Editing);
         let field = self.form.focused();
@@ -51,7 +51,7 @@ impl GateDialog {
         }
     }
 
-    /// The text that has the focus.
+    /// Returns the text that has the focus.
     fn focused_text(&mut self) -> Option<&mut TextArea<'static>> {
         if self.pane == Pane::Context {
             return None;
@@ -77,7 +77,7 @@ impl GateDialog {
         }
     }
 
-    /// The editor is done with a text, or was never there.
+    /// Takes over the text from the external editor, or shows why there is none.
     pub(crate) fn on_edited(&mut self, edited: Result<String, String>) {
         self.arming = Arming::Undrawn;
         match edited {

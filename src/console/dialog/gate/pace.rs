@@ -1,4 +1,5 @@
-//! Against rubber stamps: what was passed lately, and how long each was looked at.
+//! Pace of the operator's decisions, shown against rubber-stamping: recent passes and their viewing
+//! times.
 
 use std::time::Duration;
 
@@ -6,20 +7,20 @@ use super::GateDialog;
 use crate::base::clock::Timestamp;
 use crate::base::limits::PACE_WINDOW;
 
-/// Most spans of time that are listed.
+/// Maximum number of viewing times that are listed.
 const MOST_LISTED: usize = 5;
 
-/// A pass of the operator who sits here.
+/// A recent pass by this console's operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
-    /// When.
+    /// Time of the pass.
     pub(crate) at: Timestamp,
-    /// How long its dialog was on screen before, where this console showed it.
+    /// Time that the dialog was on screen before the pass, if this console showed it.
     pub(crate) spent: Option<Duration>,
 }
 
 impl GateDialog {
-    /// How long it has been on screen.
+    /// Returns the time since the dialog was first painted.
     pub(crate) fn spent(&self, now: Timestamp) -> Duration {
         self.shown_at
             .map_or(Duration::ZERO, |since| now.since(since))
@@ -30,13 +31,13 @@ impl GateDialog {
         passes.filter(move |pass| now.since(pass.at) <= PACE_WINDOW)
     }
 
-    /// `3 passed in 10 min`, while there is anything to count.
+    /// Text such as `you passed 3 in 10 min`, if there were recent passes.
     pub(super) fn pace_short(&self, now: Timestamp) -> Option<String> {
         let count = self.lately(now).count();
         (count > 0).then(|| format!("you passed {count} in 10 min"))
     }
 
-    /// How many were passed lately, the time spent on each, and on this one.
+    /// Text with the number of recent passes, the viewing time of each, and of this request.
     pub(super) fn pace(&self, now: Timestamp) -> String {
         let count = self.lately(now).count();
         let these = match self.members().len() {

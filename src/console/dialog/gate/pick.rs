@@ -1,6 +1,8 @@
-//! One of several options: looked through, filtered by typing, chosen by a key of its own.
+//! Choice of one option from a list: browsed with the arrows, filtered by typing, chosen by its own
+//! key.
 //!
-//! Moving about chooses nothing. What is chosen is an option and nothing else, and stays visible as such.
+//! Moving the cursor chooses nothing. The answer is always one of the options, and the list shows
+//! which.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
@@ -8,19 +10,19 @@ use serde_json::Value;
 use crate::console::keymap::{Action, Scope, lookup};
 use crate::console::line::{LineEdit, Typed};
 
-/// A list to choose from. The options themselves are the question's.
+/// State of a list to choose from. The question owns the options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Picker {
-    /// What an option must contain to be listed.
+    /// Text that an option must contain to be listed.
     filter: LineEdit,
-    /// The row the cursor is on, among those listed.
+    /// Row of the cursor in the filtered list.
     at: usize,
-    /// The chosen option, by its place in the whole list.
+    /// Index of the chosen option in the whole list.
     chosen: Option<usize>,
 }
 
 impl Picker {
-    /// A key that no binding of the dialog took.
+    /// Handles a key that is not bound in the dialog.
     pub(crate) fn on_key(&mut self, key: KeyEvent, options: &[String]) {
         let last = self.listed(options).len().saturating_sub(1);
         let action = lookup(Scope::Pick, key);
@@ -40,12 +42,12 @@ impl Picker {
     }
 
     /// Chooses the option under the cursor, or the one whose number was pressed. While a filter is
-    /// typed, numbers and spaces belong to it.
+    /// typed, digits and spaces go to the filter.
     fn choose(&mut self, key: KeyEvent, options: &[String]) {
         match key.code {
             KeyCode::Char(c) if !self.filter.text().is_empty() => self.narrow(&c.to_string()),
             KeyCode::Char(c) if c.is_ascii_digit() => {
-                let number = c.to_digit(10).and_then(|it| usize::try_from(it).ok());
+                let number = c.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
                 let at = number.and_then(|number| number.checked_sub(1));
                 if let Some(at) = at.filter(|at| *at < options.len()) {
                     self.chosen = Some(at);
@@ -56,13 +58,13 @@ impl Picker {
         }
     }
 
-    /// Filters by more.
+    /// Adds text to the filter.
     pub(crate) fn narrow(&mut self, text: &str) {
         self.filter.paste(text);
         self.at = 0;
     }
 
-    /// Lists everything again; tells whether that changed anything.
+    /// Clears the filter. Returns whether there was one.
     pub(crate) fn widen(&mut self) -> Widened {
         self.at = 0;
         if self.filter.text().is_empty() {
@@ -72,7 +74,7 @@ impl Picker {
         Widened::Yes
     }
 
-    /// The options that are listed, by their place in the whole list.
+    /// Returns the listed options, as indexes in the whole list.
     pub(crate) fn listed(&self, options: &[String]) -> Vec<usize> {
         let filter = self.filter.text().to_lowercase();
         let all = options.iter().enumerate();
@@ -81,33 +83,36 @@ impl Picker {
             .collect()
     }
 
-    /// What is filtered by.
+    /// Returns the filter text.
     pub(crate) fn filter(&self) -> &str {
         self.filter.text()
     }
 
-    /// The row the cursor is on.
+    /// Returns the row of the cursor.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// The chosen option.
+    /// Returns the index of the chosen option.
     pub(crate) fn chosen(&self) -> Option<usize> {
         self.chosen
     }
 
-    /// What was answered, exactly as the option is written.
+    /// Returns the answer, exactly as the option is written.
     pub(crate) fn raw(&self, options: &[String]) -> Value {
         let chosen = self.chosen.and_then(|at| options.get(at));
         chosen.map_or(Value::Null, |option| Value::from(option.as_str()))
     }
 
-    /// Takes up what was kept. A text that is no option was typed where options could be typed: it
-    /// filters.
+    /// Restores a stored answer. A text that matches none of the options becomes the filter.
     pub(crate) fn resume(&mut self, text: &str, options: &[String]) {
         let exactly = options.iter().position(|option| option == text);
         let said = text.trim().to_lowercase();
-        let nearly = || options.iter().position(|it| it.to_lowercase() == said);
+        let nearly = || {
+            options
+                .iter()
+                .position(|option| option.to_lowercase() == said)
+        };
         match exactly.or_else(nearly) {
             Some(at) => {
                 self.chosen = Some(at);
@@ -118,11 +123,11 @@ impl Picker {
     }
 }
 
-/// Whether a filter was taken away.
+/// Result of clearing a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Widened {
-    /// It was.
+    /// A filter was cleared.
     Yes,
-    /// There was none.
+    /// There was no filter.
     No,
 }

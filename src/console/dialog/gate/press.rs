@@ -1,4 +1,4 @@
-//! What Enter does: the only file from which a decision leaves.
+//! Handling of Enter: the only file from which a decision leaves.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::console::request::Request;
 use crate::engine::command::{Decide, Ruling};
 
 impl GateDialog {
-    /// Enter.
+    /// Handles Enter.
     pub(super) fn press(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
         if self.pane == Pane::Context {
             return Handled::quietly();
@@ -51,7 +51,7 @@ impl GateDialog {
         }
     }
 
-    /// On to the review. Never decides.
+    /// Opens the review. Never decides.
     pub(super) fn review(&mut self, now: Timestamp) {
         if !matches!(self.step, Step::Editing) {
             return;
@@ -109,7 +109,7 @@ impl GateDialog {
         self.decide(Verb::Deny, care)
     }
 
-    /// Sends answers that break rules: they are recorded and counted, and nothing passes by them.
+    /// Sends invalid answers: they are recorded and counted, and nothing passes because of them.
     fn send_broken(&mut self, answers: Vec<BTreeMap<String, Value>>) -> Handled {
         let decide = self.decision(Care::Direct, None, Ruling::Invalid { answers });
         self.problems.clear();
@@ -119,7 +119,7 @@ impl GateDialog {
         Handled::with(Change::Ask(Request::Decide(decide)))
     }
 
-    /// Has a confirmation recorded that was typed and is wrong.
+    /// Requests a record of a wrong confirmation that the operator typed.
     fn tell_unconfirmed(&mut self, now: Timestamp) -> Handled {
         let Step::Reviewing(review) = &self.step else {
             return Handled::quietly();
@@ -135,7 +135,7 @@ impl GateDialog {
         }
     }
 
-    /// A decision about exactly this request.
+    /// Builds a decision about exactly this request.
     fn decision(&self, care: Care, justification: Option<String>, ruling: Ruling) -> Decide {
         Decide {
             gate: self.held.id.clone(),

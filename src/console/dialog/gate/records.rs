@@ -1,4 +1,4 @@
-//! What passing a request writes, before it is written.
+//! Records that a pass would write, shown before they are written.
 
 use serde_json::{Map, Value};
 
@@ -8,10 +8,10 @@ use crate::engine::approval::{self, Approver};
 use crate::engine::held::Held;
 use crate::trace::event::Payload;
 
-/// What the record has in the place of a sensitive answer.
+/// Placeholder for a sensitive answer in the record.
 pub(crate) const HASHED: &str = "sha256, salted";
 
-/// A record that will be written, as far as it is known before.
+/// A record that will be written, as far as its content is known beforehand.
 #[derive(Debug)]
 pub(crate) struct PlannedRecord {
     pub(crate) event_type: String,
@@ -27,17 +27,17 @@ impl From<Payload> for PlannedRecord {
     }
 }
 
-/// The answers to a gate as they will be recorded.
+/// Answers to a gate as they will be recorded.
 #[derive(Debug, Default)]
 pub(crate) struct PlannedAnswers {
     answers: Map<String, Value>,
     problems: Vec<String>,
-    /// Extensions that judge an answer after it is sent.
+    /// Extensions that validate an answer after it is sent.
     validators: Vec<String>,
 }
 
 impl PlannedAnswers {
-    /// Adds what was typed as the answer to a question.
+    /// Adds the typed answer to a question.
     pub(crate) fn add(&mut self, question: &Question, raw: &Value) {
         let judged = judge(question, raw);
         let broken = judged.failures();
@@ -63,7 +63,7 @@ impl PlannedAnswers {
         let response = approval::response(gate, answers, problems, by);
         let mut planned = PlannedRecord::from(Payload::from(response));
         if !self.validators.is_empty() && self.problems.is_empty() {
-            // Nothing is said about an answer before the extension that judges it was asked.
+            // The result is unknown until the extension has validated the answer.
             let told = format!(
                 "known when `{}` has judged it",
                 self.validators.join("`, `")
@@ -75,8 +75,8 @@ impl PlannedAnswers {
     }
 }
 
-/// Every record that passing a request writes about its gates, as the engine makes them. `answers` are
-/// those to a gate, by its place.
+/// Lists all records that a pass writes about the gates of a request, built by the engine. `answers`
+/// returns the answers to a gate by its index.
 pub(crate) fn records_of(
     held: &Held,
     operator: Approver<'_>,
@@ -117,7 +117,7 @@ pub(crate) fn records_of(
         let pass = approval::passed(held, gate, gate.effects.inject.clone(), why, by);
         passes.push(PlannedRecord::from(Payload::from(pass)));
     }
-    // What is signed comes first on the sheet, whatever is written first.
+    // The sheet shows the signed records first, regardless of the order in which they are written.
     approvals
         .into_iter()
         .chain(passes)
@@ -125,7 +125,7 @@ pub(crate) fn records_of(
         .collect()
 }
 
-/// What the first of two approvals writes. Nothing is passed by it.
+/// Lists the records of the first of two approvals. It passes nothing.
 fn first_of_two(held: &Held, by: Approver<'_>, given: &[PlannedAnswers]) -> Vec<PlannedRecord> {
     let answers = |at: usize| given.get(at).map(|given| &given.answers);
     let why = approval::said(held, answers, by.why).map(str::to_owned);

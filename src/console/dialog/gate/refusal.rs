@@ -1,7 +1,7 @@
-//! A decision that could not be recorded: what was said, and what is on disk of it after all.
+//! Failed recording of a decision: the error, and the part that is on disk nevertheless.
 //!
-//! Contract: a failed write never says that nothing happened. The record is read back, and what is found
-//! there is told; where it cannot be read, that is told.
+//! Contract: the console never reports a failed write as if nothing had happened. It reads the record
+//! back and shows what it found, or that the record cannot be read.
 
 use super::GateDialog;
 use crate::base::text::one_line;
@@ -9,41 +9,41 @@ use crate::console::request::{Purpose, Request};
 use crate::console::theme::Look;
 use crate::trace::event::Event;
 
-/// Events before the request that the trail shows.
+/// Number of earlier events that the trail shows.
 const TRAIL: u64 = 8;
 
-/// Most events that are read back: a decision about many gates writes some dozens.
+/// Maximum number of events to read back. A decision about many gates writes some dozens.
 const READ_BACK: usize = 500;
 
 /// A decision that could not be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// Why, in words.
+    /// The error, as text.
     pub(crate) why: String,
-    /// What is on disk.
+    /// The part of the decision that is on disk.
     pub(crate) on_disk: OnDisk,
 }
 
-/// What is on disk of a decision.
+/// Part of a decision that is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OnDisk {
-    /// It is being read.
+    /// The record is being read.
     Reading,
-    /// Nothing of it.
+    /// Nothing is on disk.
     Nothing,
-    /// This record of it.
+    /// This record is on disk.
     Record {
-        /// The type of the event.
+        /// Type of the event.
         kind: String,
-        /// Its sequence number.
+        /// Sequence number of the event.
         sequence: u64,
     },
-    /// It cannot be read.
+    /// The record cannot be read.
     Unknown(String),
 }
 
 impl Refusal {
-    /// What is on disk, in words.
+    /// Text about what is on disk.
     pub(crate) fn words(&self) -> String {
         match &self.on_disk {
             OnDisk::Reading => "reading back what is on disk...".to_owned(),
@@ -64,7 +64,7 @@ impl Refusal {
 }
 
 impl GateDialog {
-    /// Asks for the last events of its session.
+    /// Requests the last events of the session.
     pub(crate) fn ask_trail(&self) -> Request {
         let from = self.events.saturating_sub(TRAIL);
         Request::LoadTrail {
@@ -76,7 +76,7 @@ impl GateDialog {
         }
     }
 
-    /// Asks what is on disk of a decision that could not be recorded.
+    /// Requests the records on disk of a decision that could not be recorded.
     pub(super) fn read_back(&mut self, why: String) -> Request {
         self.refusal = Some(Refusal {
             why,
@@ -91,7 +91,7 @@ impl GateDialog {
         }
     }
 
-    /// Events of its session.
+    /// Takes over events of the session.
     pub(crate) fn on_trail(
         &mut self,
         purpose: Purpose,
@@ -104,7 +104,7 @@ impl GateDialog {
                 self.context.on_trail(events, look);
             }
             Purpose::ReadBack => self.on_read_back(events),
-            // That is the queue's.
+            // The queue handles this purpose.
             Purpose::Glance => {}
         }
     }
@@ -126,7 +126,7 @@ impl GateDialog {
         }
     }
 
-    /// Whether an event was recorded because one of these gates was decided.
+    /// Returns true if an event was recorded because one of these gates was decided.
     fn is_of_decision(&self, event: &Event) -> bool {
         let kinds = [
             "checkpoint_approved",

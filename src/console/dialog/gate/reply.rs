@@ -1,4 +1,4 @@
-//! What the dialog makes of the answer to its decision.
+//! Handling of the runtime's reply to a decision.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use crate::base::id::GateId;
 use crate::console::request::Request;
 use crate::engine::command::{InvalidAnswers, Refused, Reply};
 
-/// What becomes of the dialog.
+/// Effect of a reply on the dialog.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum After {
-    /// It stays open.
+    /// The dialog stays open.
     Stays,
-    /// It stays open, and wants to know what is on disk.
+    /// The dialog stays open and requests the records on disk.
     Asks(Request),
-    /// The decision was taken: it closes.
+    /// The decision was accepted: the dialog closes.
     Closes,
 }
 
 impl GateDialog {
-    /// The runtime answered. Only now it is known what became of the decision.
+    /// Handles the runtime's reply. Only now the result of the decision is known.
     pub(crate) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> After {
         let Step::Writing(verb) = self.step else {
             return After::Stays;
@@ -66,7 +66,9 @@ impl GateDialog {
         ));
         let first = self.form.fields.iter().position(|field| {
             let mut problems = self.problems.iter();
-            problems.any(|it| it.gate == field.gate && it.question == field.question.id())
+            problems.any(|problem| {
+                problem.gate == field.gate && problem.question == field.question.id()
+            })
         });
         if let Some(at) = first {
             self.form.focus = Spot::Field(at);

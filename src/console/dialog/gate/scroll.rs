@@ -1,71 +1,71 @@
-//! A sheet that may be longer than its place: how far it is scrolled, and whether all of it was on screen.
+//! Scroll position of a sheet that may be longer than its area, and whether all of it was on screen.
 
 use super::form::Towards;
 
-/// How far a sheet is scrolled.
+/// Scroll position of a sheet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scroll {
-    /// The first row on screen.
+    /// First row on screen.
     pub(crate) top: usize,
-    /// Where it was last painted.
+    /// Size at the last paint.
     place: Sheet,
-    /// Rows that were on screen, from the first on.
+    /// Number of rows that were on screen, counted from the first.
     seen: usize,
-    /// All of them were.
+    /// True once all rows were on screen.
     whole: bool,
 }
 
-/// A sheet as it was painted.
+/// Size of a painted sheet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sheet {
-    /// All of its rows.
+    /// Number of all rows.
     pub(crate) rows: usize,
-    /// Rows that can be on screen.
+    /// Number of rows that fit on screen.
     pub(crate) room: usize,
-    /// Cells of a row.
+    /// Cells per row.
     pub(crate) cells: usize,
 }
 
 impl Sheet {
-    /// The last row that can be the first on screen.
+    /// Returns the last possible value of the first row on screen.
     pub(crate) fn most(self) -> usize {
         self.rows.saturating_sub(self.room)
     }
 }
 
 impl Scroll {
-    /// It was painted there: these rows were on screen.
+    /// Notes that the sheet was painted at this size: its visible rows count as seen.
     pub(crate) fn painted(&mut self, place: Sheet) {
         if self.place.cells != place.cells {
-            // Broken elsewhere, they are other rows.
+            // With another width the rows break differently, so none counts as seen.
             self.seen = 0;
         }
         self.place = place;
         self.top = self.top.min(place.most());
-        // What was jumped over was not seen.
+        // Rows that were jumped over were not seen.
         if self.top <= self.seen {
             self.seen = self.seen.max(self.top + place.room);
         }
         self.whole = self.whole || self.seen >= place.rows;
     }
 
-    /// Whether all of it was on screen.
+    /// Returns true if all rows were on screen.
     pub(crate) fn is_whole(self) -> bool {
         self.whole
     }
 
-    /// Whether nothing lies below what was painted.
+    /// Returns true if no rows are below the painted ones.
     pub(crate) fn is_at_end(self) -> bool {
         self.place.rows > 0 && self.top >= self.place.most()
     }
 
-    /// So many rows down, or up.
+    /// Scrolls by a number of rows; negative means up.
     pub(crate) fn by(&mut self, rows: isize) {
         let to = self.top.saturating_add_signed(rows);
         self.top = to.min(self.place.most());
     }
 
-    /// One row less than a page, so that the eye keeps its place.
+    /// Scrolls by a page less one row, so that the reader keeps their place.
     pub(crate) fn turn(&mut self, towards: Towards) {
         let page = self.place.room.saturating_sub(1).max(1);
         let page = isize::try_from(page).unwrap_or(1);
@@ -76,7 +76,7 @@ impl Scroll {
     }
 }
 
-/// What lies out of sight, in words.
+/// Text that says whether there are rows above or below.
 pub(crate) fn beyond(top: usize, most: usize) -> &'static str {
     match (top > 0, top < most) {
         (true, true) => "PgUp, PgDn: more above and below",

@@ -1,16 +1,16 @@
-//! An answer to begin with, made from the schema that it has to keep.
+//! Answer skeleton generated from the schema of a question.
 //!
-//! It has every field that the schema names, with values that say what belongs there. Whether it keeps
-//! the schema as it stands is for the rules to say: what is to be filled in usually does not.
+//! The skeleton has every field that the schema names, with placeholder values. The skeleton need not
+//! satisfy the schema: the answer's validation decides that, and placeholders usually fail it.
 
 use serde_json::{Map, Number, Value};
 
-/// Deepest nesting that is written out.
+/// Maximum nesting that is generated.
 const MOST_LEVELS: usize = 8;
-/// Most parts that are written out: a schema can be far larger than any answer.
+/// Maximum number of parts that are generated. A schema can be far larger than any answer.
 const MOST_PARTS: usize = 200;
 
-/// A skeleton, as the text to fill in.
+/// Generates a skeleton as text to fill in.
 pub(crate) fn skeleton(schema: &Value) -> String {
     let mut maker = Maker {
         root: schema,
@@ -59,7 +59,7 @@ impl<'s> Maker<'s> {
         }
     }
 
-    /// The part of the schema that a reference within it names.
+    /// Resolves a reference within the schema.
     fn named(&self, schema: &'s Value) -> Option<&'s Value> {
         let name = schema.get("$ref")?.as_str()?;
         self.root.pointer(name.strip_prefix('#')?)
@@ -88,7 +88,7 @@ impl<'s> Maker<'s> {
     }
 }
 
-/// The kind of value a schema wants, the first where it wants one of several.
+/// Returns the type that a schema requires; the first if it allows several.
 fn kind(schema: &Value) -> &str {
     let kind = match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.first(),
@@ -102,7 +102,7 @@ fn kind(schema: &Value) -> &str {
     }
 }
 
-/// The least number a schema allows, or nought.
+/// Returns the smallest number that a schema allows, or 0.
 fn least(schema: &Value) -> Value {
     let least = schema.get("minimum").filter(|least| least.is_number());
     least.cloned().unwrap_or(Value::Number(Number::from(0)))
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_there_with_a_value_of_its_kind() {
+    fn skeleton_has_every_field_with_a_value_of_its_type() {
         let schema = json!({
             "type": "object",
             "required": ["ticket", "extra"],
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_end_makes_a_skeleton_with_one() {
+    fn a_recursive_schema_makes_a_finite_skeleton() {
         let endless = json!({"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}});
         assert!(skeleton(&endless).len() < 20_000);
         assert_eq!(made(&json!({"$ref": "#"})), json!(null));

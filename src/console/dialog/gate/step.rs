@@ -1,4 +1,4 @@
-//! The steps of a decision, and what stands around it.
+//! Steps of a decision, and the console state that it depends on.
 
 use std::sync::Arc;
 
@@ -19,51 +19,51 @@ use crate::engine::command::{Confirmation, Decided, RecordFault};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Access;
 
-/// How far a decision has come.
+/// Step of a decision.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The questions are answered.
+    /// The operator answers the questions.
     Editing,
-    /// What will be written is looked at once more.
+    /// The operator reviews the records that will be written.
     Reviewing(Review),
-    /// The reason to deny is written.
+    /// The operator types the reason for a denial.
     Denying(DenySpot),
-    /// Another operator looks after it: whether to go on is asked.
+    /// Another operator has claimed the request: the dialog asks whether to continue.
     Claimed(Box<OverClaim>),
-    /// The decision is on its way to the disk. Nothing can be pressed.
+    /// The decision is being recorded. Nothing can be pressed.
     Writing(Verb),
-    /// It is another request by now. What was typed for the one before does not count.
+    /// The request was replaced by another version. Answers typed for the version before do not count.
     Changed(Box<Changed>),
-    /// It is over; how, as far as it is known.
+    /// The request is settled; with the decision, if it is known.
     Settled(Option<Arc<Decided>>),
 }
 
-/// What is being written.
+/// Kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// A pass.
+    /// Pass the request.
     Pass,
-    /// A refusal.
+    /// Deny the request.
     Deny,
 }
 
-/// The review.
+/// State of the review.
 #[derive(Debug)]
 pub(crate) struct Review {
-    /// Where the focus is.
+    /// The focused element.
     pub(crate) spot: ReviewSpot,
-    /// What has to be shown before it can pass.
+    /// Proofs required before the request can pass.
     pub(crate) proofs: Vec<Proof>,
-    /// What was typed of the request's hash.
+    /// Typed characters of the request's hash.
     pub(crate) hash: Box<TextArea<'static>>,
-    /// What was typed of the action's name.
+    /// Typed name of the action.
     pub(crate) action: Box<TextArea<'static>>,
-    /// What will be written.
+    /// Scroll state of the records that will be written.
     pub(crate) sheet: Scroll,
 }
 
 impl Review {
-    /// A review with the focus on a harmless place: what has to be typed, or the way back.
+    /// Creates a review with the focus on a harmless element: a text to type, or the way back.
     pub(crate) fn new(held: &Held, form: &Form) -> Self {
         let proofs = proofs(held, form);
         let spot = proofs.first().copied().map(ReviewSpot::Proof);
@@ -76,7 +76,7 @@ impl Review {
         }
     }
 
-    /// The places the focus can be at, in order.
+    /// Lists the focusable elements in order.
     pub(crate) fn spots(&self) -> Vec<ReviewSpot> {
         let proofs = self.proofs.iter().copied().map(ReviewSpot::Proof);
         proofs
@@ -84,7 +84,7 @@ impl Review {
             .collect()
     }
 
-    /// A confirmation that was typed and is wrong.
+    /// Returns a confirmation that was typed wrongly, if there is one.
     pub(crate) fn wrong(&self, held: &Held) -> Option<(Confirmation, String)> {
         self.proofs.iter().find_map(|proof| {
             let (wanted, typed) = match proof {
@@ -101,7 +101,7 @@ impl Review {
         })
     }
 
-    /// What is still to be shown, in words.
+    /// Text of the first missing proof.
     pub(crate) fn lacks(&self, held: &Held, form: &Form) -> Option<&'static str> {
         self.proofs.iter().find_map(|proof| match proof {
             Proof::Why if form.why_text().is_empty() => Some("say why it may pass"),
@@ -116,10 +116,10 @@ impl Review {
     }
 }
 
-/// Something that has to be shown before a request can pass.
+/// Proof required before a request can pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// Why it may, where no answer says so.
+    /// The justification, if no answer gives it.
     Why,
     /// The first characters of the request's hash.
     Hash,
@@ -127,95 +127,95 @@ pub(crate) enum Proof {
     Action,
 }
 
-/// What has to be shown before this request can pass.
+/// Lists the proofs required before this request can pass.
 fn proofs(held: &Held, form: &Form) -> Vec<Proof> {
     let mut proofs = care(held).proofs().to_vec();
     proofs.retain(|proof| *proof != Proof::Why || !form.justifies());
     proofs
 }
 
-/// The action's name as it is shown and typed.
+/// Returns the action's name as it is shown and typed.
 pub(crate) fn shown_action(held: &Held) -> String {
     one_line(held.action()).trim().to_owned()
 }
 
-/// A place the focus can be at in the review.
+/// Focusable element in the review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewSpot {
-    /// What has to be shown.
+    /// Input of a proof.
     Proof(Proof),
-    /// Back to the answers.
+    /// Button back to the answers.
     Back,
-    /// The button that passes.
+    /// Button that passes.
     PassNow,
 }
 
-/// A place the focus can be at while denying.
+/// Focusable element in the denial step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DenySpot {
-    /// The reason.
+    /// Input of the reason.
     Reason,
-    /// Back to the answers.
+    /// Button back to the answers.
     Back,
-    /// The button that denies.
+    /// Button that denies.
     DenyNow,
 }
 
-/// How the dialog was opened.
+/// Entry point by which the operator opened the dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// To answer.
+    /// Opened to answer.
     Answer,
-    /// To deny.
+    /// Opened to deny.
     Deny,
-    /// To overrule the denial behind it, as the palette was asked for.
+    /// Opened by the palette's command to override the denial behind the request.
     Override,
 }
 
-/// Which pane has the keys.
+/// Pane that receives the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pane {
     /// The request.
     Context,
-    /// The request, while what to look for in it is typed.
+    /// The request, while the search text is typed.
     Search,
     /// The answers.
     Form,
 }
 
-/// Since when keys count.
+/// State of the arming time: until it ends, keys are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arming {
-    /// Not painted yet: nobody can have meant this dialog.
+    /// Not painted yet: a key cannot be meant for this dialog.
     Undrawn,
-    /// Keys count from this moment on.
+    /// Keys count from this time on.
     Until(Timestamp),
 }
 
-/// What decides about deciding, outside of the request.
+/// Console state outside the request that determines whether the operator may decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Around {
-    /// Who sits here.
+    /// Operator of this console.
     pub(crate) operator: String,
-    /// Whether this console decides at all.
+    /// Access of this console: read-only consoles never decide.
     pub(crate) access: Access,
-    /// What is wrong with the record.
+    /// Fault of the record or the store.
     pub(crate) trouble: Option<Trouble>,
-    /// What was passed lately, newest first.
+    /// Recent passes, newest first.
     pub(crate) passes: Vec<Pass>,
 }
 
-/// What is wrong with the record.
+/// Fault of the record or the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// A chain does not hold, or cannot be read.
+    /// A chain is broken or cannot be read.
     Chain(RecordFault),
-    /// Nothing more is recorded.
+    /// Nothing can be recorded.
     Store(String),
 }
 
 impl Trouble {
-    /// It, in full.
+    /// Full text of the fault.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Chain(fault) => &fault.what,
@@ -223,7 +223,7 @@ impl Trouble {
         }
     }
 
-    /// It, in two words.
+    /// Short text of the fault.
     pub(crate) fn short(&self) -> &'static str {
         match self {
             Self::Chain(_) => "chain broken (:ack-broken-chain)",
@@ -232,28 +232,28 @@ impl Trouble {
     }
 }
 
-/// How many characters of the hash are typed.
+/// Number of characters of the hash to type.
 pub(crate) const CHALLENGE: usize = 4;
 
-/// How carefully a request is passed.
+/// Level of care for a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Care {
     /// One press.
     Direct,
-    /// A review in between.
+    /// A review first.
     Reviewed,
-    /// The same, for several at once.
+    /// A review first, for several requests at once.
     Together,
-    /// A review, a justification, and the hash typed.
+    /// A review, a justification, and the typed hash.
     Challenged,
-    /// And the action's name typed.
+    /// Proofs of `Challenged`, and the typed name of the action.
     Named,
-    /// The same, with a longer justification: a denial is overruled.
+    /// Proofs of `Named`, with a longer justification: the pass overrides a denial.
     Overruled,
 }
 
 impl Care {
-    /// What has to be shown, of which the reason only where no answer says it.
+    /// Lists the required proofs. The justification is required only if no answer gives it.
     pub(crate) fn proofs(self) -> &'static [Proof] {
         match self {
             Self::Direct | Self::Reviewed | Self::Together => &[],
@@ -262,7 +262,7 @@ impl Care {
         }
     }
 
-    /// How a pass that was taken with it is recorded.
+    /// Name of the method in the record.
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Direct | Self::Reviewed => "console",
@@ -273,7 +273,7 @@ impl Care {
     }
 }
 
-/// How carefully this request is passed. A tier that was only detected is never passed directly.
+/// Returns the level of care for a request. A tier that was only detected is never passed directly.
 pub(crate) fn care(held: &Held) -> Care {
     if overrules(held) {
         return Care::Overruled;
@@ -287,7 +287,7 @@ pub(crate) fn care(held: &Held) -> Care {
     }
 }
 
-/// Whether what was typed is the beginning of the hash.
+/// Returns true if the typed text equals the first characters of the hash.
 pub(crate) fn answers_challenge(typed: &str, hash: &Digest) -> bool {
     typed.trim().to_lowercase() == hash.short(CHALLENGE)
 }

@@ -1,7 +1,8 @@
-//! Editing a text: what keys and pastes do to it.
+//! Text editing: the effect of keys and pastes.
 //!
-//! Contract: one press of a key takes or passes a whole character as people see it, never half of one;
-//! what would hide, reorder or move the cursor never gets in; nothing grows past the longest answer.
+//! Contract: one key press deletes or passes a whole character as users see it, never half of one.
+//! Characters that hide or reorder text or move the cursor are never inserted. No text grows past the
+//! maximum answer length.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Style;
@@ -13,10 +14,10 @@ use crate::base::text::is_deceptive;
 use crate::console::cells::coordinate;
 use crate::console::keymap::{Action, Scope, lookup};
 
-/// Changes that can be undone.
+/// Maximum number of changes that can be undone.
 const MOST_UNDOS: usize = 500;
 
-/// An empty editor.
+/// Creates an empty editor.
 pub(crate) fn editor() -> TextArea<'static> {
     let mut area = TextArea::default();
     area.set_wrap_mode(WrapMode::WordOrGlyph);
@@ -25,21 +26,21 @@ pub(crate) fn editor() -> TextArea<'static> {
     area
 }
 
-/// An empty editor whose lines are numbered, so that an error can be found by its line.
+/// Creates an empty editor with line numbers, so that an error can be found by its line.
 pub(crate) fn numbered() -> TextArea<'static> {
     let mut area = editor();
     area.set_line_number_style(Style::new());
     area
 }
 
-/// The text of an editor.
+/// Returns the text of an editor.
 pub(crate) fn text_of(area: &TextArea<'static>) -> String {
     area.lines().join("\n")
 }
 
-/// Edits a text of several lines.
+/// Edits a text with several lines.
 pub(crate) fn edit(area: &mut TextArea<'static>, key: KeyEvent) {
-    // Nothing with Alt reaches an editor.
+    // Keys with Alt never reach an editor.
     if key.modifiers.contains(KeyModifiers::ALT) {
         return;
     }
@@ -68,7 +69,7 @@ pub(crate) fn edit(area: &mut TextArea<'static>, key: KeyEvent) {
     }
 }
 
-/// Edits a text of one line: nothing begins a second one.
+/// Edits a text with one line: line breaks are ignored.
 pub(crate) fn edit_line(area: &mut TextArea<'static>, key: KeyEvent) {
     let breaks = match key.code {
         KeyCode::Enter => true,
@@ -80,22 +81,23 @@ pub(crate) fn edit_line(area: &mut TextArea<'static>, key: KeyEvent) {
     }
 }
 
-/// Whether a character can be part of a number.
+/// Returns true if a character can be part of a number.
 pub(crate) fn is_of_number(c: char) -> bool {
     c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E')
 }
 
-/// Pastes. What would hide, reorder or move the cursor is left out, and so is what is too long.
+/// Pastes a text. Characters that hide or reorder text or move the cursor are removed; excess length
+/// is cut.
 pub(crate) fn paste(area: &mut TextArea<'static>, text: &str) {
     area.insert_str(clean(text, room(area)));
 }
 
-/// Pastes into a text of one line.
+/// Pastes into a text with one line.
 pub(crate) fn paste_line(area: &mut TextArea<'static>, text: &str) {
     paste(area, text.lines().next().unwrap_or_default());
 }
 
-/// Puts a text in the place of the whole one. Undoing brings that back.
+/// Replaces the whole text. Undo restores the text before.
 pub(crate) fn replace(area: &mut TextArea<'static>, text: &str) {
     let text = clean(text, MAX_ANSWER_CHARS);
     area.select_all();
@@ -106,14 +108,14 @@ pub(crate) fn replace(area: &mut TextArea<'static>, text: &str) {
     }
 }
 
-/// How many characters of a text would not get in.
+/// Counts the characters of a text that would be removed.
 pub(crate) fn left_out(text: &str) -> usize {
     let unified = unify(text);
     let kept = clean(text, MAX_ANSWER_CHARS).chars().count();
     unified.chars().count().saturating_sub(kept)
 }
 
-/// One kind of line ending, and spaces for tabs.
+/// Normalises line endings and replaces tabs by spaces.
 fn unify(text: &str) -> String {
     text.replace("\r\n", "\n")
         .replace('\r', "\n")
@@ -134,7 +136,7 @@ fn is_full(area: &TextArea<'static>) -> bool {
     !area.is_selecting() && room(area) == 0
 }
 
-/// Moves the cursor back over one character as people see it.
+/// Moves the cursor back by one character as users see it.
 fn go_back(area: &mut TextArea<'static>) {
     area.cancel_selection();
     match before(area) {
@@ -146,7 +148,7 @@ fn go_back(area: &mut TextArea<'static>) {
     }
 }
 
-/// Moves the cursor on over one character as people see it.
+/// Moves the cursor forward by one character as users see it.
 fn go_on(area: &mut TextArea<'static>) {
     area.cancel_selection();
     match after(area) {
@@ -158,8 +160,8 @@ fn go_on(area: &mut TextArea<'static>) {
     }
 }
 
-/// Puts the cursor behind so many code points of its line. Not by single steps: those count cells, and
-/// an accent of its own has none.
+/// Moves the cursor to a column, counted in code points. Single steps would not work: they count
+/// cells, and a combining accent has none.
 fn jump(area: &mut TextArea<'static>, column: usize) {
     let row = area.cursor().0;
     area.move_cursor(CursorMove::Jump(coordinate(row), coordinate(column)));
@@ -171,7 +173,7 @@ fn delete_before(area: &mut TextArea<'static>) {
         area.delete_char();
         return;
     }
-    // In one piece, so that it is undone in one piece.
+    // In one piece, so that one undo restores it.
     go_back(area);
     area.delete_str(chars);
 }
@@ -185,7 +187,7 @@ fn delete_after(area: &mut TextArea<'static>) {
     area.delete_str(chars);
 }
 
-/// How many code points the character before the cursor has; none at the beginning of a line.
+/// Counts the code points of the character before the cursor; 0 at the start of a line.
 fn before(area: &TextArea<'static>) -> usize {
     let (line, column) = line(area);
     let head: String = line.chars().take(column).collect();
@@ -193,7 +195,7 @@ fn before(area: &TextArea<'static>) -> usize {
     last.map_or(0, |last| last.chars().count())
 }
 
-/// How many code points the character after the cursor has; none at the end of a line.
+/// Counts the code points of the character after the cursor; 0 at the end of a line.
 fn after(area: &TextArea<'static>) -> usize {
     let (line, column) = line(area);
     let tail: String = line.chars().skip(column).collect();
@@ -201,7 +203,7 @@ fn after(area: &TextArea<'static>) -> usize {
     first.map_or(0, |first| first.chars().count())
 }
 
-/// The line of the cursor, and how many of its code points lie before it.
+/// Returns the cursor's line, and the number of code points before the cursor.
 fn line<'a>(area: &'a TextArea<'static>) -> (&'a str, usize) {
     let cursor = area.cursor();
     let line = area.lines().get(cursor.0).map_or("", String::as_str);
@@ -223,11 +225,12 @@ mod tests {
         );
     }
 
-    /// An accent of its own, a skin tone, a flag, a syllable of three parts.
+    /// Multi-code-point characters: a combining accent, a skin tone, a flag, a syllable of three
+    /// parts.
     const CLUSTERS: [&str; 4] = ["e\u{301}", "👍\u{1f3fd}", "🇩🇪", "\u{1112}\u{1161}\u{11ab}"];
 
     #[test]
-    fn a_character_is_deleted_whole_and_comes_back_whole() {
+    fn a_multi_code_point_character_is_deleted_and_restored_as_one() {
         for cluster in CLUSTERS {
             let mut area = editor();
             paste(&mut area, &format!("a{cluster}b"));
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_passes_a_character_whole() {
+    fn the_cursor_moves_over_a_multi_code_point_character_as_one() {
         for cluster in CLUSTERS {
             let mut area = editor();
             paste(&mut area, &format!("a{cluster}"));
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_joined_by_deleting_between_them() {
+    fn backspace_at_a_line_start_joins_two_lines() {
         let mut area = editor();
         paste(&mut area, "a\r\nb\tc");
         assert_eq!(text_of(&area), "a\nb    c");
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_grows_past_the_longest_answer() {
+    fn an_answer_never_grows_past_the_maximum_length() {
         let mut area = editor();
         paste(&mut area, &"x".repeat(MAX_ANSWER_CHARS + 5));
         for code in [KeyCode::Char('y'), KeyCode::Enter] {
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn another_text_takes_the_place_of_the_whole_one_and_is_undone() {
+    fn replace_swaps_the_whole_text_and_can_be_undone() {
         let mut area = editor();
         paste(&mut area, "one\ntwo");
         replace(&mut area, "three\u{202e}\r\nfour");

@@ -1,4 +1,4 @@
-//! How the dialog looks: a strip that never scrolls, the request, and the answers.
+//! View of the dialog: a strip that never scrolls, the request, and the answers.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -21,9 +21,9 @@ mod question;
 mod request;
 mod review;
 
-/// From this width on both panes stand side by side.
+/// Minimum width for both panes side by side.
 const SIDE_BY_SIDE: u16 = 100;
-/// From this width on both panes stand one above the other; below, only one is shown.
+/// Minimum width for two stacked panes; below it, only one pane is shown.
 const STACKED: u16 = 80;
 
 struct Panes {
@@ -58,13 +58,13 @@ fn panes(dialog: &GateDialog, area: Rect) -> Panes {
     }
 }
 
-/// Where the rows of the request go.
+/// Returns the area for the rows of the request.
 pub(super) fn context_area(dialog: &GateDialog, area: Rect) -> Rect {
     let pane = panes(dialog, area).context;
     Look::default().panel(Focus::Elsewhere).inner(pane)
 }
 
-/// The sheet of a step, as it is painted; nothing where there is none, or another pane has its place.
+/// Returns the size of the step's sheet as painted; `None` if the step has none or its pane is hidden.
 pub(super) fn sheet(dialog: &GateDialog, area: Rect, look: Look, now: Timestamp) -> Option<Sheet> {
     let pane = panes(dialog, area).form;
     if pane.is_empty() {
@@ -89,7 +89,7 @@ pub(super) fn sheet(dialog: &GateDialog, area: Rect, look: Look, now: Timestamp)
 }
 
 impl GateDialog {
-    /// Paints it over the whole of `area`.
+    /// Paints the dialog over the whole area.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
         let panes = panes(self, area);
         frame.render_widget(
@@ -104,8 +104,8 @@ impl GateDialog {
         }
     }
 
-    /// Whether a step has so much to show that it takes the whole place where panes are stacked. The
-    /// request was read by then, and F6 shows it.
+    /// Returns true if a step needs the whole area when panes are stacked. The operator has read the
+    /// request by then, and F6 shows it.
     fn needs_all(&self) -> bool {
         match self.step {
             Step::Reviewing(_) | Step::Changed(_) => true,
@@ -121,7 +121,7 @@ impl GateDialog {
         let (word, word_meaning) = self.state_word(now);
         let (mut clock, meaning) = self.countdown(look, now);
         match self.step {
-            // One word says that it is over.
+            // The state word already says that the request is settled.
             Step::Settled(_) => clock.clear(),
             Step::Editing
             | Step::Reviewing(_)
@@ -153,7 +153,7 @@ impl GateDialog {
         ])
     }
 
-    /// The hash of the request; where that is another one by now, both.
+    /// Text with the hash of the request; with both hashes if it was replaced.
     fn hash_words(&self, look: Look) -> String {
         let before = self.held.request_hash.short(4);
         match &self.step {
@@ -171,13 +171,13 @@ impl GateDialog {
         }
     }
 
-    /// What is decided, and for whom.
+    /// Text with the action, the agent and the session.
     fn what_for_whom(&self) -> String {
         let (action, agent) = (one_line(self.held.action()), one_line(&self.held.agent));
         format!("{action} for {agent}, session {}", self.held.session)
     }
 
-    /// Who has a part in it: how far two approvals have come, and who looks after it.
+    /// Texts for the progress of two approvals and for the claim.
     fn part_words(&self) -> [Option<String>; 2] {
         let approved = self.held.progress().map(|(words, by)| match by {
             Some(by) => format!("{words} ({})", one_line(by)),
@@ -257,9 +257,9 @@ impl GateDialog {
             frame.render_widget(line, row);
         }
         let row = self.buttons(look, now);
-        // What lies out of sight is told beside the buttons, as far as they leave room.
+        // The note about hidden rows is shown next to the buttons, if there is room.
         let room = usize::from(buttons.width).saturating_sub(row.width());
-        // A span of its own: the style of a line would reach to the buttons.
+        // A separate span, because the style of a line would extend to the buttons.
         let note = Span::styled(clip(unseen, room, look), look.style(Meaning::Dim));
         frame.render_widget(Line::from(note).right_aligned(), buttons);
         frame.render_widget(row, buttons);

@@ -1,4 +1,4 @@
-//! What is asked of the driver about snapshot files, and what it tells.
+//! Requests to the driver about snapshot files, and its responses.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,47 +9,47 @@ use crate::reconstruct::{Artifact, Reconstruction};
 use crate::runtime::file::There;
 use crate::runtime::snapshot_file::SnapshotFileError;
 
-/// Something to do with a snapshot file.
+/// Request about a snapshot file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SnapshotAsk {
-    /// Read one.
+    /// Read a file.
     Open(PathBuf),
-    /// Load an artifact that the file of that path names.
+    /// Load an artifact that the file at this path names.
     Load(PathBuf, Box<Artifact>),
-    /// Write one of a conversation's session.
+    /// Write a snapshot of a thread's session.
     Write(Writing),
 }
 
-/// A snapshot file that is to be written.
+/// A snapshot file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Writing {
-    /// The conversation.
+    /// The thread.
     pub(crate) thread: Name,
-    /// Its session.
+    /// Session of the thread.
     pub(crate) session: SessionId,
-    /// Where to.
+    /// Path to write to.
     pub(crate) path: PathBuf,
-    /// What becomes of a file that is there.
+    /// Handling of a file that already exists.
     pub(crate) there: There,
 }
 
-/// What came of a [`SnapshotAsk`].
+/// Response to a [`SnapshotAsk`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SnapshotTold {
-    /// A file was read, or not.
+    /// A file was read, or the read failed.
     Opened(PathBuf, Result<Arc<Reconstruction>, Unusable>),
-    /// What an artifact says; nothing where nobody knows.
+    /// Content of an artifact; `None` if the file has neither its content nor its path.
     Loaded(Box<Artifact>, Result<Option<String>, Unusable>),
-    /// A file was written, or not.
+    /// A file was written, or the write failed.
     Written(Writing, Result<(), Unwritten>),
 }
 
-/// Why nothing could be read.
+/// Reason why nothing could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unusable {
-    /// In words.
+    /// The error, as text.
     pub(crate) what: String,
-    /// The way out.
+    /// Remedy, if there is one.
     pub(crate) help: Option<&'static str>,
 }
 
@@ -62,11 +62,11 @@ impl From<SnapshotFileError> for Unusable {
     }
 }
 
-/// Why nothing was written.
+/// Reason why nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unwritten {
-    /// A file of that name is there.
+    /// A file with this name exists.
     There,
-    /// Something else, in words.
+    /// Another error, as text.
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! How a snapshot file looks: the steps above, and below them what the chosen one says.
+//! View of a snapshot file: the phases above, and the content of the chosen one below.
 
 use ratatui::text::{Line, Span};
 
@@ -9,18 +9,18 @@ use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Look, Mark, Meaning};
 use crate::reconstruct::{Artifact, Check, Checklist, Inference, Step};
 
-/// Cells of the names of fields, where there is room for them beside what they say.
+/// Width of the column with field names, if there is room for it, in cells.
 const NAMES: usize = 47;
 
-/// From so many cells on there is.
+/// Minimum width for the column with field names.
 const ROOMY: usize = 100;
 
-/// Below so many cells what is not clear is counted, and not named: what it says needs the rows.
+/// Below this width unclear points are counted, not named, to save rows.
 const NARROW: usize = 70;
 
-/// What the panel is called.
+/// Title of the panel.
 pub(super) fn title(typing: Option<&Typing>, shown: &Shown) -> String {
-    match (typing.map(|it| it.what_for), shown) {
+    match (typing.map(|typing| typing.what_for), shown) {
         (Some(WhatFor::Write), _) => "Write a snapshot file".to_owned(),
         (Some(WhatFor::Open), _) => "Open a snapshot file".to_owned(),
         (None, Shown::Opened(opened)) => {
@@ -31,7 +31,7 @@ pub(super) fn title(typing: Option<&Typing>, shown: &Shown) -> String {
     }
 }
 
-/// What stays above: the path that is typed, or the steps and how it stands with the file.
+/// Builds the fixed lines above: the typed path, or the phases and the state of the file.
 pub(super) fn head(
     typing: Option<&Typing>,
     shown: &Shown,
@@ -69,7 +69,7 @@ fn typed(typing: &Typing, cells: usize, look: Look) -> Vec<Line<'static>> {
         ),
     };
     let text = typing.line.text();
-    // Of a path that is too long the end is what is typed at.
+    // Of a path that is too long, the end is shown: the cursor is there.
     let room = cells.saturating_sub(width(label) + 1);
     let rows = break_exactly(text, room);
     let last = rows.last().copied().unwrap_or_default();
@@ -87,7 +87,7 @@ fn typed(typing: &Typing, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-/// The steps, with the chosen one marked.
+/// Builds the line of phases, with the chosen one marked.
 fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
     let unclear = opened.whole.checklist.checks.iter();
     let unclear = unclear.filter(|check| !check.is_clear()).count();
@@ -105,7 +105,7 @@ fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
     });
     let all: usize = names.iter().map(|(_, name)| width(name) + 2).sum();
     let arrow = look.mark(Mark::Arrow);
-    // Where there is little room the steps stand side by side without arrows.
+    // If there is little room, the phases are shown without arrows.
     let roomy = all + 5 * (width(arrow) + 1) <= cells;
     let mut spans = Vec::new();
     for (page, name) in names {
@@ -132,13 +132,13 @@ fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
     Line::from(spans)
 }
 
-/// That nothing which is asked of a file is missing: not that all is well with what it tells.
+/// Text that the file answers all questions. That says nothing about the quality of its answers.
 fn answers_all(checklist: &Checklist, faults: &str) -> String {
     let asked = counted(checklist.checks.len(), "question");
     format!("The file answers all {asked}{faults}.")
 }
 
-/// How it stands with the file: read with doubts, not clear, or clear.
+/// Builds the state of the file: degraded, not clear, or clear.
 fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     if let Some(doubt) = &checklist.format {
@@ -151,8 +151,8 @@ fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static
     let unclear: Vec<_> = checklist
         .checks
         .iter()
-        .filter(|it| !it.is_clear())
-        .map(|it| it.name)
+        .filter(|check| !check.is_clear())
+        .map(|check| check.name)
         .collect();
     let faults = match checklist.faults.len() {
         0 => String::new(),
@@ -176,7 +176,7 @@ fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static
     rows
 }
 
-/// What the chosen step says.
+/// Builds the content of the chosen phase.
 pub(super) fn body(
     typing: Option<&Typing>,
     shown: &Shown,
@@ -184,7 +184,7 @@ pub(super) fn body(
     look: Look,
 ) -> Vec<Line<'static>> {
     if typing.is_some() {
-        // A path is typed over whatever is shown.
+        // The typed path hides the content.
         return Vec::new();
     }
     match shown {
@@ -194,8 +194,8 @@ pub(super) fn body(
         Shown::Opened(opened) => {
             let whole = &opened.whole;
             match (opened.page, &opened.loaded) {
-                (Page::Retrieve, _) => each(&whole.retrieved, |it| step(it, cells, look)),
-                (Page::Infer, _) => each(&whole.inferred, |it| inference(it, cells, look)),
+                (Page::Retrieve, _) => each(&whole.retrieved, |item| step(item, cells, look)),
+                (Page::Infer, _) => each(&whole.inferred, |item| inference(item, cells, look)),
                 (Page::Validate, _) => validated(&whole.checklist, cells, look),
                 (Page::Engage, _) => engaged(&whole.confirmation, cells, look),
                 (Page::Artifacts, None) => artifacts(opened, cells, look),
@@ -220,7 +220,7 @@ fn styled(text: &str, cells: usize, look: Look, meaning: Meaning) -> Vec<Line<'s
     hanging("", text, cells, look, meaning)
 }
 
-/// A text behind a beginning; the rows below the first begin as far in.
+/// Builds rows that start with `begins`; further rows are indented by its width.
 fn hanging(
     begins: &str,
     text: &str,
@@ -307,7 +307,7 @@ fn validated(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'stati
     let mut lines: Vec<_> = checklist
         .checks
         .iter()
-        .flat_map(|it| check(it, cells, look))
+        .flat_map(|item| check(item, cells, look))
         .collect();
     let doubts = checklist.format.iter().cloned();
     let faults = checklist.faults.iter();
@@ -374,7 +374,7 @@ fn engaged(text: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
     rows.collect()
 }
 
-/// Each in one row: the chosen one is told by it.
+/// Lists the artifacts, one per row: the row number is the index of the artifact.
 fn artifacts(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
     if opened.whole.artifacts.is_empty() {
         let text = "The file names no artifact.";
@@ -384,7 +384,7 @@ fn artifacts(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
     let row = |(at, artifact): (usize, &Artifact)| {
         let pointer = if at == opened.chosen { "> " } else { "  " };
         let title = artifact.title.as_deref().unwrap_or("no title");
-        let about = [&artifact.kind, &artifact.status].map(|it| it.as_deref());
+        let about = [&artifact.kind, &artifact.status].map(|text| text.as_deref());
         let about: Vec<_> = about.into_iter().flatten().collect();
         let about = match about.as_slice() {
             [] => String::new(),

@@ -1,4 +1,4 @@
-//! How a request that is only imagined looks: the form, and what would come of it.
+//! View of the form for a hypothetical request, and of its result.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -12,10 +12,10 @@ use crate::base::text::one_line;
 use crate::console::cells::{clip, wrap_within};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 
-/// Cells of a label.
+/// Width of a label, in cells.
 const LABEL: u16 = 8;
 
-/// Where the form and the answer go: beside each other where there is room.
+/// Splits the area into form and answer, side by side if there is room.
 fn parts(area: Rect) -> (Rect, Rect) {
     let [form, answer] = if area.width >= 100 {
         Layout::horizontal([Constraint::Length(46), Constraint::Fill(1)]).areas(area)
@@ -26,13 +26,13 @@ fn parts(area: Rect) -> (Rect, Rect) {
     (form, answer)
 }
 
-/// Where the answer goes.
+/// Returns the area of the answer.
 pub(super) fn answer_area(area: Rect) -> Rect {
     parts(area).1
 }
 
 impl WhatIfDialog {
-    /// Paints it over everything.
+    /// Paints the dialog over the whole area.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
         frame.render_widget(Clear, area);
         let (form, answer) = parts(area);
@@ -135,7 +135,7 @@ impl WhatIfDialog {
             );
             let rows = rows.into_iter();
             let lines: Vec<Line> = rows
-                .map(|it| Line::styled(it, look.style(Meaning::Error)))
+                .map(|row| Line::styled(row, look.style(Meaning::Error)))
                 .collect();
             frame.render_widget(Paragraph::new(lines), area);
         }

@@ -1,4 +1,4 @@
-//! What operators do beside deciding: claims, what they acknowledge, who sits here.
+//! Operator commands other than decisions: claims, acknowledgements, change of operator.
 
 use super::{Deed, Talk};
 use crate::base::operator::{operator_name, same_name};
@@ -9,7 +9,7 @@ use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, R
 use crate::runtime::snapshot::Access;
 
 impl Talk {
-    /// `claim c-1`, `claim c-1 over o2`, `unclaim c-1`.
+    /// Handles `claim c-1`, `claim c-1 over o2` and `unclaim c-1`.
     pub(super) fn claim(&mut self, wish: ClaimWish, rest: &str) -> Vec<Deed> {
         let (gate, over) = match rest.split_once(" over ") {
             Some((gate, over)) => (gate.trim(), Some(over.trim())),
@@ -37,7 +37,7 @@ impl Talk {
         }))
     }
 
-    /// `ack-broken-chain`.
+    /// Handles `ack-broken-chain`.
     pub(super) fn know_fault(&mut self) -> Vec<Deed> {
         match trouble_of(&self.snapshot, self.found.as_ref()) {
             Some(Trouble::Chain(fault)) => self.acknowledge(Known::Fault(fault)),
@@ -48,10 +48,10 @@ impl Talk {
         }
     }
 
-    /// `ack-override`.
+    /// Handles `ack-override`.
     pub(super) fn know_overruled(&mut self) -> Vec<Deed> {
         let overruled = self.snapshot.acts.overruled.iter();
-        let gates: Vec<_> = overruled.map(|it| it.gate.clone()).collect();
+        let gates: Vec<_> = overruled.map(|overruled| overruled.gate.clone()).collect();
         if gates.is_empty() {
             self.say("No denial was overruled.");
             return Vec::new();
@@ -64,7 +64,7 @@ impl Talk {
         self.operate(Operate::Acknowledge(Acknowledge { operator, of }))
     }
 
-    /// `operator ann@ops`.
+    /// Handles `operator ann@ops`.
     pub(super) fn take_seat(&mut self, name: &str) -> Vec<Deed> {
         match operator_name(name) {
             Ok(operator) => {
@@ -86,7 +86,7 @@ impl Talk {
         vec![Deed::Operate(Box::new(operate))]
     }
 
-    /// What became of it.
+    /// Reports the result of an operator command.
     pub(in crate::console) fn on_operated(
         &mut self,
         operate: &Operate,
@@ -110,13 +110,13 @@ impl Talk {
         Vec::new()
     }
 
-    /// What stands above everything until somebody acknowledges it.
+    /// Prints the overridden denials that no operator has acknowledged.
     pub(super) fn tell_overruled(&mut self) {
-        for it in self.snapshot.acts.overruled.clone() {
+        for overruled in self.snapshot.acts.overruled.clone() {
             let told = format!(
                 "Override: the denial of {} was overruled by {}. Type ack-override when you know.",
-                it.gate,
-                one_line(&it.by)
+                overruled.gate,
+                one_line(&overruled.by)
             );
             self.say(&told);
         }

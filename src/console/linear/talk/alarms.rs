@@ -1,4 +1,4 @@
-//! Alarms, told once, when nothing else is being asked.
+//! Alarms. Each is announced once, when no question is open.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::console::alarm::new_ones;
 use crate::console::cells::counted;
 
 impl Talk {
-    /// Something else is wrong than before.
+    /// Handles a new list of alarms.
     pub(in crate::console) fn on_alarms(&mut self, alarms: &Arc<[String]>) -> Vec<Deed> {
         let new = new_ones(&self.alarms, alarms).into_iter().cloned();
         self.untold.extend(new);
         self.alarms = Arc::clone(alarms);
         if matches!(self.doing, Doing::Nothing) && !self.untold.is_empty() {
-            // A bell, and a line of its own behind the prompt.
+            // A bell, and a new line after the prompt.
             self.out.push_str("\u{7}\n");
             self.tell_alarms();
             self.out.push_str(self.prompt_text());
@@ -22,7 +22,7 @@ impl Talk {
         Vec::new()
     }
 
-    /// Tells what has not been told, as far as it is still so.
+    /// Prints alarms that were not announced yet and are still active.
     pub(super) fn tell_alarms(&mut self) {
         for alarm in std::mem::take(&mut self.untold) {
             if self.alarms.contains(&alarm) {
@@ -32,7 +32,7 @@ impl Talk {
         self.tell_unheard();
     }
 
-    /// More notices were given up than was told.
+    /// Announces undelivered notices if there are more than announced before.
     pub(super) fn on_notices(&mut self) {
         if self.snapshot.notices.unheard() > self.unheard {
             self.out.push_str("\u{7}\n");

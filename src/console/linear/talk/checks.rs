@@ -1,10 +1,10 @@
-//! Checking the record: begun, asked after, stopped.
+//! Commands that start, query and stop a check of the record.
 
 use super::{Deed, Talk};
 use crate::trace::verify::Progress;
 
 impl Talk {
-    /// Begins to check the record, or tells how far that has come.
+    /// Starts a check of the record, or prints the progress of the running one.
     pub(super) fn check(&mut self) -> Vec<Deed> {
         if let Some(progress) = &self.checking {
             let told = match (progress.percent(), progress.so_far()) {
@@ -22,7 +22,7 @@ impl Talk {
         vec![Deed::Verify(progress)]
     }
 
-    /// Stops a check that is on its way.
+    /// Stops the running check.
     pub(super) fn stop_checking(&mut self) {
         match self.checking.take() {
             Some(progress) => {

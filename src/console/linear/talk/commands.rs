@@ -1,4 +1,4 @@
-//! What can be typed when nothing is asked.
+//! Commands that the operator can type while no question is open.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ impl Talk {
         }
     }
 
-    /// Whether this console decides now; it is said why not.
+    /// Returns true if this console may decide now. Otherwise prints the reason.
     pub(super) fn may_decide(&mut self) -> bool {
         let trouble = trouble_of(&self.snapshot, self.found.as_ref());
         let trouble = trouble.filter(|trouble| !is_known(&self.snapshot, trouble));
@@ -172,8 +172,8 @@ impl Talk {
         if decided.is_empty() {
             self.say("Nothing was decided yet.");
         }
-        for it in decided {
-            self.say(&words::decided(&it));
+        for decided in decided {
+            self.say(&words::decided(&decided));
         }
     }
 }

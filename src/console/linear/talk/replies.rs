@@ -1,4 +1,4 @@
-//! What is typed while something is asked, and what becomes of answers that are wrong.
+//! Input while a question is open, and the handling of wrong answers.
 
 use super::super::passing::{Passing, Taken, Wanted, decide};
 use super::{Deed, Doing, Talk};
@@ -7,7 +7,7 @@ use crate::console::dialog::gate::care;
 use crate::engine::command::{Reply, Ruling};
 
 impl Talk {
-    /// What was typed while something is asked.
+    /// Handles input while a question is open.
     pub(super) fn reply(&mut self, text: &str) -> Vec<Deed> {
         match text.trim() {
             "/back" => {
@@ -68,11 +68,11 @@ impl Talk {
         };
         decide
             .into_iter()
-            .map(|it| Deed::Decide(Box::new(it)))
+            .map(|decide| Deed::Decide(Box::new(decide)))
             .collect()
     }
 
-    /// The request whose record is on its way to the disk.
+    /// Returns the request whose record is being written to disk.
     pub(super) fn written(&self) -> Option<&GateId> {
         match &self.doing {
             Doing::Writing(gate) => Some(gate),
@@ -81,7 +81,7 @@ impl Talk {
         }
     }
 
-    /// Goes on with the questions after a wrong answer was recorded, where it did not refuse the request.
+    /// Continues with the questions after an invalid answer was recorded, unless it refused the request.
     pub(super) fn on_recorded(&mut self, reply: &Reply) -> Option<String> {
         let Reply::Invalid(invalid) = reply else {
             return None;

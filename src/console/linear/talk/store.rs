@@ -1,4 +1,4 @@
-//! The state of the store: announced at once when it changes, and said again wherever it matters.
+//! Output about the state of the store: announced at once when it changes, and repeated wherever it matters.
 
 use super::{Doing, Talk};
 use crate::base::clock::Timestamp;
@@ -6,9 +6,10 @@ use crate::base::text::one_line;
 use crate::runtime::snapshot::{Snapshot, StoreState};
 
 impl Talk {
-    /// Announces that recording stopped or goes on, or that the record does not hold, whatever is being asked.
+    /// Announces that recording stopped or resumed, or that the record is broken, even while a question is
+    /// open.
     pub(super) fn tell_store(&mut self, before: &Snapshot, now: Timestamp) {
-        // Where nothing is recorded, no acknowledgement helps.
+        // While nothing is recorded, an acknowledgement does not help.
         let ready = self.snapshot.store == StoreState::Ready;
         let fault = self.snapshot.unknown_fault().filter(|_| ready);
         let is_new = before.store != self.snapshot.store;
@@ -29,13 +30,13 @@ impl Talk {
             ));
         }
         match self.doing {
-            // The prompt stands below it again, and tells it too.
+            // The prompt is printed again below the message.
             Doing::Nothing => self.prompt(now),
             Doing::Passing(_) | Doing::Denying(..) | Doing::Writing(_) | Doing::Recording(_) => {}
         }
     }
 
-    /// The reason why nothing is recorded, and the way out, if there is one.
+    /// Returns the reason why nothing is recorded, and what to do, if recording is stopped.
     pub(super) fn store_line(&self) -> Option<String> {
         let what = one_line(self.snapshot.store.problem()?);
         Some(match self.snapshot.store {
@@ -52,7 +53,7 @@ impl Talk {
         })
     }
 
-    /// The mark before the prompt.
+    /// Text of the prompt.
     pub(super) fn prompt_text(&self) -> &'static str {
         match self.snapshot.store {
             StoreState::Ready => "> ",

@@ -1,7 +1,7 @@
-//! The files of the Atlases, as they were last looked at.
+//! State of the Atlas files at the last check.
 //!
-//! A look is a question to the file system and no more: a file is read only when it is another than the
-//! last time, or was written since.
+//! A check queries only the file metadata. The content is read only if the metadata shows another file than
+//! last time, or that the file was written since.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,101 +16,101 @@ use crate::base::limits::FILE_LOOK;
 use crate::console::request::Request;
 use crate::runtime::snapshot::Snapshot;
 
-/// What is known of the files.
+/// State of the Atlas files.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) states: BTreeMap<usize, FileState>,
     stamps: BTreeMap<usize, Stamp>,
     glancing: Glancing,
-    /// What else lies where they are, or no longer does.
+    /// Files that appeared in the folder or are missing from it.
     pub(super) folder: Folder,
-    /// The Atlases they were held against.
+    /// Hash of the Atlases that the files were compared with.
     against: Option<Digest>,
 }
 
-/// Whether the files are being looked at.
+/// Progress of checking the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Glancing {
-    /// They never were.
+    /// Not checked yet.
     #[default]
     Never,
-    /// They are, since then.
+    /// The check runs since this time.
     Now(Timestamp),
-    /// They were, and are again from then on.
+    /// The next check is due at this time.
     Next(Timestamp),
 }
 
-/// A file to look at.
+/// Request to check one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glance {
-    /// Which Atlas.
+    /// Index of the Atlas.
     pub(crate) atlas: usize,
-    /// Its file.
+    /// Path of the Atlas file.
     pub(crate) file: PathBuf,
-    /// What was loaded from it.
+    /// Text that was loaded from the file.
     pub(crate) text: Arc<str>,
-    /// How it was found the last time.
+    /// Metadata found at the last check.
     pub(crate) stamp: Option<Stamp>,
 }
 
-/// By what a file is known to be unchanged without reading it.
+/// File metadata that shows, without reading the file, that it is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Which file it is.
+    /// Inode number.
     pub(crate) inode: u64,
-    /// How long it is.
+    /// Size in bytes.
     pub(crate) bytes: u64,
-    /// When its text was changed, in nanoseconds.
+    /// Time of the last change of the content, in nanoseconds.
     pub(crate) modified: i128,
-    /// When anything about it was.
+    /// Time of the last change of content or metadata, in nanoseconds.
     pub(crate) changed: i128,
 }
 
 impl Stamp {
-    /// When its text was changed.
+    /// Returns the time of the last change of the content.
     pub(crate) fn at(self) -> Timestamp {
         let micros = i64::try_from(self.modified / 1000).unwrap_or_default();
         Timestamp::from_micros(micros)
     }
 }
 
-/// A file that was looked at.
+/// Result of checking one file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Looked {
-    /// Which Atlas.
+    /// Index of the Atlas.
     pub(crate) atlas: usize,
-    /// How it was found.
+    /// Metadata found by this check.
     pub(crate) stamp: Option<Stamp>,
-    /// The text that it was held against.
+    /// Loaded text that the file was compared with.
     pub(crate) against: Arc<str>,
-    /// What it is.
+    /// Comparison of the file with the loaded text.
     pub(crate) state: FileState,
 }
 
-/// What a file has become since it was loaded.
+/// State of a file compared with the loaded Atlas.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FileState {
-    /// It says the same.
+    /// The file has the loaded text.
     Same,
-    /// It is as it was when it was last looked at.
+    /// The file is unchanged since the last check.
     AsBefore,
-    /// It says something else.
+    /// The file has another text.
     Newer(Newer),
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable(String),
 }
 
-/// What a file says now.
+/// Text of a changed file, and its validation result.
 #[derive(Clone, Debug)]
 pub(crate) struct Newer {
     pub(crate) text: Arc<str>,
     pub(crate) problems: Vec<Diagnostic>,
-    /// What it would be, where it could be loaded.
+    /// Atlas built from the text, if the text is valid.
     pub(crate) atlas: Option<Arc<Atlas>>,
 }
 
 impl Newer {
-    /// Whether it could be loaded.
+    /// Returns true if the text can be loaded.
     pub(crate) fn loads(&self) -> bool {
         self.atlas.is_some()
     }
@@ -118,13 +118,14 @@ impl Newer {
 
 impl PartialEq for Newer {
     fn eq(&self, other: &Self) -> bool {
-        // Everything else follows from the text.
+        // All other fields derive from the text.
         self.text == other.text
     }
 }
 
 impl Files {
-    /// Forgets what was found when other Atlases are in force: it was held against those before.
+    /// Clears the results after other Atlases were loaded: the results came from a comparison with the
+    /// previous ones.
     pub(super) fn sync(&mut self, snapshot: &Snapshot) {
         if self.against == snapshot.in_force.hash {
             return;
@@ -138,17 +139,17 @@ impl Files {
         }
     }
 
-    /// Asks for the files to be looked at, once at a time.
+    /// Requests a check of the files, unless one is running.
     pub(super) fn glance(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
         if matches!(self.glancing, Glancing::Now(_)) {
             return Vec::new();
         }
         let atlases = snapshot.loaded.iter().enumerate();
-        let glances = atlases.filter_map(|(atlas, it)| {
+        let glances = atlases.filter_map(|(atlas, loaded)| {
             Some(Glance {
                 atlas,
-                file: it.origin.file.clone()?,
-                text: Arc::clone(&it.text),
+                file: loaded.origin.file.clone()?,
+                text: Arc::clone(&loaded.text),
                 stamp: self.stamps.get(&atlas).copied(),
             })
         });
@@ -161,12 +162,12 @@ impl Files {
         vec![Request::Glance(glances), self.folder.list(snapshot)]
     }
 
-    /// When the text of a file was changed.
+    /// Returns the time of the last content change of an Atlas file.
     pub(super) fn changed_at(&self, atlas: usize) -> Option<Timestamp> {
         self.stamps.get(&atlas).map(|stamp| stamp.at())
     }
 
-    /// What the files say now, with which Atlas each would replace.
+    /// Returns the changed files, each with the index of the Atlas that it would replace.
     pub(super) fn newer(&self) -> impl Iterator<Item = (usize, &Newer)> {
         self.states.iter().filter_map(|(at, state)| match state {
             FileState::Newer(newer) => Some((*at, newer)),
@@ -175,15 +176,15 @@ impl Files {
     }
 }
 
-/// Whether files can come and go: not where everything in force comes with the program. Where nothing is,
-/// the first file may come.
+/// Returns true if Atlas files can appear or disappear. They cannot if all loaded Atlases are built into the
+/// program. If no Atlas is loaded, the first file may appear.
 fn has_files(snapshot: &Snapshot) -> bool {
     let loaded = &snapshot.loaded;
-    loaded.is_empty() || loaded.iter().any(|it| it.origin.file.is_some())
+    loaded.is_empty() || loaded.iter().any(|atlas| atlas.origin.file.is_some())
 }
 
 impl Atlases {
-    /// The files were looked at.
+    /// Takes in the results of checking the files.
     pub(crate) fn on_glanced(&mut self, looked: Vec<Looked>, snapshot: &Snapshot) {
         self.said = None;
         for Looked {
@@ -194,8 +195,8 @@ impl Atlases {
         } in looked
         {
             let loaded = snapshot.loaded.get(atlas);
-            if loaded.is_none_or(|it| !Arc::ptr_eq(&it.text, &against)) {
-                // Held against what is no longer in force.
+            if loaded.is_none_or(|current| !Arc::ptr_eq(&current.text, &against)) {
+                // The file was compared with an Atlas that is no longer loaded.
                 continue;
             }
             match stamp {
@@ -204,7 +205,7 @@ impl Atlases {
             }
             if state != FileState::AsBefore {
                 if self.files.states.get(&atlas) != Some(&state) {
-                    // What was worked out was about another text.
+                    // The computed results belong to another text.
                     self.sums = super::Sums::default();
                 }
                 self.files.states.insert(atlas, state);
@@ -216,7 +217,7 @@ impl Atlases {
         self.sync(snapshot);
     }
 
-    /// When the files are looked at next.
+    /// Returns the time of the next check of the files.
     pub(crate) fn glances_at(&self) -> Option<Timestamp> {
         match self.files.glancing {
             Glancing::Next(at) => Some(at),
@@ -224,7 +225,7 @@ impl Atlases {
         }
     }
 
-    /// The files are looked at as soon as time passes: for the first time, or now instead of later.
+    /// Schedules a check of the files for the next tick: the first check, or one before the scheduled time.
     pub(crate) fn look_soon(&mut self, snapshot: &Snapshot) {
         match self.files.glancing {
             Glancing::Now(_) => {}
@@ -235,7 +236,7 @@ impl Atlases {
         }
     }
 
-    /// Time passed.
+    /// Requests a check of the files if it is due.
     pub(crate) fn on_tick(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
         match self.files.glancing {
             Glancing::Next(at) if at <= now => self.files.glance(snapshot, now),

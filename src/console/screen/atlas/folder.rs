@@ -1,6 +1,7 @@
-//! The files that Atlases are loaded from, as their folder has them now: more of them, or fewer.
+//! Atlas files in the folder compared with the loaded Atlases: files added and files missing.
 //!
-//! What the folder says is offered and never taken: what is in force stays so until somebody loads it.
+//! Changes in the folder are offered, never applied automatically: the loaded Atlases stay until the operator
+//! loads the files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,56 +15,58 @@ use crate::console::request::Request;
 use crate::console::theme::Meaning;
 use crate::runtime::snapshot::Snapshot;
 
-/// What is known of the folder.
+/// State of the folder at the last check.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
-    /// The files in it, in the order in which they are loaded; nothing where nobody has looked.
+    /// Files in the folder, in load order. `None` before the first check.
     files: Option<Result<Vec<PathBuf>, String>>,
-    /// Those of them that nothing was loaded from.
+    /// Files in the folder that no Atlas was loaded from.
     added: BTreeMap<PathBuf, (Option<Stamp>, FileState)>,
 }
 
-/// A folder to look at.
+/// Request to list the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listing {
-    /// Files that something in force was loaded from.
+    /// Files of the loaded Atlases.
     pub(crate) known: Vec<PathBuf>,
-    /// Others, and how they were found the last time.
+    /// Other files, with the metadata found at the last check.
     pub(crate) added: Vec<(PathBuf, Option<Stamp>)>,
-    /// The Atlases that it is held against.
+    /// Hash of the Atlases that the folder is compared with.
     pub(crate) against: Option<Digest>,
 }
 
-/// A folder that was looked at.
+/// Result of listing the folder.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Listed {
-    /// The files in it, in the order in which they are loaded.
+    /// Files in the folder, in load order.
     pub(crate) files: Result<Vec<PathBuf>, String>,
-    /// Those of them that nothing was loaded from.
+    /// Files in the folder that no Atlas was loaded from.
     pub(crate) added: Vec<(PathBuf, Option<Stamp>, FileState)>,
-    /// The Atlases that it was held against.
+    /// Hash of the Atlases that the folder was compared with.
     pub(crate) against: Option<Digest>,
 }
 
-/// What the folder is, beside what is in force.
+/// Difference between the folder and the loaded Atlases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Names of files that nothing was loaded from.
+    /// Names of the files that no Atlas was loaded from.
     pub(super) added: Vec<String>,
-    /// Atlases whose files are gone.
+    /// Indices of the Atlases whose files are missing.
     pub(super) gone: Vec<usize>,
-    /// Why it cannot be loaded, if so.
+    /// Reason why the folder cannot be loaded.
     pub(super) bar: Option<String>,
 }
 
 impl Folder {
-    /// Has the folder looked at.
+    /// Builds the request that lists the folder.
     pub(super) fn list(&self, snapshot: &Snapshot) -> Request {
         let known = snapshot.loaded.iter();
         let added = self.added.iter();
         let added = added.map(|(path, (stamp, _))| (path.clone(), *stamp));
         Request::List(Listing {
-            known: known.filter_map(|it| it.origin.file.clone()).collect(),
+            known: known
+                .filter_map(|atlas| atlas.origin.file.clone())
+                .collect(),
             added: added.collect(),
             against: snapshot.in_force.hash,
         })
@@ -73,7 +76,7 @@ impl Folder {
         self.added.get(path).map(|(_, state)| state)
     }
 
-    /// How the folder differs from what is in force, if it does.
+    /// Returns the difference between the folder and the loaded Atlases, if there is one.
     pub(super) fn change(&self, snapshot: &Snapshot) -> Option<Change> {
         let files = match self.files.as_ref()? {
             Ok(files) => files,
@@ -109,20 +112,20 @@ impl Folder {
         differs.then_some(Change { added, gone, bar })
     }
 
-    /// Whether the file of an Atlas is gone.
+    /// Returns true if the file of an Atlas is missing.
     pub(super) fn is_gone(&self, atlas: usize, snapshot: &Snapshot) -> bool {
         let change = self.change(snapshot);
-        change.is_some_and(|it| it.gone.contains(&atlas))
+        change.is_some_and(|change| change.gone.contains(&atlas))
     }
 
-    /// All Atlases as the folder has them, in its order. `current` are those in force, each as its
-    /// file has it.
+    /// Returns all Atlases of the folder, in its order. `current` are the loaded Atlases, each with the
+    /// content of its file.
     pub(super) fn arranged(&self, current: Vec<Atlas>) -> Vec<Atlas> {
         let Some(Ok(files)) = &self.files else {
             return current;
         };
         let of = |atlas: &Atlas, path: &PathBuf| atlas.origin.file.as_ref() == Some(path);
-        // What has no file comes with the program: it stays, and stays first.
+        // An Atlas without a file is built into the program. It stays first.
         let mut arranged = current.clone();
         arranged.retain(|atlas| atlas.origin.file.is_none());
         for path in files {
@@ -136,13 +139,13 @@ impl Folder {
         arranged
     }
 
-    /// Files that nothing was loaded from.
+    /// Returns the files that no Atlas was loaded from.
     pub(super) fn added(&self) -> impl Iterator<Item = (&Path, &FileState)> {
         let added = self.added.iter();
         added.map(|(path, (_, state))| (path.as_path(), state))
     }
 
-    /// What is new in it, with the name of each.
+    /// Returns the added files that were read, each with its name.
     pub(super) fn newer(&self) -> impl Iterator<Item = (String, &Newer)> {
         self.added().filter_map(|(path, state)| match state {
             FileState::Newer(newer) => Some((name(path), newer)),
@@ -151,14 +154,14 @@ impl Folder {
     }
 }
 
-/// What a file is called.
+/// Returns the name of a file without its folder.
 pub(super) fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
 impl Change {
-    /// In words, and how much they weigh.
+    /// Describes the difference, with the style of the text.
     pub(super) fn words(&self) -> (String, Meaning) {
         if let Some(bar) = &self.bar {
             return (format!("KEPT OLD: {bar}"), Meaning::Error);
@@ -180,10 +183,10 @@ impl Change {
 }
 
 impl Atlases {
-    /// The folder was looked at.
+    /// Takes in the listing of the folder.
     pub(crate) fn on_listed(&mut self, listed: Listed, snapshot: &Snapshot) {
         if listed.against != snapshot.in_force.hash {
-            // Held against what is no longer in force.
+            // The folder was compared with Atlases that are no longer loaded.
             return;
         }
         let mut before = std::mem::take(&mut self.files.folder.added);
@@ -198,7 +201,7 @@ impl Atlases {
         }
         let files = Some(listed.files);
         if self.files.folder.files != files {
-            // What was worked out was about another folder.
+            // The computed results belong to another state of the folder.
             self.sums = super::Sums::default();
             self.files.folder.files = files;
         }

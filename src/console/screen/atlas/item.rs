@@ -1,4 +1,4 @@
-//! One part of an Atlas: what it does in words, and the lines it is written in.
+//! Details of one part of an Atlas: its effect in words, and its source lines.
 
 use ratatui::text::{Line, Span};
 
@@ -19,10 +19,10 @@ use crate::console::theme::{Look, Meaning, of_tier};
 use crate::runtime::notices::NoticesState;
 use crate::runtime::snapshot::Snapshot;
 
-/// Most lines of source that are shown of one part.
+/// Maximum number of source lines shown for one part.
 const MOST_SOURCE: usize = 400;
 
-/// A page being written.
+/// Lines of the details while they are built.
 struct Page {
     lines: Vec<Line<'static>>,
     cells: usize,
@@ -65,7 +65,7 @@ impl Page {
             .push(Line::styled(words, self.look.style(Meaning::Dim)));
     }
 
-    /// The lines a part is written in.
+    /// Adds the source lines of a part.
     fn source(&mut self, atlas: &Atlas, part: Part, id: &str) {
         let name = atlas.origin.name.rsplit('/').next().unwrap_or_default();
         let Some((first, last)) = atlas.origin.lines_of(part, id) else {
@@ -96,7 +96,7 @@ impl Page {
     }
 }
 
-/// What is under the cursor of the tree: its title and its lines.
+/// Returns the title and the details of the row at the cursor of the tree.
 pub(super) fn lines(
     atlases: &Atlases,
     snapshot: &Snapshot,
@@ -135,9 +135,9 @@ fn one_part(
 ) -> Option<()> {
     match part {
         Part::Checkpoint => {
-            let it = atlas.checkpoints.get(at)?;
-            checkpoint(page, it);
-            let key = (atlas.id.clone(), it.id.clone());
+            let definition = atlas.checkpoints.get(at)?;
+            checkpoint(page, definition);
+            let key = (atlas.id.clone(), definition.id.clone());
             let times = atlases.fired.get(&key).copied().unwrap_or(0);
             let words = format!("fired {} while watched", counted(times, "time"));
             page.add(
@@ -154,8 +154,8 @@ fn one_part(
         Part::Capability => capability(page, atlas.capabilities.get(at)?),
         Part::Context => context(page, atlas.contexts.values().nth(at)?),
         Part::Action => {
-            let (id, it) = atlas.actions.iter().nth(at)?;
-            action(page, atlas, id, it);
+            let (id, definition) = atlas.actions.iter().nth(at)?;
+            action(page, atlas, id, definition);
         }
     }
     Some(())
@@ -200,7 +200,7 @@ fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>, told: &Notice
     page.add("HASH", &atlas.hash.to_string(), Meaning::Dim);
 }
 
-/// What is known about a file.
+/// Describes the state of a file in a few words.
 pub(super) fn file_words(file: Option<&FileState>) -> (&'static str, Meaning) {
     match file {
         None => ("the file was not looked at yet", Meaning::Dim),
@@ -222,62 +222,65 @@ pub(super) fn file_words(file: Option<&FileState>) -> (&'static str, Meaning) {
     }
 }
 
-fn checkpoint(page: &mut Page, it: &Checkpoint) {
-    let mode = it.mode.as_str();
+fn checkpoint(page: &mut Page, checkpoint: &Checkpoint) {
+    let mode = checkpoint.mode.as_str();
     page.head(
-        &it.name,
-        &format!("checkpoint, {}, {mode}, priority {}", it.kind, it.priority),
+        &checkpoint.name,
+        &format!(
+            "checkpoint, {}, {mode}, priority {}",
+            checkpoint.kind, checkpoint.priority
+        ),
     );
-    page.add("FIRES", &trigger_words(&it.trigger), Meaning::Text);
-    if let Trigger::Custom(custom) = &it.trigger
+    page.add("FIRES", &trigger_words(&checkpoint.trigger), Meaning::Text);
+    if let Trigger::Custom(custom) = &checkpoint.trigger
         && let Some(when) = &custom.when
     {
         page.add("IF", &when.to_string(), Meaning::Text);
     }
-    if let Some(when) = &it.when {
+    if let Some(when) = &checkpoint.when {
         page.add("WHEN", &when.to_string(), Meaning::Text);
     }
-    if !it.unless.is_empty() {
+    if !checkpoint.unless.is_empty() {
         page.add(
             "UNLESS",
-            &format!("a closer rule names it: {}", listed(&it.unless)),
+            &format!("a closer rule names it: {}", listed(&checkpoint.unless)),
             Meaning::Text,
         );
     }
-    let stops = match it.mode {
+    let stops = match checkpoint.mode {
         CheckpointMode::Blocking => {
-            let who = match it.respondent {
-                Respondent::Operator if !it.approvers.is_one() => "each of two operators",
+            let who = match checkpoint.respondent {
+                Respondent::Operator if !checkpoint.approvers.is_one() => "each of two operators",
                 Respondent::Operator => "the operator",
                 Respondent::Agent => "the agent",
                 Respondent::Either => "operator or agent",
             };
-            let seconds = it.timeout_seconds;
+            let seconds = checkpoint.timeout_seconds;
             format!("stops the agent until {who} answers; {seconds} s of silence deny it")
         }
         CheckpointMode::Advisory => "takes effect and the agent goes on".to_owned(),
         CheckpointMode::Observational => "is recorded, and nothing else".to_owned(),
     };
     page.add("THEN", &stops, Meaning::Text);
-    for question in &it.questions {
+    for question in &checkpoint.questions {
         let kind = question.response_type().as_str();
         let text = format!("{} ({kind}): {}", question.id(), question.text());
         page.add("ASKS", &text, Meaning::Text);
     }
-    page.add_some("UNLOCKS", &it.unlock_capabilities);
-    page.add_some("LOCKS", &it.lock_capabilities);
-    page.add_some("INJECTS", &it.inject_contexts);
-    page.add_patterns("ALLOWS", &it.allow_actions);
-    page.add_patterns("DENIES", &it.deny_actions);
-    if let Some(guidance) = &it.guidance {
+    page.add_some("UNLOCKS", &checkpoint.unlock_capabilities);
+    page.add_some("LOCKS", &checkpoint.lock_capabilities);
+    page.add_some("INJECTS", &checkpoint.inject_contexts);
+    page.add_patterns("ALLOWS", &checkpoint.allow_actions);
+    page.add_patterns("DENIES", &checkpoint.deny_actions);
+    if let Some(guidance) = &checkpoint.guidance {
         page.add("SAYS", &guidance.content, Meaning::Text);
     }
-    if let Some(handler) = &it.handler {
+    if let Some(handler) = &checkpoint.handler {
         page.add("HANDLER", handler, Meaning::Text);
     }
 }
 
-/// When a checkpoint fires, in words.
+/// Describes when a checkpoint fires.
 fn trigger_words(trigger: &Trigger) -> String {
     match trigger {
         Trigger::SessionStart => "when a session begins".to_owned(),
@@ -320,17 +323,17 @@ fn trigger_words(trigger: &Trigger) -> String {
     }
 }
 
-fn policy(page: &mut Page, it: &Policy) {
-    page.head("", &format!("policy, {}", policy_word(it.kind)));
+fn policy(page: &mut Page, policy: &Policy) {
+    page.head("", &format!("policy, {}", policy_word(policy.kind)));
     page.add(
         "ABOUT",
-        &format!("actions like {}", listed(&it.actions)),
+        &format!("actions like {}", listed(&policy.actions)),
         Meaning::Text,
     );
-    if let Some(when) = &it.when {
+    if let Some(when) = &policy.when {
         page.add("WHEN", &when.to_string(), Meaning::Text);
     }
-    if let Some(limit) = &it.limit {
+    if let Some(limit) = &policy.limit {
         let scope = match limit.scope() {
             Scope::Session => "each session",
             Scope::Agent => "all sessions of an agent",
@@ -345,22 +348,22 @@ fn policy(page: &mut Page, it: &Policy) {
             Limit::Budget { limit, cost, .. } => {
                 let cost = cost
                     .as_deref()
-                    .map_or("1 a run".to_owned(), |it| format!("`{it}`"));
+                    .map_or("1 a run".to_owned(), |field| format!("`{field}`"));
                 format!("{limit} in all for {scope}, at a cost of {cost}")
             }
         };
         page.add("LIMIT", &words, Meaning::Text);
     }
-    page.add("REASON", &it.reason, Meaning::Text);
-    if it.overridable {
+    page.add("REASON", &policy.reason, Meaning::Text);
+    if policy.overridable {
         page.add("OVERRIDE", "an operator may overrule it", Meaning::Warning);
     }
 }
 
-fn capability(page: &mut Page, it: &Capability) {
-    page.head(&it.name, "capability");
-    page.add("ACTIONS", &listed(&it.actions), Meaning::Text);
-    let starts = if it.starts_locked {
+fn capability(page: &mut Page, capability: &Capability) {
+    page.head(&capability.name, "capability");
+    page.add("ACTIONS", &listed(&capability.actions), Meaning::Text);
+    let starts = if capability.starts_locked {
         "locked, until a checkpoint unlocks it"
     } else {
         "unlocked"
@@ -368,27 +371,30 @@ fn capability(page: &mut Page, it: &Capability) {
     page.add("STARTS", starts, Meaning::Text);
 }
 
-fn context(page: &mut Page, it: &ContextBlockDef) {
-    page.head(&it.name, &format!("context, priority {}", it.priority));
-    let mode = match it.inject_mode {
+fn context(page: &mut Page, context: &ContextBlockDef) {
+    page.head(
+        &context.name,
+        &format!("context, priority {}", context.priority),
+    );
+    let mode = match context.inject_mode {
         InjectMode::Always => "with every session",
         InjectMode::OnMatch => "when its keywords or actions match",
         InjectMode::OnDemand => "when it is asked for, or a checkpoint names it",
         InjectMode::RiskBased => "when an action is risky",
     };
     page.add("GIVEN", mode, Meaning::Text);
-    page.add_some("KEYWORDS", &it.keywords);
-    page.add_some("ACTIONS", &it.actions);
+    page.add_some("KEYWORDS", &context.keywords);
+    page.add_some("ACTIONS", &context.actions);
     page.add(
         "SIZE",
-        &format!("{} bytes", it.content.len()),
+        &format!("{} bytes", context.content.len()),
         Meaning::Text,
     );
 }
 
-fn action(page: &mut Page, atlas: &Atlas, id: &str, it: &Action) {
-    page.head(&it.name, "action");
-    match it.risk_tier {
+fn action(page: &mut Page, atlas: &Atlas, id: &str, action: &Action) {
+    page.head(&action.name, "action");
+    match action.risk_tier {
         Some(tier) => page.add("TIER", &format!("{tier}, declared"), of_tier(tier)),
         None => page.add(
             "TIER",
@@ -396,20 +402,26 @@ fn action(page: &mut Page, atlas: &Atlas, id: &str, it: &Action) {
             Meaning::Dim,
         ),
     }
-    let schema = if it.parameters.is_some() {
+    let schema = if action.parameters.is_some() {
         "checked against a schema"
     } else {
         "not checked"
     };
     page.add("PARAMS", schema, Meaning::Text);
-    page.add_some("IN", atlas.capabilities_of(id).map(|it| &it.id));
-    let about = atlas.policies.iter().filter(|it| it.actions.matches(id));
-    page.add_some("POLICIES", about.map(|it| &it.id));
+    page.add_some(
+        "IN",
+        atlas.capabilities_of(id).map(|capability| &capability.id),
+    );
+    let about = atlas
+        .policies
+        .iter()
+        .filter(|policy| policy.actions.matches(id));
+    page.add_some("POLICIES", about.map(|policy| &policy.id));
     let before = atlas
         .checkpoints
         .iter()
-        .filter(|it| matches!(&it.trigger, Trigger::ActionPre(patterns) if patterns.matches(id)));
-    page.add_some("GATES", before.map(|it| &it.id));
+        .filter(|checkpoint| matches!(&checkpoint.trigger, Trigger::ActionPre(patterns) if patterns.matches(id)));
+    page.add_some("GATES", before.map(|checkpoint| &checkpoint.id));
     page.add("TRY", "x asks what would happen to it", Meaning::Hint);
 }
 

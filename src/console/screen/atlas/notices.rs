@@ -1,15 +1,20 @@
-//! What the steward of an Atlas asked to be told of, and whether they hear of it.
+//! Notifications that the steward of an Atlas subscribed to, and the state of their delivery.
 
 use crate::atlas::Atlas;
 use crate::base::text::one_line;
 use crate::console::theme::Meaning;
 use crate::runtime::notices::{AtlasNotices, NoticesState};
 
-/// Where an Atlas notifies, and how that goes; nothing where its steward asked for nothing.
+/// Returns the address and triggers of an Atlas's notifications, and their delivery state. Returns `None` if
+/// the steward wants no notifications.
 pub(super) fn words(atlas: &Atlas, state: &NoticesState) -> Option<(String, (String, Meaning))> {
     let wish = atlas.steward.as_ref()?.notifications.as_ref()?;
     let address = wish.channels.webhook.as_deref()?;
-    let triggers: Vec<_> = wish.triggers.iter().map(|it| it.as_str()).collect();
+    let triggers: Vec<_> = wish
+        .triggers
+        .iter()
+        .map(|trigger| trigger.as_str())
+        .collect();
     if triggers.is_empty() {
         return None;
     }

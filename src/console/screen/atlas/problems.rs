@@ -1,4 +1,4 @@
-//! What is wrong with Atlases: with what is loaded, and with what their files say by now.
+//! Problems of the Atlases: of the loaded ones, and of the current text of their files.
 
 use std::path::Path;
 
@@ -14,28 +14,28 @@ use crate::console::cells::wrap;
 use crate::console::theme::{Look, Meaning};
 use crate::runtime::snapshot::Snapshot;
 
-/// One thing that is wrong.
+/// One problem of an Atlas or of its file.
 #[derive(Debug)]
 pub(super) enum Problem<'s> {
-    /// With what is loaded.
+    /// Problem of a loaded Atlas.
     Loaded(&'s Atlas, &'s Diagnostic),
-    /// With what a file says by now.
+    /// Problem in the current text of a file.
     File(&'s Path, Of, &'s str, &'s Diagnostic),
-    /// A file cannot be read: its place, what it is known by, and why.
+    /// Unreadable file: its path, the name shown for it, and the error.
     Unreadable(&'s Path, String, &'s str),
 }
 
-/// What a file is of.
+/// Relation of a file to the loaded Atlases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
-    /// An Atlas in force.
+    /// File of a loaded Atlas.
     Loaded,
-    /// Nothing yet.
+    /// File that no Atlas was loaded from.
     New,
 }
 
-/// Everything that is wrong: errors first, and of each Atlas its file first, because that is what can
-/// be mended.
+/// Returns all problems, errors first. For each Atlas the problems of its file come first, because the
+/// steward can fix those.
 pub(super) fn of<'s>(files: &'s Files, snapshot: &'s Snapshot) -> Vec<Problem<'s>> {
     let mut problems = Vec::new();
     for (at, atlas) in snapshot.loaded.iter().enumerate() {
@@ -43,12 +43,12 @@ pub(super) fn of<'s>(files: &'s Files, snapshot: &'s Snapshot) -> Vec<Problem<'s
             problems.extend(of_file(path, Of::Loaded, &atlas.id, state));
         }
         let warnings = atlas.origin.warnings.iter();
-        problems.extend(warnings.map(|it| Problem::Loaded(atlas, it)));
+        problems.extend(warnings.map(|warning| Problem::Loaded(atlas, warning)));
     }
     for (path, state) in files.folder.added() {
         problems.extend(of_file(path, Of::New, &name(path), state));
     }
-    problems.sort_by_key(|it| match it {
+    problems.sort_by_key(|problem| match problem {
         Problem::Loaded(_, found) | Problem::File(_, _, _, found) => {
             found.severity == Severity::Warning
         }
@@ -61,7 +61,7 @@ fn of_file<'s>(path: &'s Path, of: Of, known_by: &str, state: &'s FileState) -> 
     match state {
         FileState::Newer(newer) => {
             let found = newer.problems.iter();
-            let problem = |it| Problem::File(path, of, &newer.text, it);
+            let problem = |diagnostic| Problem::File(path, of, &newer.text, diagnostic);
             found.map(problem).collect()
         }
         FileState::Unreadable(what) => vec![Problem::Unreadable(path, one_line(known_by), what)],
@@ -70,7 +70,7 @@ fn of_file<'s>(path: &'s Path, of: Of, known_by: &str, state: &'s FileState) -> 
 }
 
 impl<'s> Problem<'s> {
-    /// The file to mend it in, where there is one.
+    /// Returns the file in which to fix the problem, if there is one.
     pub(super) fn file(&self) -> Option<&'s Path> {
         match self {
             Self::Loaded(atlas, _) => atlas.origin.file.as_deref(),
@@ -78,7 +78,7 @@ impl<'s> Problem<'s> {
         }
     }
 
-    /// The line it is in.
+    /// Returns the line of the problem.
     pub(super) fn line(&self) -> Option<usize> {
         match self {
             Self::Loaded(_, found) | Self::File(_, _, _, found) => Some(found.span?.line),
@@ -86,7 +86,7 @@ impl<'s> Problem<'s> {
         }
     }
 
-    /// Its code, its place, what it is about, and how much it weighs.
+    /// Returns the code and location, the subject, and the style of the problem's row.
     pub(super) fn row(&self) -> (String, String, Meaning) {
         match self {
             Self::Loaded(_, found) | Self::File(_, _, _, found) => {
@@ -108,7 +108,7 @@ impl<'s> Problem<'s> {
         }
     }
 
-    /// All of it, with the line of the text underlined.
+    /// Returns the full report, with the source line underlined.
     pub(super) fn lines(&self, cells: usize, look: Look) -> Vec<Line<'static>> {
         let (source, found, words) = match self {
             Self::Loaded(atlas, found) => (&*atlas.text, *found, "in what is loaded"),
@@ -138,7 +138,7 @@ impl<'s> Problem<'s> {
             } else {
                 Meaning::Text
             };
-            // Source lines keep their columns; prose is wrapped.
+            // Source lines keep their columns. Prose is wrapped.
             let rows = if at == 0 || row.contains("= ") {
                 wrap(row, cells)
             } else {

@@ -1,4 +1,4 @@
-//! What holds for one session: what it may, what it was handed, what it has used up.
+//! State of one session: its permissions, the context it received, and the limits it has used.
 
 use ratatui::text::{Line, Span};
 
@@ -10,19 +10,19 @@ use crate::console::theme::{Look, Meaning};
 use crate::engine::session::Entry;
 use crate::runtime::snapshot::{LimitUse, SessionSummary, Snapshot};
 
-/// Cells of a label.
+/// Width of a label in cells.
 const LABEL: usize = 9;
 
-/// The chosen session, with its place among all.
+/// Returns the selected session with its index.
 pub(super) fn chosen<'s>(
     atlases: &Atlases,
     snapshot: &'s Snapshot,
 ) -> Option<(usize, &'s SessionSummary)> {
     let mut sessions = snapshot.sessions.iter().enumerate();
-    sessions.find(|(_, it)| Some(&it.id) == atlases.session.as_ref())
+    sessions.find(|(_, session)| Some(&session.id) == atlases.session.as_ref())
 }
 
-/// Everything that holds for it.
+/// Returns the lines that describe a session.
 pub(super) fn lines(
     session: &SessionSummary,
     snapshot: &Snapshot,
@@ -96,7 +96,7 @@ fn limit_words(limit: &LimitUse) -> (String, Meaning) {
     };
     let window = limit
         .window
-        .map_or(String::new(), |it| format!(" in {} s", it.as_secs()));
+        .map_or(String::new(), |span| format!(" in {} s", span.as_secs()));
     let scope = match limit.scope {
         Scope::Session => "",
         Scope::Agent => ", all sessions of the agent",
@@ -109,7 +109,7 @@ fn limit_words(limit: &LimitUse) -> (String, Meaning) {
     )
 }
 
-/// A label with a text that may need several rows.
+/// Adds a label with a text that may need several rows.
 pub(super) fn labelled(
     lines: &mut Vec<Line<'static>>,
     (label, text): (&str, &str),

@@ -1,4 +1,4 @@
-//! What a steward does with the files: load them, go back, edit, test and compare them.
+//! Steward commands for the Atlas files: load, undo, edit, test and compare.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,34 +18,37 @@ use crate::engine::reload::hash_of;
 use crate::runtime::Load;
 use crate::runtime::snapshot::{Access, Snapshot};
 
-/// Characters of a hash that people compare.
+/// Characters of a hash shown for comparison by eye.
 const SHORT_HASH: usize = 12;
 
-/// Why there is nothing to load or to compare.
+/// Message when there is nothing to load or to compare.
 const SAME: &str = "files are as loaded";
 
-/// Why there is nothing to edit.
+/// Message when there is no file to edit.
 const NO_FILE: &str = "this Atlas comes with the program: it has no file";
 
-/// What is asked before other Atlases come into force.
+/// Content of the dialog that asks before it loads other Atlases.
 pub(crate) struct Proposal {
     pub(crate) load: Load,
-    /// What changes.
+    /// Changes that loading would make.
     pub(crate) lines: Vec<PageLine>,
     pub(crate) strength: Strength,
-    /// The hash that is shown as the new one.
+    /// New hash that the dialog shows.
     pub(crate) code: String,
 }
 
 impl Atlases {
-    /// Whether a key of the steward has anything to act on.
+    /// Returns true if the steward command has something to act on.
     pub(super) fn can_steward(&self, key: StewardKey, snapshot: &Snapshot) -> bool {
         let writes = snapshot.access == Access::Write;
         match key {
             StewardKey::Load => writes && self.wanted(snapshot).is_ok(),
             StewardKey::Undo => writes && snapshot.in_force.before.is_some(),
             StewardKey::Edit => self.editable(snapshot).is_ok(),
-            StewardKey::Test => snapshot.loaded.iter().any(|it| it.origin.file.is_some()),
+            StewardKey::Test => snapshot
+                .loaded
+                .iter()
+                .any(|atlas| atlas.origin.file.is_some()),
             StewardKey::Rehearse => self.wanted(snapshot).is_ok(),
             StewardKey::Shadow => {
                 snapshot.watched.shadow.is_some() || self.wanted(snapshot).is_ok()
@@ -58,15 +61,19 @@ impl Atlases {
         }
     }
 
-    /// The Atlases as the files have them, or why they cannot be loaded.
+    /// Returns the Atlases as the files define them, or the reason why they cannot be loaded.
     fn wanted(&self, snapshot: &Snapshot) -> Result<Arc<[Atlas]>, String> {
         let mut atlases: Vec<Atlas> = snapshot.loaded.to_vec();
         let mut newer = 0;
         let change = self.files.folder.change(snapshot);
-        if let Some(bar) = change.as_ref().and_then(|it| it.bar.clone()) {
+        if let Some(bar) = change.as_ref().and_then(|change| change.bar.clone()) {
             return Err(bar);
         }
-        let is_gone = |at: &usize| change.as_ref().is_some_and(|it| it.gone.contains(at));
+        let is_gone = |at: &usize| {
+            change
+                .as_ref()
+                .is_some_and(|change| change.gone.contains(at))
+        };
         for (at, state) in &self.files.states {
             if is_gone(at) {
                 continue;
@@ -94,17 +101,17 @@ impl Atlases {
         Ok(arranged.into())
     }
 
-    /// Why the files cannot be loaded, if so.
+    /// Returns the reason why the files cannot be loaded, if there is one.
     pub(crate) fn bars_load(&self, snapshot: &Snapshot) -> Option<String> {
         self.wanted(snapshot).err()
     }
 
-    /// What loading the files would change, or why they cannot be loaded.
+    /// Describes the changes of loading the files, or returns the reason why they cannot be loaded.
     pub(crate) fn propose(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
         self.proposal(self.wanted(snapshot)?, snapshot, Way::Load)
     }
 
-    /// What going back would change, or why there is nothing to go back to.
+    /// Describes the changes of an undo, or returns the reason why there is nothing to restore.
     pub(crate) fn propose_undo(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
         let before = snapshot.in_force.before.clone();
         let before = before.ok_or("nothing was loaded since cra started")?;
@@ -128,7 +135,7 @@ impl Atlases {
             lines.extend(match fate {
                 Fate::Changed(before, after) => {
                     let mut loaded = snapshot.loaded.iter();
-                    let at = loaded.position(|it| it.id == before.id);
+                    let at = loaded.position(|atlas| atlas.id == before.id);
                     let file = at.and_then(|at| self.files.changed_at(at));
                     heading(
                         (before, after),
@@ -147,7 +154,7 @@ impl Atlases {
         let code = if let [Fate::Changed(_, after), ..] = fates.as_slice() {
             after.hash
         } else {
-            // What is left or comes is bound together by one digest.
+            // One digest covers all Atlases that would be loaded.
             let all = hash_of(&atlases);
             lines.extend(together(&atlases, &all));
             all
@@ -155,7 +162,7 @@ impl Atlases {
         if !weaker.is_empty() {
             let head = "AGENTS MAY BE STOPPED LESS:";
             lines.push(PageLine::new(Meaning::Banner, head));
-            let each = weaker.iter().map(|it| format!("! {}", one_line(it)));
+            let each = weaker.iter().map(|line| format!("! {}", one_line(line)));
             lines.extend(each.map(|text| PageLine::new(Meaning::Error, text)));
             lines.push(PageLine::new(Meaning::Text, ""));
         }
@@ -176,7 +183,7 @@ impl Atlases {
         })
     }
 
-    /// What is to be worked out, or why there is nothing to.
+    /// Returns the computation of a steward command, or the reason why there is nothing to compute.
     pub(crate) fn study(&self, key: StewardKey, snapshot: &Snapshot) -> Result<Study, String> {
         let same = || SAME.to_owned();
         match key {
@@ -205,7 +212,9 @@ impl Atlases {
             }
             StewardKey::Test => {
                 let files = snapshot.loaded.iter();
-                let files: Vec<_> = files.filter_map(|it| it.origin.file.clone()).collect();
+                let files: Vec<_> = files
+                    .filter_map(|atlas| atlas.origin.file.clone())
+                    .collect();
                 if files.is_empty() {
                     return Err("the Atlas comes with the program: it has no file".to_owned());
                 }
@@ -219,7 +228,7 @@ impl Atlases {
         }
     }
 
-    /// What came of it.
+    /// Stores the result of a computation.
     pub(crate) fn on_sum(&mut self, sum: Sum) {
         self.sums = match sum {
             Sum::Tests(hold, of) => Sums {
@@ -233,7 +242,7 @@ impl Atlases {
         };
     }
 
-    /// The file to edit, and the line to begin at: that of the problem, or of the part.
+    /// Returns the file to edit and its first line: the line of the problem or of the part.
     pub(crate) fn editable(&self, snapshot: &Snapshot) -> Result<(PathBuf, usize), String> {
         let problems = self.problems(snapshot);
         let problem = problems
@@ -290,7 +299,7 @@ fn heading(
     ]
 }
 
-/// An Atlas that comes or goes.
+/// Heading of an Atlas that is added or removed.
 fn one_heading(what: &str, atlas: &Atlas, meaning: Meaning) -> Vec<PageLine> {
     let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
     vec![
@@ -300,7 +309,7 @@ fn one_heading(what: &str, atlas: &Atlas, meaning: Meaning) -> Vec<PageLine> {
     ]
 }
 
-/// How many are in force then, and the digest that binds them together.
+/// Lines with the number of Atlases and the digest that covers them all.
 fn together(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
     let sha: String = all.to_string().chars().take(SHORT_HASH).collect();
     let count = match atlases.len() {
@@ -311,12 +320,12 @@ fn together(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
     [words.as_str(), ""].map(|text| PageLine::new(Meaning::Text, text))
 }
 
-/// The beginning of an Atlas' hash.
+/// Returns the first characters of an Atlas's hash.
 pub(super) fn short(atlas: &Atlas) -> String {
     atlas.hash.to_string().chars().take(SHORT_HASH).collect()
 }
 
-/// The parts that differ, a line each, under how many there are.
+/// Lines of the changed parts, one each, below a line with their number.
 fn parts(comparison: &Comparison) -> Vec<PageLine> {
     let kinds = [
         (Part::Checkpoint, "checkpoints"),
@@ -334,7 +343,7 @@ fn parts(comparison: &Comparison) -> Vec<PageLine> {
         }
         let words = format!("{name}: {added} added, {removed} removed, {changed} changed");
         lines.push(PageLine::new(Meaning::Label, words));
-        for change in comparison.parts.iter().filter(|it| it.part == part) {
+        for change in comparison.parts.iter().filter(|change| change.part == part) {
             let (mark, meaning) = match change.how {
                 How::Added => ("+", Meaning::Passed),
                 How::Removed => ("-", Meaning::Denied),
@@ -356,7 +365,7 @@ fn parts(comparison: &Comparison) -> Vec<PageLine> {
     lines
 }
 
-/// What a load means for those at work.
+/// Lines that describe the effect of a load on running sessions and held requests.
 fn consequences(snapshot: &Snapshot) -> Vec<PageLine> {
     let mut lines = Vec::new();
     if !snapshot.held.is_empty() {

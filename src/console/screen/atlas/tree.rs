@@ -1,12 +1,12 @@
-//! The tree: Atlases, their kinds of parts, the parts. Rows are places, so that a large Atlas costs
-//! nothing but its visible rows.
+//! Tree of the Atlases, the kinds of their parts, and the parts. Rows are indices, so a large Atlas costs
+//! only its visible rows.
 
 use super::Atlases;
 use crate::atlas::Atlas;
 use crate::atlas::origin::Part;
 use crate::runtime::snapshot::Snapshot;
 
-/// A row: an Atlas, a kind of part in it, or a part.
+/// Row of the tree: an Atlas, a kind of part in it, or a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) atlas: usize,
@@ -14,7 +14,7 @@ pub(super) struct Row {
     pub(super) item: Option<usize>,
 }
 
-/// The kinds, in the order shown.
+/// Kinds of parts, in display order.
 pub(super) const PARTS: [Part; 5] = [
     Part::Checkpoint,
     Part::Policy,
@@ -23,7 +23,7 @@ pub(super) const PARTS: [Part; 5] = [
     Part::Action,
 ];
 
-/// What a kind is called.
+/// Returns the plural name of a kind.
 pub(super) fn plural(part: Part) -> &'static str {
     match part {
         Part::Checkpoint => "checkpoints",
@@ -34,7 +34,7 @@ pub(super) fn plural(part: Part) -> &'static str {
     }
 }
 
-/// How many of a kind there are.
+/// Returns the number of parts of a kind.
 pub(super) fn count(atlas: &Atlas, part: Part) -> usize {
     match part {
         Part::Checkpoint => atlas.checkpoints.len(),
@@ -45,22 +45,28 @@ pub(super) fn count(atlas: &Atlas, part: Part) -> usize {
     }
 }
 
-/// The identifier of a part.
+/// Returns the id of a part.
 pub(super) fn id(atlas: &Atlas, part: Part, at: usize) -> Option<&str> {
     match part {
-        Part::Checkpoint => atlas.checkpoints.get(at).map(|it| it.id.as_str()),
-        Part::Policy => atlas.policies.get(at).map(|it| it.id.as_str()),
-        Part::Capability => atlas.capabilities.get(at).map(|it| it.id.as_str()),
+        Part::Checkpoint => atlas
+            .checkpoints
+            .get(at)
+            .map(|checkpoint| checkpoint.id.as_str()),
+        Part::Policy => atlas.policies.get(at).map(|policy| policy.id.as_str()),
+        Part::Capability => atlas
+            .capabilities
+            .get(at)
+            .map(|capability| capability.id.as_str()),
         Part::Context => atlas.contexts.keys().nth(at).map(String::as_str),
         Part::Action => atlas.actions.keys().nth(at).map(String::as_str),
     }
 }
 
 impl Atlases {
-    /// The rows that are not folded away.
+    /// Returns the rows that are not folded away.
     pub(super) fn rows(&self, snapshot: &Snapshot) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (atlas, it) in snapshot.loaded.iter().enumerate() {
+        for (atlas, loaded) in snapshot.loaded.iter().enumerate() {
             let row = Row {
                 atlas,
                 ..Row::default()
@@ -70,7 +76,7 @@ impl Atlases {
                 continue;
             }
             for part in PARTS {
-                let count = count(it, part);
+                let count = count(loaded, part);
                 let row = Row {
                     part: Some(part),
                     ..row
@@ -90,12 +96,12 @@ impl Atlases {
         rows
     }
 
-    /// Whether what hangs under a row is folded away. A part has nothing under it.
+    /// Returns true if the children of a row are folded away. A part has no children.
     pub(super) fn is_folded(&self, row: Row) -> bool {
         row.item.is_none() && self.folded.contains(&(row.atlas, row.part))
     }
 
-    /// Folds what hangs under the row, or goes up to what it hangs under.
+    /// Folds the selected row, or selects its parent if it is folded already.
     pub(super) fn fold(&mut self) {
         if self.row.item.take().is_some() {
             return;
@@ -107,12 +113,12 @@ impl Atlases {
         self.folded.insert((self.row.atlas, self.row.part));
     }
 
-    /// Unfolds it.
+    /// Unfolds the selected row.
     pub(super) fn unfold(&mut self) {
         self.folded.remove(&(self.row.atlas, self.row.part));
     }
 
-    /// Folds every kind, or unfolds everything when that was done.
+    /// Folds every kind, or unfolds all rows if every kind is folded.
     pub(super) fn fold_level(&mut self, snapshot: &Snapshot) {
         if self.folded.is_empty() {
             let atlases = 0..snapshot.loaded.len();

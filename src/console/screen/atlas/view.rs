@@ -1,4 +1,4 @@
-//! How the Atlases look.
+//! Painting of the Atlas screen.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -17,15 +17,15 @@ use crate::runtime::snapshot::{Came, Evaluated, Snapshot};
 mod branches;
 mod reload;
 
-/// Where the panels go.
+/// Areas of the panels.
 struct Areas {
     status: Rect,
     tree: Rect,
     session: Rect,
-    /// Evaluations, or problems.
+    /// Area of the evaluations or the problems.
     below: Rect,
     chosen: Rect,
-    /// What is in force, and what its file says.
+    /// Area of the panel that compares the loaded Atlas with its file.
     reload: Rect,
 }
 
@@ -93,7 +93,7 @@ fn areas(atlases: &Atlases, snapshot: &Snapshot, area: Rect) -> Areas {
     }
 }
 
-/// Paints the Atlases.
+/// Paints the Atlas screen.
 pub(crate) fn draw(
     atlases: &Atlases,
     snapshot: &Snapshot,
@@ -141,7 +141,7 @@ pub(crate) fn draw(
     }
 }
 
-/// The panes with what is in them, and what was last said.
+/// Returns the line with the pane names and counts, and the last message.
 fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> Line<'static> {
     let problems = atlases.count(snapshot);
     let names = [
@@ -172,7 +172,7 @@ fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> L
             reload::differs(atlases, snapshot, cells, look).unwrap_or((String::new(), Meaning::Dim))
         }
     };
-    let used: usize = spans.iter().map(|it| width(&it.content)).sum();
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let words = clip(&words, cells.saturating_sub(used + 3), look);
     let gap = cells.saturating_sub(used + width(&words) + 1);
     spans.push(Span::raw(" ".repeat(gap)));
@@ -205,7 +205,7 @@ fn draw_empty(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: R
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-/// A panel with its title; where its content goes.
+/// Paints a panel with its title. Returns the area of its content.
 fn panel(
     frame: &mut Frame,
     area: Rect,
@@ -230,7 +230,7 @@ fn panel(
     inner
 }
 
-/// A list around its chosen row, of which only the visible rows are made.
+/// Paints a list around its selected row. Only the visible rows are built.
 fn draw_rows(
     frame: &mut Frame,
     area: Rect,
@@ -278,7 +278,7 @@ fn draw_session(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area:
     draw_text(frame, inner, lines, top, look);
 }
 
-/// Lines from the `top`th on; the last row says how many are below.
+/// Paints the lines from the line `top` on. The last row shows how many lines are below.
 fn draw_text(frame: &mut Frame, area: Rect, lines: Vec<Line<'static>>, top: usize, look: Look) {
     let visible = usize::from(area.height);
     let top = top.min(lines.len().saturating_sub(visible));
@@ -310,7 +310,7 @@ fn draw_stream(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
             which checkpoints were looked at, and which fired.\ni tries something without an agent.";
         let rows = wrap(text, usize::from(inner.width)).into_iter();
         let lines: Vec<Line> = rows
-            .map(|it| Line::styled(it, look.style(Meaning::Dim)))
+            .map(|line| Line::styled(line, look.style(Meaning::Dim)))
             .collect();
         frame.render_widget(Paragraph::new(lines), inner);
         return;
@@ -323,33 +323,33 @@ fn draw_stream(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
         let line = watched
             .evaluations
             .get(at)
-            .map(|it| evaluation_row(it, cells, look));
+            .map(|evaluated| evaluation_row(evaluated, cells, look));
         line.unwrap_or_default()
     });
 }
 
-fn evaluation_row(it: &Evaluated, cells: usize, look: Look) -> Line<'static> {
-    let (came, meaning) = came(&it.came);
-    let counts = evidence::counts(it.counts);
-    let fired = if it.counts.0 > 0 {
+fn evaluation_row(evaluated: &Evaluated, cells: usize, look: Look) -> Line<'static> {
+    let (came, meaning) = came(&evaluated.came);
+    let counts = evidence::counts(evaluated.counts);
+    let fired = if evaluated.counts.0 > 0 {
         Meaning::Waiting
     } else {
         Meaning::Dim
     };
     let (who, counted) = if cells >= 60 { (14, 16) } else { (0, 16) };
     let room = cells.saturating_sub(9 + who + counted + 2);
-    // What was asked is not cut beside blanks: it takes what is left by what came of it.
-    let asked = one_line(&it.account.subject);
+    // The subject takes all the space that the result leaves, so that it is not cut while cells stay empty.
+    let asked = one_line(&evaluated.account.subject);
     let spare = room.saturating_sub(width(&came));
     let column = (room * 5 / 8).max(10).min(room);
     let subject = width(&asked).min(spare).max(column);
     let rest = room.saturating_sub(subject);
     Line::from(vec![
         Span::styled(
-            format!("{} ", it.at.time_of_day()),
+            format!("{} ", evaluated.at.time_of_day()),
             look.style(Meaning::Dim),
         ),
-        Span::raw(fit(&one_line(&it.agent), who, look)),
+        Span::raw(fit(&one_line(&evaluated.agent), who, look)),
         Span::raw(" "),
         Span::styled(fit(&asked, subject, look), look.style(Meaning::Strong)),
         Span::raw(" "),
@@ -358,7 +358,7 @@ fn evaluation_row(it: &Evaluated, cells: usize, look: Look) -> Line<'static> {
     ])
 }
 
-/// What came of an evaluation.
+/// Describes the result of an evaluation.
 pub(super) fn came(came: &Came) -> (String, Meaning) {
     match came {
         Came::Allowed => ("went on".to_owned(), Meaning::Passed),
@@ -404,7 +404,7 @@ fn draw_problems(
     });
 }
 
-/// The part that is looked at: its title and its lines.
+/// Returns the title and the lines of the details.
 fn chosen(
     atlases: &Atlases,
     snapshot: &Snapshot,
@@ -413,25 +413,29 @@ fn chosen(
 ) -> (String, Vec<Line<'static>>) {
     let found = match atlases.pane {
         Pane::Tree | Pane::Session => item::lines(atlases, snapshot, cells, look),
-        Pane::Stream => atlases.chosen(snapshot).map(|it| {
-            let (words, meaning) = came(&it.came);
-            let mut lines = evidence::lines(&it.account, cells, look);
+        Pane::Stream => atlases.chosen(snapshot).map(|evaluated| {
+            let (words, meaning) = came(&evaluated.came);
+            let mut lines = evidence::lines(&evaluated.account, cells, look);
             lines.insert(
                 1,
                 Line::styled(format!("what came of it: {words}"), look.style(meaning)),
             );
-            let title = format!("{} {}", it.at.time_of_day(), one_line(&it.account.subject));
+            let title = format!(
+                "{} {}",
+                evaluated.at.time_of_day(),
+                one_line(&evaluated.account.subject)
+            );
             (title, lines)
         }),
         Pane::Problems => atlases
             .problems(snapshot)
             .get(atlases.problem)
-            .map(|it| (it.row().0, it.lines(cells, look))),
+            .map(|problem| (problem.row().0, problem.lines(cells, look))),
     };
     found.unwrap_or_default()
 }
 
-/// The lines of what is looked at: for moves in it and for copying it.
+/// Returns the lines of the details, for scrolling and for copying.
 pub(super) fn chosen_lines(
     atlases: &Atlases,
     snapshot: &Snapshot,
@@ -459,14 +463,15 @@ fn draw_chosen(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
     draw_text(frame, inner, lines, atlases.top, look);
 }
 
-/// How far down the part that is looked at can be scrolled.
+/// Returns the largest scroll offset of the details.
 pub(super) fn most_top(atlases: &Atlases, snapshot: &Snapshot) -> usize {
     let all = areas(atlases, snapshot, atlases.area);
     let (area, lines) = match atlases.pane {
         Pane::Session => {
             let cells = usize::from(all.session.width).saturating_sub(4);
-            let lines = session::chosen(atlases, snapshot)
-                .map(|(_, it)| session::lines(it, snapshot, cells, Look::default()).len());
+            let lines = session::chosen(atlases, snapshot).map(|(_, summary)| {
+                session::lines(summary, snapshot, cells, Look::default()).len()
+            });
             (all.session, lines.unwrap_or(0))
         }
         Pane::Tree | Pane::Stream | Pane::Problems => {

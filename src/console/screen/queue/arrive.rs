@@ -1,4 +1,4 @@
-//! What comes and goes: a new picture of what is held.
+//! Updates of the queue from a new snapshot: arrivals, changes and removals.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::roll::Difference;
 use crate::atlas::document::RiskTier;
 use crate::engine::held::Held;
 
-/// So many arrivals are put into their places one by one; more are sorted in together.
+/// Maximum number of arrivals inserted one by one. More are appended and sorted together.
 const FEW: usize = 32;
 
 impl Queue {
-    /// Takes in what is held now, in place of `before`, and tells what arrived.
+    /// Replaces the held requests `before` with `now`, and returns the arrivals.
     pub(crate) fn sync(&mut self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Vec<Arc<Held>> {
         let news = self.roll.update(before, now);
         self.replace_changed(&news);
@@ -22,7 +22,7 @@ impl Queue {
         news.added
     }
 
-    /// A request that differs keeps its row, whatever differs.
+    /// Replaces changed requests. Each keeps its row, even if its sort key changed.
     fn replace_changed(&mut self, news: &Difference) {
         if news.changed.is_empty() {
             return;
@@ -37,7 +37,7 @@ impl Queue {
         for (was, is) in &news.changed {
             if (was.request_hash, was.atlas_hash) != (is.request_hash, is.atlas_hash) {
                 self.changed.insert(is.id.clone());
-                // It was marked for what it was.
+                // The mark was set for the previous content.
                 self.marked.remove(&is.id);
             }
         }
@@ -53,7 +53,7 @@ impl Queue {
             .rows
             .iter()
             .take(self.at)
-            .filter(|it| is_gone(it))
+            .filter(|held| is_gone(held))
             .count();
         for list in [&mut self.rows, &mut self.waiting, &mut self.hidden] {
             list.retain(|held| !is_gone(held));
@@ -62,20 +62,20 @@ impl Queue {
             self.changed.remove(&held.id);
             self.marked.remove(&held.id);
         }
-        // The neighbour that took its place, or the last one; on the same line of the screen.
+        // Select the neighbour that took the place, or the last row, on the same screen line.
         let last = self.rows.len().saturating_sub(1);
         self.at = self.at.saturating_sub(above).min(last);
         self.top = self.top.saturating_sub(above);
         self.selected = self.rows.get(self.at).map(|held| held.id.clone());
         self.top = self.top_for(self.height);
         if self.rows.is_empty() {
-            // There is no row left that could be pushed.
+            // The list is empty, so no arrival can push a selected row.
             let waiting = std::mem::take(&mut self.waiting);
             self.admit(&waiting);
         }
     }
 
-    /// Puts arrivals where they move nothing, or below the list.
+    /// Inserts arrivals below the selected row, or puts them into `waiting` if they would push it.
     fn admit(&mut self, arrivals: &[Arc<Held>]) {
         let sort = self.sort;
         let selected = self.selected().cloned();
@@ -111,7 +111,7 @@ impl Queue {
         }
     }
 
-    /// Puts the arrivals into their places.
+    /// Inserts the waiting arrivals into the list.
     pub(crate) fn merge(&mut self) {
         for held in std::mem::take(&mut self.waiting) {
             if self.filter.matches(&held, self.state(&held)) {
@@ -124,7 +124,7 @@ impl Queue {
         self.put_in_order();
     }
 
-    /// Counts what must be said although the filter leaves it out.
+    /// Counts the hidden critical requests, which the screen reports despite the filter.
     pub(super) fn count_hidden(&mut self) {
         let critical = |held: &&Arc<Held>| held.tier() == RiskTier::Critical;
         self.hidden_critical = self.hidden.iter().filter(critical).count();

@@ -1,4 +1,4 @@
-//! What was decided lately, and how the same was decided before.
+//! Recent decisions, and earlier decisions about the same action.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::engine::command::{Decided, Outcome};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
-/// What counts as lately.
+/// Age up to which a decision counts as recent.
 const LATELY: Duration = Duration::from_mins(15);
-/// Decisions that are looked through for similar ones.
+/// Maximum number of decisions searched for similar ones.
 const MOST_LOOKED_AT: usize = 1000;
 
-/// Paints what was decided lately.
+/// Paints the recent decisions.
 pub(super) fn draw(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
     let title = Line::from(vec![
         Span::styled(" Decided ", look.style(Meaning::Title)),
@@ -51,13 +51,14 @@ pub(super) fn draw(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Loo
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Decisions of the last minutes, newest first.
+/// Returns the recent decisions, newest first.
 pub(super) fn lately(snapshot: &Snapshot, now: Timestamp) -> impl Iterator<Item = &Arc<Decided>> {
     let decided = snapshot.decided.iter();
     decided.take_while(move |decided| now.since(decided.at) <= LATELY)
 }
 
-/// A decision in a line. What nobody decided does not read as if somebody had.
+/// Describes a decision in one line. An outcome without an operator must not read like an operator's
+/// decision.
 pub(super) fn line(decided: &Decided, cells: usize, look: Look) -> Line<'static> {
     let arrow = look.mark(Mark::Arrow);
     let by = match (&decided.by, decided.outcome) {
@@ -98,7 +99,7 @@ pub(super) fn line(decided: &Decided, cells: usize, look: Look) -> Line<'static>
     ])
 }
 
-/// How the same action was decided today, in words: `2 denied, 1 passed (o2@ops)`.
+/// Summarises today's decisions about the same action, as in `2 denied, 1 passed (o2@ops)`.
 pub(super) fn similar(snapshot: &Snapshot, held: &Held, now: Timestamp) -> String {
     let midnight = now.micros() - now.micros().rem_euclid(86_400_000_000);
     let mut counts: BTreeMap<&str, (usize, Vec<String>)> = BTreeMap::new();

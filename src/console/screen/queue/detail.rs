@@ -1,4 +1,4 @@
-//! The selected request in short: why it is held, who asks, and what each answer does.
+//! Summary of the selected request: why it is held, which agent asks, and the effect of each answer.
 
 use std::io::{self, Write};
 
@@ -17,10 +17,10 @@ use crate::console::thread;
 use crate::engine::held::{Held, Origin, Subject};
 use crate::runtime::snapshot::Snapshot;
 
-/// How much of the parameters is prepared for the few lines they get.
+/// Maximum bytes of parameters prepared for the few lines that show them.
 const PARAMS_BYTES: usize = 1024;
 
-/// Paints the detail.
+/// Paints the summary.
 pub(super) fn draw(
     queue: &Queue,
     snapshot: &Snapshot,
@@ -51,13 +51,13 @@ pub(super) fn draw(
     if let Some(thread) = thread::of_session(snapshot, &held.session) {
         let told = thread::told(thread).into_iter().rev();
         let told: Vec<_> = told.collect();
-        // A frozen summary comes before what is only good to know.
+        // A frozen conversation summary is shown above optional information.
         let place = if thread.is_frozen() { 2 } else { rows.len() };
         rows.insert(place, ("THREAD", told.join(", "), 0));
     }
     rows.extend(queue.last(&held.id).map(|last| ("LAST", last, 0)));
     rows.push(("SIMILAR", decided::similar(snapshot, held, now), 0));
-    // Each gets one row; what is left goes to the ones that need more, the request first.
+    // Each text gets one row. Texts that need more share the spare rows, the request first.
     let mut spare = usize::from(inner.height).saturating_sub(rows.len());
     let mut lines = Vec::new();
     for (label, text, stretch) in rows {
@@ -78,12 +78,12 @@ pub(super) fn draw(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Label, text and how many rows more than one it may take.
+/// Returns label, text and the number of extra rows that the text may take.
 fn rows(held: &Held, look: Look) -> Vec<(&'static str, String, usize)> {
     let mut rows = vec![("WHY", why(held), 1), ("WHO", who(held), 0)];
     rows.push(("WHAT", what(held), 2));
     rows.push(("IF YES", if_yes(held), 1));
-    // One row, so that there is room for what happened before even in a small window.
+    // One row, so that a small window has room for the earlier decisions.
     let silent = format!(
         "denied with your reason   IF SILENT {} {} DENIED",
         held.deadline.time_of_day(),
@@ -131,14 +131,14 @@ fn what(held: &Held) -> String {
     }
 }
 
-/// The first bytes of a text, safe for a line of the screen.
+/// Returns the first bytes of a text, safe to show on one line.
 fn beginning_of(text: &str) -> String {
     let end = text.floor_char_boundary(PARAMS_BYTES);
     let cut = if end < text.len() { "..." } else { "" };
     format!("{}{cut}", one_line(text.get(..end).unwrap_or_default()))
 }
 
-/// The first bytes of a value as JSON. Parameters may be megabytes long, and this is painted often.
+/// Returns the first bytes of a value as JSON. Parameters may be megabytes long, and this is painted often.
 fn beginning(value: &Value) -> String {
     struct Room(Vec<u8>);
     impl Write for Room {
@@ -147,7 +147,7 @@ fn beginning(value: &Value) -> String {
             let taken = bytes.iter().take(room);
             let before = self.0.len();
             self.0.extend(taken);
-            // Taking nothing ends the writing: there is room for no more.
+            // A short write ends the serialisation: the buffer is full.
             Ok(self.0.len() - before)
         }
 
@@ -192,7 +192,7 @@ fn if_yes(held: &Held) -> String {
     text
 }
 
-/// The names of the records that passing it writes.
+/// Returns the names of the records that passing the request writes.
 fn records(held: &Held) -> Vec<&'static str> {
     let mut names = Vec::new();
     for gate in &held.gates {
@@ -209,7 +209,7 @@ fn records(held: &Held) -> Vec<&'static str> {
     names
 }
 
-/// What the mark of a detected tier says.
+/// Explains the mark of a detected tier.
 fn risk_note(held: &Held) -> Option<String> {
     is_detected(held).then(|| {
         let word = risk_word(held);

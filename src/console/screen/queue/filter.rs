@@ -1,7 +1,7 @@
-//! What the list is narrowed to: words, and what a field has to be.
+//! Filter of the list: words and conditions on fields.
 //!
-//! `delete risk>=high agent:triage -state:draft`: every part must hold. A word is looked for in everything
-//! a row shows. Upper and lower case are the same.
+//! `delete risk>=high agent:triage -state:draft`: every part must match. A word is searched in all the text
+//! of a row. Case is ignored.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use super::State;
 use crate::atlas::document::RiskTier;
 use crate::engine::held::Held;
 
-/// What requests have to be like.
+/// Parsed filter for requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     text: String,
     terms: Vec<Term>,
 }
 
-/// Why a text is no filter.
+/// Parse error of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilterError {
-    /// The column it goes wrong at, from 1 on.
+    /// Column of the error, counted from 1.
     pub(crate) column: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub(crate) what: String,
 }
 
@@ -65,7 +65,7 @@ enum Relation {
 
 const FIELDS: &str = "risk, agent, action, session, checkpoint, state";
 const STATES: [&str; 6] = ["open", "draft", "attempt", "changed", "approved", "claimed"];
-/// The longest first, so that `>=` is not read as `>`.
+/// Longest first, so that `>=` is not read as `>`.
 const RELATIONS: [(&str, Relation); 6] = [
     (">=", Relation::AtLeast),
     ("<=", Relation::AtMost),
@@ -76,7 +76,7 @@ const RELATIONS: [(&str, Relation); 6] = [
 ];
 
 impl Filter {
-    /// Reads a filter.
+    /// Parses a filter.
     pub(crate) fn parse(text: &str) -> Result<Self, FilterError> {
         let mut terms = Vec::new();
         let mut column = 1;
@@ -92,17 +92,17 @@ impl Filter {
         })
     }
 
-    /// Whether everything is let through.
+    /// Returns true if the filter matches all requests.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// It, as it was typed.
+    /// Returns the filter as it was typed.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a request is let through.
+    /// Returns true if a request matches.
     pub(crate) fn matches(&self, held: &Held, state: State) -> bool {
         self.terms.iter().all(|term| {
             let holds = term.test.holds(held, state);
@@ -210,8 +210,8 @@ impl Test {
     }
 }
 
-/// Whether a text contains a word that is in lower case. A hundred thousand rows are looked through at
-/// once, so that nothing is copied where letters are plain.
+/// Returns true if `text` contains `word`, which is in lower case. The filter checks up to a hundred thousand
+/// rows at once, so ASCII text is compared without a copy.
 fn contains(text: &str, word: &str) -> bool {
     if !text.is_ascii() {
         return text.to_lowercase().contains(word);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_must_hold() {
+    fn a_request_must_match_every_part_of_the_filter() {
         assert_eq!(hits("risk>=high"), ["c-118", "c-121", "c-122"]);
         assert_eq!(hits("risk>high"), ["c-118"]);
         assert_eq!(hits("risk<=med"), ["c-119", "c-124"]);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_column() {
+    fn a_filter_parse_error_names_its_column() {
         let told = |text: &str| Filter::parse(text).unwrap_err().to_string();
         assert_eq!(
             told("x riks:high"),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_any_script_are_compared_without_case() {
+    fn the_filter_ignores_case_in_every_script() {
         assert!(contains("Ärger", "ärg"));
         assert!(contains("ABC", "bc"));
         assert!(!contains("ab", "abc"));

@@ -1,5 +1,5 @@
-//! The last events of the chosen request's session, read once for each request and again when there are
-//! more. One reading is under way at a time, however fast the selection moves.
+//! Latest events of the selected request's session. They are read once per request, and again when there are
+//! more. Only one read runs at a time, however fast the selection moves.
 
 use super::Queue;
 use crate::base::id::GateId;
@@ -8,28 +8,30 @@ use crate::console::request::{Purpose, Request};
 use crate::runtime::snapshot::SessionList;
 use crate::trace::event::Event;
 
-/// Events that are told.
+/// Number of events shown.
 const LAST: u64 = 3;
 
-/// What is known of the chosen request's session.
+/// Latest events of the selected request's session.
 #[derive(Debug, Default)]
 pub(super) struct Glance {
-    /// Whose events these are, and how many its session had.
+    /// Request that the events belong to, and the event count of its session.
     of: Option<(GateId, u64)>,
-    /// The newest first.
+    /// Descriptions of the events, newest first.
     told: Vec<String>,
-    /// Whether an answer is awaited.
+    /// True while a read is running.
     reading: bool,
 }
 
 impl Queue {
-    /// Asks for the last events of the chosen request's session, if they are not known.
+    /// Requests the latest events of the selected request's session if they are not known.
     pub(crate) fn ask_last(&mut self, sessions: &SessionList) -> Option<Request> {
         let held = self.selected()?;
         let session = held.session.clone();
         let gate = held.id.clone();
         let mut sessions = sessions.iter();
-        let events = sessions.find(|it| it.id == session).map(|it| it.events)?;
+        let events = sessions
+            .find(|summary| summary.id == session)
+            .map(|summary| summary.events)?;
         let wanted = Some((gate.clone(), events));
         if self.glance.reading || self.glance.of == wanted {
             return None;
@@ -48,7 +50,7 @@ impl Queue {
         })
     }
 
-    /// They are here, or cannot be read.
+    /// Takes in the events, or the error of reading them.
     pub(crate) fn on_last(&mut self, gate: &GateId, events: &Result<Vec<Event>, String>) {
         self.glance.reading = false;
         if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(gate) {
@@ -66,7 +68,7 @@ impl Queue {
         };
     }
 
-    /// The last events of a request's session in one line, if they are known.
+    /// Returns the latest events of a request's session in one line, if they are known.
     pub(super) fn last(&self, gate: &GateId) -> Option<String> {
         let is_its = self.glance.of.as_ref().is_some_and(|(of, _)| of == gate);
         (is_its && !self.glance.told.is_empty()).then(|| self.glance.told.join(" < "))

@@ -1,5 +1,4 @@
-//! Marks, and what marked requests have in common: only what can be answered at once can be decided at
-//! once.
+//! Marks for batch decisions. Only requests that can share one answer can be decided together.
 
 use std::sync::Arc;
 
@@ -8,17 +7,17 @@ use crate::atlas::document::RiskTier;
 use crate::base::id::GateId;
 use crate::engine::held::Held;
 
-/// Requests that are answered together, in the order of the list.
+/// Requests that are answered together, in list order.
 pub(crate) type Batch = Vec<Arc<Held>>;
 
-/// Most requests in a batch: more cannot be looked through with care.
+/// Maximum number of requests in a batch: an operator cannot review more with care.
 const MOST_TOGETHER: usize = 50;
 
 impl Queue {
-    /// Marks the chosen request, or takes its mark away.
+    /// Marks or unmarks the selected request.
     ///
     /// # Errors
-    /// When it cannot be part of a batch, in words.
+    /// The reason why the request cannot be part of a batch.
     pub(crate) fn mark(&mut self) -> Result<(), String> {
         let Some(held) = self.selected().cloned() else {
             return Ok(());
@@ -36,7 +35,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether the chosen request has a mark to lose, or could get one.
+    /// Returns true if the selected request can be marked or unmarked.
     pub(super) fn can_mark(&self) -> bool {
         self.selected().is_some_and(|held| {
             let full = self.marked.len() >= MOST_TOGETHER;
@@ -44,16 +43,16 @@ impl Queue {
         })
     }
 
-    /// Why a request cannot be marked beside those that are, if so.
+    /// Returns the reason why a request cannot join the marked ones, if there is one.
     fn unfit(&self, held: &Held) -> Option<String> {
         let first = self.marked.iter().next().and_then(|id| self.roll.get(id));
         unfit(held, first.map(AsRef::as_ref))
     }
 
-    /// The marked requests.
+    /// Returns the marked requests.
     ///
     /// # Errors
-    /// When they cannot be decided together, in words.
+    /// The reason why they cannot be decided together.
     pub(crate) fn marked(&self) -> Result<Batch, String> {
         let marked = self.marked.iter().filter_map(|id| self.roll.get(id));
         let mut marked: Batch = marked.cloned().collect();
@@ -62,16 +61,16 @@ impl Queue {
         batch(marked)
     }
 
-    /// Takes marks away: what they were made for is done.
+    /// Removes the marks of requests whose batch is done.
     pub(crate) fn unmark(&mut self, gates: &[GateId]) {
         self.marked.retain(|id| !gates.contains(id));
     }
 }
 
-/// Requests that can be decided together.
+/// Checks that requests can be decided together.
 ///
 /// # Errors
-/// When they cannot, in words.
+/// The reason why they cannot.
 fn batch(requests: Batch) -> Result<Batch, String> {
     let first = requests.first().cloned();
     let Some(first) = first else {
@@ -85,7 +84,7 @@ fn batch(requests: Batch) -> Result<Batch, String> {
     Ok(requests)
 }
 
-/// Why a request cannot be decided together with another one, if so.
+/// Returns the reason why a request cannot be decided together with another one, if there is one.
 fn unfit(held: &Held, with: Option<&Held>) -> Option<String> {
     if overrules(held) {
         return Some("a denial is never overruled in a batch".to_owned());

@@ -1,4 +1,4 @@
-//! Narrowing the list, and looking for a row in it.
+//! Typing of filters and searches for the list.
 
 use ratatui::crossterm::event::KeyEvent;
 
@@ -7,29 +7,29 @@ use super::filter::{Filter, FilterError};
 use crate::console::keymap::{Action, Scope, lookup};
 use crate::console::line::{LineEdit, Typed};
 
-/// What is being typed.
+/// State of the line being typed.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     pub(super) purpose: Purpose,
     pub(super) line: LineEdit,
-    /// Why what was typed is not in force.
+    /// Parse error. While there is one, the typed text is not applied.
     pub(super) problem: Option<FilterError>,
-    /// What was in force before.
+    /// Filter or search that was active before.
     before: Filter,
-    /// The row that was chosen before.
+    /// Row that was selected before.
     from: usize,
 }
 
-/// What a filter is typed for.
+/// Purpose of the line being typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To leave out what does not match.
+    /// Hides requests that do not match.
     Filter,
-    /// To go to what matches.
+    /// Selects requests that match.
     Search,
 }
 
-/// Where to look.
+/// Search direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Downwards.
@@ -39,7 +39,7 @@ pub(crate) enum Way {
 }
 
 impl Queue {
-    /// Begins typing.
+    /// Starts typing.
     pub(crate) fn ask(&mut self, purpose: Purpose) {
         let before = match purpose {
             Purpose::Filter => self.filter.clone(),
@@ -58,18 +58,18 @@ impl Queue {
         });
     }
 
-    /// Whether keys are typed into a line.
+    /// Returns true if keys go into a line.
     pub(crate) fn is_typing(&self) -> bool {
         self.prompt.is_some()
     }
 
-    /// A key while something is typed.
+    /// Handles a key while a line is typed.
     pub(crate) fn type_key(&mut self, key: KeyEvent) {
         let Some(mut prompt) = self.prompt.take() else {
             return;
         };
         match lookup(Scope::Prompt, key) {
-            // What cannot be read stays to be mended.
+            // A text with a parse error stays open for correction.
             Some(Action::Press) if prompt.problem.is_none() => return,
             Some(Action::Back) => {
                 let before = prompt.before;
@@ -92,7 +92,7 @@ impl Queue {
         self.prompt = Some(prompt);
     }
 
-    /// A pasted text while something is typed.
+    /// Handles pasted text while a line is typed.
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(mut prompt) = self.prompt.take() {
             prompt.line.paste(text);
@@ -101,7 +101,7 @@ impl Queue {
         }
     }
 
-    /// Puts what was typed in force as soon as it can be read.
+    /// Applies the typed text as soon as it parses.
     fn try_typed(&mut self, prompt: &mut Prompt) {
         match (Filter::parse(prompt.line.text()), prompt.purpose) {
             (Err(problem), _) => prompt.problem = Some(problem),
@@ -118,10 +118,10 @@ impl Queue {
         }
     }
 
-    /// Narrows the list by a filter as it is typed.
+    /// Filters the list by a text.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The parse error of the text.
     pub(crate) fn filter_by(&mut self, text: &str) -> Result<(), FilterError> {
         self.set_filter(Filter::parse(text)?);
         Ok(())
@@ -140,7 +140,7 @@ impl Queue {
         self.put_in_order();
     }
 
-    /// One level back: what is looked for, then the filter, then the marks.
+    /// Goes one level back: clears the search, then the filter, then the marks.
     pub(crate) fn back(&mut self) {
         if !self.search.is_empty() {
             self.search = Filter::default();
@@ -151,7 +151,7 @@ impl Queue {
         }
     }
 
-    /// Goes to the next row that matches, around the end.
+    /// Selects the next matching row, and continues at the other end of the list.
     pub(crate) fn find(&mut self, way: Way) {
         self.find_from(1, way);
     }

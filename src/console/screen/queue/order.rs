@@ -1,25 +1,25 @@
-//! In which order requests stand in the list.
+//! Sort orders of the list.
 
 use std::cmp::Ordering;
 
 use crate::engine::held::Held;
 
-/// What the list goes by.
+/// Sort order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// The riskiest first, and of these the one that is due first.
+    /// By risk, the highest first, then by deadline.
     #[default]
     Risk,
-    /// What is due first.
+    /// By deadline, the earliest first.
     Deadline,
-    /// What was asked first.
+    /// By time of the request, the oldest first.
     Age,
-    /// By agent and session, and of these the riskiest first.
+    /// By agent and session, then by risk, the highest first.
     Agent,
 }
 
 impl Sort {
-    /// The one after it, around the end.
+    /// Returns the next sort order. The last is followed by the first.
     pub(super) fn next(self) -> Self {
         match self {
             Self::Risk => Self::Deadline,
@@ -29,7 +29,7 @@ impl Sort {
         }
     }
 
-    /// It, in words.
+    /// Describes the sort order.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Risk => "risk, deadline",
@@ -39,7 +39,7 @@ impl Sort {
         }
     }
 
-    /// Which of two comes first. Two requests are never equal.
+    /// Compares two requests. Two different requests are never equal.
     pub(super) fn compare(self, a: &Held, b: &Held) -> Ordering {
         let risk = || b.tier().cmp(&a.tier());
         let due = || a.deadline.cmp(&b.deadline);

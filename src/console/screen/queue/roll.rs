@@ -1,6 +1,6 @@
-//! Every held request by its identifier, and what changed between two pictures.
+//! Index of all held requests by id, and the difference between two snapshots.
 //!
-//! Contract: a picture in which little changed costs a walk over pointers, not over requests.
+//! Contract: a snapshot with few changes costs a comparison of pointers, not of requests.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,42 +9,42 @@ use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::engine::held::Held;
 
-/// Every held request.
+/// Index of all held requests.
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     by_id: HashMap<GateId, Arc<Held>>,
-    /// The nearest deadline.
+    /// Earliest deadline.
     earliest: Option<Timestamp>,
 }
 
-/// What changed between two pictures.
+/// Difference between two snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
-    /// What is held now and was not.
+    /// Requests that are newly held.
     pub(super) added: Vec<Arc<Held>>,
-    /// What is held still and differs: as it was, and as it is.
+    /// Requests that are still held and changed: before and after.
     pub(super) changed: Vec<(Arc<Held>, Arc<Held>)>,
-    /// What was held and is not any more.
+    /// Requests that are no longer held.
     pub(super) removed: Vec<Arc<Held>>,
 }
 
 impl Roll {
-    /// The held request of that name.
+    /// Returns the held request with this id.
     pub(super) fn get(&self, id: &GateId) -> Option<&Arc<Held>> {
         self.by_id.get(id)
     }
 
-    /// How many there are.
+    /// Returns the number of held requests.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// The nearest deadline.
+    /// Returns the earliest deadline.
     pub(super) fn earliest(&self) -> Option<Timestamp> {
         self.earliest
     }
 
-    /// Takes in what is held now, and tells what differs from `before`.
+    /// Updates the index to `now` and returns the difference from `before`.
     pub(super) fn update(&mut self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Difference {
         let difference = self.compare(before, now);
         let mut outdated = false;
@@ -60,7 +60,7 @@ impl Roll {
             self.by_id.insert(new.id.clone(), Arc::clone(new));
             self.earliest = Some(
                 self.earliest
-                    .map_or(new.deadline, |it| it.min(new.deadline)),
+                    .map_or(new.deadline, |earliest| earliest.min(new.deadline)),
             );
         }
         if outdated {
@@ -69,8 +69,8 @@ impl Roll {
         difference
     }
 
-    /// Both lists are in the order of asking, so that a step in both at once mostly meets the same
-    /// request. What is out of step is told apart by its identifier.
+    /// Compares two lists. Both are in the order of asking, so walking both at once mostly meets the same
+    /// request. Requests that are out of step are matched by id.
     fn compare(&self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Difference {
         let mut difference = Difference::default();
         let mut unmatched: Vec<&Arc<Held>> = Vec::new();
@@ -112,7 +112,7 @@ impl Roll {
 }
 
 impl Difference {
-    /// Puts right what was taken for removed because it stands elsewhere in the list.
+    /// Corrects requests that were counted as removed although they only moved in the list.
     fn settle(&mut self, unmatched: &[&Arc<Held>]) {
         let there: HashMap<&GateId, &Arc<Held>> =
             unmatched.iter().map(|held| (&held.id, *held)).collect();
@@ -130,12 +130,12 @@ impl Difference {
         }
     }
 
-    /// What is gone, by where it is in memory: quicker to look up than a name.
+    /// Returns the addresses of the removed requests: faster to look up than ids.
     pub(super) fn gone(&self) -> HashSet<*const Held> {
         self.removed.iter().map(Arc::as_ptr).collect()
     }
 
-    /// What took the place of what.
+    /// Maps the address of each changed request to its new version.
     pub(super) fn replaced(&self) -> HashMap<*const Held, &Arc<Held>> {
         let changed = self.changed.iter();
         changed.map(|(was, is)| (Arc::as_ptr(was), is)).collect()
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_went_and_changed_is_told_apart() {
+    fn an_update_reports_added_removed_and_changed_requests() {
         let mut roll = Roll::default();
         let first = of(&["c-1", "c-2", "c-3", "c-4"]);
         assert_eq!(roll.update(&[], &first).added.len(), 4);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_is_no_change() {
+    fn reordered_requests_do_not_count_as_changed() {
         let mut roll = Roll::default();
         let first = of(&["c-1", "c-2", "c-3"]);
         roll.update(&[], &first);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_deadline_is_known_whoever_leaves() {
+    fn the_earliest_deadline_stays_correct_when_requests_leave() {
         let mut roll = Roll::default();
         let near = Arc::new(fixture::held("c-1", "a.b", RiskTier::Low, 1, 10));
         let far = Arc::new(fixture::held("c-2", "a.b", RiskTier::Low, 1, 90));

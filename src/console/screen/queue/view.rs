@@ -1,4 +1,4 @@
-//! How the queue looks.
+//! Painting of the queue.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ mod table;
 pub(super) use self::table::column;
 pub(crate) use self::table::highlighted;
 
-/// Names of arrivals that are listed; of more only the number is told.
+/// Maximum number of arrivals listed by id. For more, only the count is shown.
 const MOST_NAMED: usize = 12;
 
-/// Names of critical arrivals that are told.
+/// Maximum number of critical arrivals listed by id.
 const MOST_LOUD: usize = 3;
 
 struct Parts {
@@ -57,7 +57,7 @@ fn parts(queue: &Queue, area: Rect) -> Parts {
     }
 }
 
-/// Where the head, the rows and the notes of the list go.
+/// Splits the list area into the column heads, the rows and the notes.
 fn list_parts(queue: &Queue, list: Rect) -> [Rect; 3] {
     let inner = Look::default().panel(Focus::Here).inner(list);
     let notes = u16::from(queue.has_waiting())
@@ -72,16 +72,16 @@ fn list_parts(queue: &Queue, list: Rect) -> [Rect; 3] {
     .areas(inner)
 }
 
-/// What is at a place of the screen.
+/// Element of the queue at a screen position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A row of the list.
+    /// Row of the list, by index.
     Row(usize),
-    /// So many rows fit into the list.
+    /// List area, with the number of rows that fit.
     Rows(usize),
 }
 
-/// What is at a place of the screen, of a queue that is painted in `area`.
+/// Returns the element at a screen position of a queue that is painted in `area`.
 pub(crate) fn place_of(queue: &Queue, area: Rect, at: Option<Position>) -> Option<Place> {
     let [_, rows, _] = list_parts(queue, parts(queue, area).list);
     let height = usize::from(rows.height).max(1);
@@ -232,7 +232,7 @@ fn waiting_line(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
     let loud = waiting.iter().filter(is_critical).take(MOST_LOUD);
     let loud: Vec<&str> = loud.map(|held| held.id.as_str()).collect();
     if !loud.is_empty() {
-        // How many there are in all must not read as how many are critical.
+        // The total number must not read as the number of critical arrivals.
         let more = match waiting.len().saturating_sub(loud.len()) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -272,7 +272,7 @@ fn prompt_line(queue: &Queue, prompt: &Prompt, cells: usize, look: Look) -> Line
     let note = clip(&note, cells / 2, look);
     let room = cells.saturating_sub(width(name) + width(&note) + 3);
     let typed = prompt.line.text();
-    // Of a long line the end shows: that is where it is typed.
+    // A long line shows its end: the cursor is there.
     let skip = width(typed).saturating_sub(room);
     let typed: String = typed.chars().skip(skip).collect();
     let gap = room.saturating_sub(width(&typed)) + 1;

@@ -1,7 +1,7 @@
-//! The summary of a conversation as a text for an editor: JSON, with remarks in lines that begin with `#`.
+//! The summary of a conversation as a text for an editor: JSON, with comments in lines that begin with `#`.
 //!
-//! What an editor would hide or reorder is written as `\u202e`, so that whoever edits sees it, and it comes back
-//! as it was.
+//! Characters that an editor would hide or reorder are written as escapes such as `\u202e`. The operator sees
+//! them, and the text round-trips unchanged.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::base::limits::MAX_SHAPE_ITEMS;
 use crate::base::text::{is_deceptive, one_line};
 use crate::memento::{Name, Shape};
 
-/// The text of a summary, or what was typed before with what is kept now beside it.
+/// Returns the summary as text, or the text typed before together with the stored summary.
 pub(crate) fn text(thread: &Name, kept: &Shape, typed: Option<&Typed>) -> String {
     let mut text = format!(
         "# The summary of {}. Lines that begin with # do not count.\n\
@@ -39,16 +39,16 @@ pub(crate) fn text(thread: &Name, kept: &Shape, typed: Option<&Typed>) -> String
     text
 }
 
-/// The summary that a text says.
+/// Parses a summary from a text.
 ///
 /// # Errors
-/// When it is none, in words with the place.
+/// The reason with its line and column.
 pub(crate) fn read(text: &str) -> Result<Shape, String> {
-    // The lines stay, so that the line of an error is the line in the editor.
+    // Comment lines are blanked, not removed, so that the line of an error is the line in the editor.
     let blank = |line| if is_remark(line) { "" } else { line };
     let bare: Vec<&str> = text.lines().map(blank).collect();
     let value: Value = json::read(bare.join("\n").as_bytes()).map_err(|error| error.detail())?;
-    Shape::proposed(&value).map_err(|it| it.to_string())
+    Shape::proposed(&value).map_err(|error| error.to_string())
 }
 
 fn is_remark(line: &str) -> bool {
@@ -56,7 +56,7 @@ fn is_remark(line: &str) -> bool {
 }
 
 fn without_remarks(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|it| !is_remark(it)).collect();
+    let lines: Vec<&str> = text.lines().filter(|line| !is_remark(line)).collect();
     lines.join("\n")
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_comes_back_as_it_was_and_hides_nothing_on_the_way() {
+    fn a_summary_round_trips_through_the_editor_with_hidden_characters_escaped() {
         let kept = shape("one \"quoted\"");
         let text = text(&"t-\u{202e}1".parse().unwrap(), &kept, None);
         assert!(
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_comes_back_beside_what_is_kept_now() {
+    fn a_rejected_edit_returns_with_the_stored_summary_as_comments() {
         let typed = Typed {
             text: "# old remark\n{\"arc\": 1}".to_owned(),
             why: "arc: is no text".to_owned(),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_summary_says_where() {
+    fn an_invalid_summary_reports_the_location_of_the_error() {
         let refused = |text: &str| read(text).unwrap_err();
         assert!(
             refused("# x\n{").contains("line 2"),

@@ -1,10 +1,10 @@
-//! What the words on the screen of the conversations mean.
+//! Explanation of the terms on the conversations screen.
 
 use crate::console::study::PageLine;
 use crate::console::theme::Meaning;
 use crate::memento::{Category, Decision, Intensity, Phase, Rule, SignalKind};
 
-/// The lines of the legend.
+/// Returns the lines of the legend.
 pub(crate) fn lines() -> Vec<PageLine> {
     let mut lines = Vec::new();
     head(&mut lines, "PHASE");

@@ -1,4 +1,4 @@
-//! Looking for a conversation.
+//! Search for a conversation.
 
 use ratatui::crossterm::event::KeyEvent;
 
@@ -8,24 +8,24 @@ use crate::console::line::{LineEdit, Typed};
 use crate::memento::{Name, Shape, Thread, ThreadMemento};
 use crate::runtime::snapshot::Snapshot;
 
-/// What is looked for.
+/// State of the search.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// In lower case; nothing is looked for while it is empty.
+    /// Search text in lower case. Empty if no search is active.
     text: String,
     typing: Option<Typing>,
 }
 
-/// What is being typed.
+/// Line being typed.
 #[derive(Debug)]
 struct Typing {
     line: LineEdit,
-    /// What was looked for before, and what was chosen.
+    /// Search text and selection from before the typing started.
     before: (String, Option<Name>),
 }
 
 impl Threads {
-    /// Begins typing.
+    /// Starts typing a search.
     pub(crate) fn ask_search(&mut self) {
         self.search.typing = Some(Typing {
             line: LineEdit::default(),
@@ -33,23 +33,23 @@ impl Threads {
         });
     }
 
-    /// Whether keys are typed into a line.
+    /// Returns true if keys go into a line.
     pub(crate) fn is_typing(&self) -> bool {
         self.search.typing.is_some()
     }
 
-    /// What is typed, while something is.
+    /// Returns the line being typed, if any.
     pub(super) fn typed_search(&self) -> Option<&str> {
         let typing = self.search.typing.as_ref();
         typing.map(|typing| typing.line.text())
     }
 
-    /// What is looked for; empty when nothing is.
+    /// Returns the search text. Empty if no search is active.
     pub(super) fn searched(&self) -> &str {
         &self.search.text
     }
 
-    /// A key while something is typed. What is found is chosen at once.
+    /// Handles a key while a search is typed. The first match is selected at once.
     pub(crate) fn type_key(&mut self, key: KeyEvent, snapshot: &Snapshot) {
         let Some(mut typing) = self.search.typing.take() else {
             return;
@@ -70,7 +70,7 @@ impl Threads {
         self.search.typing = Some(typing);
     }
 
-    /// A pasted text while something is typed.
+    /// Handles pasted text while a search is typed.
     pub(crate) fn paste(&mut self, text: &str, snapshot: &Snapshot) {
         if let Some(mut typing) = self.search.typing.take() {
             typing.line.paste(text);
@@ -85,12 +85,12 @@ impl Threads {
         self.find_from(0, Motion::Down, snapshot);
     }
 
-    /// Nothing is looked for any more. Tells whether something was.
+    /// Ends the search. Returns true if one was active.
     pub(super) fn stop_search(&mut self) -> bool {
         !std::mem::take(&mut self.search.text).is_empty()
     }
 
-    /// To the next conversation that matches, or the one before, around the end. Tells whether there is one.
+    /// Selects the next or previous match, and continues at the other end. Returns true if there is a match.
     pub(crate) fn find_next(&mut self, way: Motion, snapshot: &Snapshot) -> bool {
         self.find_from(1, way, snapshot)
     }
@@ -119,7 +119,7 @@ impl Threads {
         found
     }
 
-    /// How many match.
+    /// Returns the number of matches.
     pub(super) fn hits(&self, snapshot: &Snapshot) -> usize {
         let all = self.order.iter().filter_map(|name| find(snapshot, name));
         all.filter(|thread| self.is_hit(thread)).count()
@@ -140,6 +140,6 @@ impl Threads {
                 .as_ref()
                 .is_some_and(|owner| has(owner.session.as_str()))
             || kept.is_some_and(|shape| in_shape(&shape))
-            || thread.held_back.iter().any(|it| in_shape(&it.proposed))
+            || thread.held_back.iter().any(|held| in_shape(&held.proposed))
     }
 }

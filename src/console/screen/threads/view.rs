@@ -1,4 +1,4 @@
-//! How the conversations look.
+//! Painting of the conversations.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -19,13 +19,13 @@ mod about;
 mod history;
 mod memento;
 
-/// Cells of the list, with its edges.
+/// Width of the list in cells, with its borders.
 const LIST: u16 = 39;
 
-/// Cells of a row of the list beside the name.
+/// Width of a list row without the name, in cells.
 const BESIDE: usize = 25;
 
-/// Rows of the panel about how heated it is: nine lines and the edges.
+/// Rows of the intensity panel: nine lines and the borders.
 const ABOUT: u16 = 11;
 
 struct Parts {
@@ -35,12 +35,12 @@ struct Parts {
     history: Rect,
 }
 
-/// Whether there is room for the list.
+/// Returns true if there is room for the list.
 pub(super) fn has_list(area: Rect) -> bool {
     area.width >= 100 && area.height >= 28
 }
 
-/// The last row is for what is typed, while something is.
+/// Returns the area above the search line. The search line takes the last row while a search is typed.
 fn body(threads: &Threads, area: Rect) -> Rect {
     let typed = u16::from(threads.typed_search().is_some());
     Rect {
@@ -79,7 +79,7 @@ fn parts(threads: &Threads, area: Rect) -> Parts {
     }
 }
 
-/// The rows of the list: below its head, above its foot.
+/// Returns the area of the list rows: between the head and the foot.
 fn list_rows(list: Rect) -> Rect {
     let inner = Look::default().panel(Focus::Here).inner(list);
     Rect {
@@ -89,7 +89,7 @@ fn list_rows(list: Rect) -> Rect {
     }
 }
 
-/// The row of the list at a place of the screen.
+/// Returns the list row at a screen position.
 pub(super) fn row_at(threads: &Threads, area: Rect, at: Position) -> Option<usize> {
     if !has_list(area) {
         return None;
@@ -100,13 +100,13 @@ pub(super) fn row_at(threads: &Threads, area: Rect, at: Position) -> Option<usiz
     (rows.contains(at) && row < threads.order.len()).then_some(row)
 }
 
-/// The first row on screen: the chosen one stays in sight.
+/// Returns the first visible row, so that the selected row is visible.
 fn first_row(threads: &Threads, rows: Rect) -> usize {
     let visible = usize::from(rows.height).max(1);
     (threads.place() + 1).saturating_sub(visible)
 }
 
-/// How far the memento can be scrolled.
+/// Returns the largest scroll offset of the memento.
 pub(super) fn most(threads: &Threads, thread: &Thread) -> usize {
     let look = Look::default();
     let inner = look.panel(Focus::Here);
@@ -156,7 +156,7 @@ pub(crate) fn draw(
     }
 }
 
-/// What is typed, in the last row.
+/// Paints the line being typed in the last row.
 fn draw_search(
     threads: &Threads,
     snapshot: &Snapshot,
@@ -210,7 +210,7 @@ fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
     frame.render_widget(Paragraph::new(lines).centered(), middle);
 }
 
-/// The agent and session that own a conversation.
+/// Returns the agent and the session that own a conversation.
 fn whose(snapshot: &Snapshot, thread: &Thread) -> String {
     let Some(owner) = &thread.owner else {
         return "no owner: `:hand-over SESSION` gives it one".to_owned();
@@ -293,7 +293,7 @@ fn row(threads: &Threads, thread: &Thread, cells: usize, look: Look) -> Line<'st
     let pointer = if chosen { "> " } else { "  " };
     let room = cells.saturating_sub(BESIDE);
     let name = fit(&one_line(thread.id.as_str()), room, look);
-    let decision = thread.turns.first().map(|it| it.decided.decision);
+    let decision = thread.turns.first().map(|turned| turned.decided.decision);
     let (mark, meaning) = if thread.is_frozen() {
         ("!", Meaning::Frozen)
     } else {
@@ -314,15 +314,15 @@ fn row(threads: &Threads, thread: &Thread, cells: usize, look: Look) -> Line<'st
     }
 }
 
-/// How many are frozen, and how many turns of the last hour had to change a summary.
+/// Returns the number of frozen conversations, and of turns in the last hour that had to change a summary.
 fn sums(snapshot: &Snapshot, look: Look, now: Timestamp) -> Line<'static> {
     const HOUR: std::time::Duration = std::time::Duration::from_hours(1);
     let frozen = frozen_threads(snapshot);
     let turns = snapshot.threads.iter().flat_map(|thread| {
         let turns = thread.turns.iter();
-        turns.take_while(|it| now.since(it.at) <= HOUR)
+        turns.take_while(|turned| now.since(turned.at) <= HOUR)
     });
-    let must = turns.filter(|it| it.decided.decision == Decision::Must);
+    let must = turns.filter(|turned| turned.decided.decision == Decision::Must);
     let meaning = if frozen == 0 {
         Meaning::Dim
     } else {
@@ -356,7 +356,7 @@ fn draw_memento(threads: &Threads, thread: &Thread, frame: &mut Frame, area: Rec
     };
     let back = format!("{} = back ", look.mark(Mark::Bullet));
     let typed = threads.typed(&thread.id).is_some();
-    // What must be known comes before what can be done.
+    // Required information comes before available commands.
     let parts = [
         (true, name.as_str(), Meaning::Title),
         (thread.is_frozen(), " FROZEN ", Meaning::Frozen),

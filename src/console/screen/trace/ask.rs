@@ -1,7 +1,7 @@
-//! What the screen asks of the record, a window at a time, and what comes back.
+//! Reads that the screen requests from the record, one window at a time, and the responses.
 //!
-//! Contract: nobody reads on by himself. The screen asks for the next window when one has arrived, so to
-//! cancel is not to ask again, and what a slow disk owes is never more than one window of each kind.
+//! Contract: the screen requests the next window only after the previous one arrived. To cancel is to send no
+//! further request, and a slow disk never has more than one window of each kind pending.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::trace::outline::{Marks, Window};
 use crate::trace::replay::State;
 use crate::trace::tell::{Tone, telling, tone};
 
-/// Something to read.
+/// Read request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ask {
     /// Rows of a session, from a sequence number on.
@@ -24,23 +24,23 @@ pub(crate) enum Ask {
         from: u64,
         limit: usize,
     },
-    /// One event, whole, with its hashes worked out anew.
+    /// One full event, with its hashes recomputed.
     Event { session: SessionId, sequence: u64 },
-    /// The next window of a session's outline, and the state behind it.
+    /// Next window of a session's outline, and the state after it.
     Outline {
         session: SessionId,
         from: u64,
         limit: usize,
         state: Arc<State>,
     },
-    /// The state before `to`, from the one before `from`.
+    /// State before event `to`, computed from the state before event `from`.
     Fold {
         session: SessionId,
         from: u64,
         to: u64,
         state: Arc<State>,
     },
-    /// Which events of a window are wanted.
+    /// Events of a window that match a query.
     Scan {
         session: SessionId,
         ticket: u64,
@@ -48,12 +48,12 @@ pub(crate) enum Ask {
         limit: usize,
         query: Arc<Query>,
     },
-    /// How two sessions differ.
+    /// Difference of two sessions.
     Compare {
         ticket: u64,
         sessions: (SessionId, SessionId),
     },
-    /// A session as a file.
+    /// Export of a session to a file.
     Export {
         session: SessionId,
         format: Format,
@@ -61,7 +61,7 @@ pub(crate) enum Ask {
     },
 }
 
-/// What came of an [`Ask`].
+/// Response to an [`Ask`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
     Rows {
@@ -99,32 +99,32 @@ pub(crate) enum Told {
     },
 }
 
-/// What is looked for: all of it must hold.
+/// Search conditions. All of them must hold.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Query {
     pub(crate) agent: String,
     pub(crate) filters: Vec<Filter>,
 }
 
-/// What a window held.
+/// Matches in one window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Where the next window begins.
+    /// Sequence number of the next window.
     pub(crate) next: u64,
-    /// The events that are wanted.
+    /// Sequence numbers of the matching events.
     pub(crate) hits: Vec<u32>,
-    /// Their types, counted.
+    /// Types of the matching events, with counts.
     pub(crate) types: Vec<(String, u64)>,
-    /// Those who decided in them, counted.
+    /// Operators and agents that decided in the matching events, with counts.
     pub(crate) actors: Vec<(String, u64)>,
 }
 
-/// An event as a row shows it: short, however long the event is.
+/// Event as a list row shows it. A row is short, however long the event is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) sequence: u64,
     pub(crate) event_type: String,
-    /// What it is about, cut and safe to show.
+    /// Subject of the event, clipped and safe to show.
     pub(crate) about: String,
     pub(crate) marks: Marks,
     pub(crate) tone: Tone,
@@ -132,7 +132,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The row of an event.
+    /// Builds the row of an event.
     pub(crate) fn of(event: &Event) -> Self {
         Self {
             sequence: event.sequence,
@@ -145,23 +145,23 @@ impl Row {
     }
 }
 
-/// One event, whole, and what its hashes prove.
+/// One full event, with the verification of its hashes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Whole {
     pub(crate) event: Event,
-    /// Whether its hash is that of its text.
+    /// Verification that the event's hash matches its text.
     pub(crate) own: Proof,
-    /// Whether it names the hash of the event before.
+    /// Verification that the event names the hash of the previous event.
     pub(crate) link: Proof,
 }
 
-/// Whether something was worked out anew and is the same.
+/// Result of recomputing a hash and comparing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// It is.
+    /// The hashes are equal.
     Holds,
-    /// It is not; in words.
+    /// The hashes differ. With the description.
     Fails(String),
-    /// It cannot be worked out any more; in words.
+    /// The hash cannot be recomputed any more. With the reason.
     Unknown(&'static str),
 }

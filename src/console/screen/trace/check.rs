@@ -1,4 +1,4 @@
-//! The check of every chain, and what it means for what was read before it.
+//! Verification of every chain, and its effect on events that were read before.
 
 use super::opened::Opened;
 use super::{Trace, Verifying};
@@ -7,7 +7,7 @@ use crate::console::request::Request;
 use crate::trace::verify::{Checked, Progress, Report, Verdict};
 
 impl Trace {
-    /// The check is done.
+    /// Takes in the result of the check.
     pub(crate) fn on_verified(&mut self, checked: Result<Report, String>) -> Vec<Request> {
         self.verifying = Verifying::Idle;
         match checked {
@@ -16,7 +16,9 @@ impl Trace {
                 let found = report.chains.iter().filter_map(of);
                 let log = report.log.as_ref().map(Checked::from);
                 let found = found.chain(log);
-                self.checked = found.map(|it| (it.session.clone(), it)).collect();
+                self.checked = found
+                    .map(|checked| (checked.session.clone(), checked))
+                    .collect();
                 self.log = report.log;
                 self.problem = None;
             }
@@ -26,7 +28,7 @@ impl Trace {
         if opened.is_some_and(|id| self.broken_at(id).is_some())
             && let Some(opened) = &mut self.opened
         {
-            // What was read while it was sound is not what is on disk.
+            // Events that were read while the chain was sound may differ from the events on disk.
             opened.forget();
         }
         self.settle()
@@ -43,7 +45,7 @@ impl Trace {
         }
     }
 
-    /// Where a session's chain breaks, as the last check found.
+    /// Returns the sequence number at which the last check found a session's chain broken.
     pub(super) fn broken_at(&self, session: &SessionId) -> Option<u64> {
         match self.checked.get(session)?.verdict {
             Verdict::Holds(_) => None,

@@ -1,4 +1,4 @@
-//! A click: it takes the keys to a pane, and chooses a row. It opens nothing.
+//! Mouse clicks on the record screen. A click focuses a pane and selects a row. It opens nothing.
 
 use ratatui::layout::{Position, Rect};
 
@@ -7,14 +7,17 @@ use super::{Pane, Trace};
 use crate::console::request::Request;
 
 impl Trace {
-    /// A click into a screen that is painted in `area`.
+    /// Handles a click on a screen that is painted in `area`.
     pub(crate) fn click(&mut self, area: Rect, at: Position) -> Vec<Request> {
         if self.is_typing() {
             return Vec::new();
         }
         match clicked(self, area, at) {
             Some(Clicked::Session(row)) => {
-                self.selected = self.sessions.get(row).map(|it| it.session.clone());
+                self.selected = self
+                    .sessions
+                    .get(row)
+                    .map(|recorded| recorded.session.clone());
             }
             Some(Clicked::Row(row)) => {
                 self.pane = Pane::Spans;

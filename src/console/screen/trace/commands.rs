@@ -1,4 +1,4 @@
-//! What keys and lines do in the record, beyond moving about.
+//! Commands of the record screen, other than moving the cursor.
 
 use std::path::{Path, PathBuf};
 
@@ -88,9 +88,9 @@ impl Trace {
         }
     }
 
-    /// Enter on a line of an event: the other way round.
+    /// Toggles the fold of the selected line of an event.
     pub(super) fn turn_fold(&mut self) {
-        let line = self.opened.as_ref().and_then(|it| it.detail.line());
+        let line = self.opened.as_ref().and_then(|opened| opened.detail.line());
         match line.and_then(|line| line.fold) {
             Some(Fold::Open) => self.fold(Fold::Closed),
             Some(Fold::Closed) => self.fold(Fold::Open),
@@ -113,7 +113,7 @@ impl Trace {
         self.said = Some((Meaning::Hint, words.to_owned()));
     }
 
-    /// Goes to an event of the session that is looked at: what `:seek N` does, from wherever it is said.
+    /// Goes to an event of the open session: the command `:seek N`, from any screen.
     pub(crate) fn seek(&mut self, sequence: u64) -> Result<Vec<Request>, String> {
         let Some(opened) = &mut self.opened else {
             return Err("open a session first".to_owned());
@@ -150,7 +150,7 @@ impl Trace {
         }
     }
 
-    /// A line was typed to its end.
+    /// Carries out a line that was typed to its end.
     pub(super) fn typed(&mut self, text: &str) -> Vec<Request> {
         let Some(purpose) = self.prompt.as_ref().map(|prompt| prompt.purpose) else {
             return Vec::new();
@@ -218,7 +218,7 @@ impl Trace {
         self.prompt = Some(Prompt::new(Purpose::Export, &name));
     }
 
-    /// The session that is looked at, or the one chosen in the list.
+    /// Returns the open session, or the one selected in the list.
     fn chosen(&self) -> Option<&crate::base::id::SessionId> {
         match (self.pane, &self.opened) {
             (Pane::Spans | Pane::Event, Some(opened)) => Some(opened.id()),

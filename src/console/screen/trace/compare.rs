@@ -1,17 +1,17 @@
-//! Two sessions side by side: where they first part, and what differs after that.
+//! Comparison of two sessions: the first difference, and the differences after it.
 
 use super::{Ask, Meaning, Pane, Request, Trace};
 use crate::base::id::SessionId;
 use crate::console::keymap::Motion;
 use crate::trace::diff::Difference;
 
-/// A comparison, on its way or here.
+/// Comparison that is pending or loaded.
 #[derive(Debug)]
 pub(super) struct Compared {
     pub(super) sessions: (SessionId, SessionId),
     ticket: u64,
     pub(super) difference: Option<Result<Box<Difference>, String>>,
-    /// The chosen difference.
+    /// Index of the selected difference.
     pub(super) at: usize,
 }
 
@@ -24,7 +24,7 @@ impl Compared {
 }
 
 impl Trace {
-    /// Begins to choose the other session.
+    /// Starts the selection of the other session.
     pub(super) fn compare(&mut self) -> Vec<Request> {
         let first = match (self.pane, &self.opened) {
             (Pane::Spans | Pane::Event, Some(opened)) => Some(opened.id().clone()),
@@ -39,7 +39,7 @@ impl Trace {
         Vec::new()
     }
 
-    /// The other session was chosen.
+    /// Compares with the selected session.
     pub(super) fn compare_with(&mut self, first: SessionId) -> Vec<Request> {
         let Some(second) = self.selected.clone() else {
             return Vec::new();
@@ -62,7 +62,11 @@ impl Trace {
     }
 
     pub(super) fn on_compared(&mut self, ticket: u64, found: Result<Box<Difference>, String>) {
-        if let Some(compared) = self.compared.as_mut().filter(|it| it.ticket == ticket) {
+        if let Some(compared) = self
+            .compared
+            .as_mut()
+            .filter(|compared| compared.ticket == ticket)
+        {
             compared.difference = Some(found);
         }
     }

@@ -1,7 +1,7 @@
-//! One event, whole: its envelope, its hashes, and its details as JSON that folds.
+//! One full event: its envelope, its hashes, and its payload as foldable JSON.
 //!
-//! Contract: however large an event is, only what is unfolded is laid out, at most [`MOST_LINES`] lines
-//! of it, and only when a key changed it. What is not laid out is said.
+//! Contract: only unfolded values are laid out, at most [`MOST_LINES`] lines, and only after a key changed
+//! the layout, however large the event is. A line reports the number of values left out.
 
 use std::collections::BTreeSet;
 
@@ -14,40 +14,40 @@ use crate::console::keymap::Motion;
 use crate::trace::jsonl;
 use crate::trace::outline::Fold;
 
-/// Most lines of an event that are laid out.
+/// Maximum number of lines laid out for an event.
 const MOST_LINES: usize = 5_000;
 
-/// Longest text that is laid out; the rest is said, copied and exported.
+/// Maximum bytes of a text that are laid out. A line reports the rest. Copy and export include it.
 const MOST_TEXT: usize = 64 * 1024;
 
-/// Longest text that stands on one line before it is unfolded.
+/// Maximum length of a text shown on one line while folded.
 const MOST_SHORT: usize = 400;
 
-/// One line.
+/// One line of the layout.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) depth: usize,
     pub(super) label: String,
-    /// Safe to show.
+    /// Value, safe to show.
     pub(super) value: String,
     pub(super) fold: Option<Fold>,
     pub(super) proof: Option<Proof>,
-    /// Where it is, for people: `.payload.items[3]`.
+    /// Path for display: `.payload.items[3]`.
     pub(super) path: String,
-    /// Where it is below the details, as a JSON pointer.
+    /// JSON pointer below the payload.
     pointer: Option<String>,
 }
 
-/// How an event is looked at.
+/// View state of one event.
 #[derive(Debug, Default)]
 pub(super) struct Detail {
     lines: Vec<Line>,
-    /// Whose fold is not as it is at first.
+    /// Paths whose fold state differs from the default.
     turned: BTreeSet<String>,
     pub(super) at: usize,
-    /// Cells that a line has.
+    /// Width of a line in cells.
     cells: usize,
-    /// Deceptive characters that are written out.
+    /// Number of deceptive characters that were escaped.
     pub(super) escaped: usize,
 }
 
@@ -60,14 +60,14 @@ impl Detail {
         self.lines.get(self.at)
     }
 
-    /// Another event is shown.
+    /// Shows another event.
     pub(super) fn open(&mut self, whole: &Whole) {
         self.turned.clear();
         self.at = 0;
         self.lay_out(whole);
     }
 
-    /// Lines have that many cells; tells whether that is news.
+    /// Sets the width of a line. Returns true if it changed.
     pub(super) fn set_cells(&mut self, cells: usize) -> bool {
         let news = self.cells != cells;
         self.cells = cells;
@@ -78,7 +78,7 @@ impl Detail {
         self.at = motion.from(self.at, self.lines.len());
     }
 
-    /// Opens or closes a fold. To close what is not open goes up to what it is in.
+    /// Opens or closes a fold. Closing an element that is closed or has no fold selects its parent.
     pub(super) fn fold(&mut self, whole: &Whole, fold: Fold) {
         let Some(line) = self.line().cloned() else {
             return;
@@ -100,7 +100,7 @@ impl Detail {
         }
     }
 
-    /// The value of the chosen line as JSON, or as it stands.
+    /// Returns the value of the selected line as JSON, or its text.
     pub(super) fn value(&self, whole: &Whole) -> Option<String> {
         let line = self.line()?;
         let Some(pointer) = &line.pointer else {
@@ -159,7 +159,7 @@ impl Detail {
     }
 }
 
-/// The event as one line of JSON, as an export has it.
+/// Returns the event as one line of JSON, in the form of an export.
 pub(super) fn as_json(whole: &Whole) -> String {
     jsonl::line(&whole.event)
 }
@@ -178,7 +178,7 @@ fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// Lines as they are laid out.
+/// Layout in progress.
 struct Page<'t> {
     lines: Vec<Line>,
     turned: &'t BTreeSet<String>,
@@ -187,7 +187,7 @@ struct Page<'t> {
     escaped: usize,
 }
 
-/// Where a value is.
+/// Location of a value.
 struct Place {
     depth: usize,
     label: String,
@@ -232,12 +232,12 @@ impl Page<'_> {
         });
     }
 
-    /// Whether there is room for no more.
+    /// Returns true if no more lines fit.
     fn is_full(&self) -> bool {
         self.lines.len() >= MOST_LINES
     }
 
-    /// Something that has to be said, however much there is already.
+    /// Adds a line that must appear even if the layout is full.
     fn say(&mut self, depth: usize, words: &str, path: &str) {
         self.lines.push(Line {
             depth,
@@ -250,7 +250,7 @@ impl Page<'_> {
         });
     }
 
-    /// A text of somebody else's, cut and with everything hidden written out.
+    /// Clips foreign text and escapes its hidden characters.
     fn safe(&mut self, text: &str) -> String {
         let cut: String = text.chars().take(MOST_SHORT).collect();
         let shown = visible(&cut, crate::base::text::Lines::Escape);
@@ -302,7 +302,7 @@ impl Page<'_> {
                 if self.branch(place, &words) == Fold::Open {
                     for (at, item) in items.iter().enumerate() {
                         if self.is_full() {
-                            // They are counted, and not made for nothing.
+                            // The rest is only counted, not laid out.
                             self.left_out += items.len() - at;
                             break;
                         }
@@ -338,7 +338,7 @@ impl Page<'_> {
         self.push(place.depth, &place.label, value, fold, &place.path, pointer);
     }
 
-    /// A text: on one line, or, where it does not fit there and is unfolded, on as many as it takes.
+    /// Adds a text: on one line, or on several if it is too long and unfolded.
     fn text(&mut self, text: &str, place: &Place) {
         let shown = format!("\"{}\"", self.safe(text));
         let room = self
@@ -427,16 +427,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_laid_out_of_a_long_list_is_said() {
+    fn a_long_list_reports_the_values_left_out() {
         let items: Vec<_> = (0..20_000).map(|at| json!(at)).collect();
         let detail = unfolded(json!(items));
         assert_eq!(detail.lines().len(), MOST_LINES + 1);
-        // Ten lines of the envelope and the one of the list stand before it.
+        // Ten lines of the envelope and one line of the list come first.
         assert_eq!(last(&detail), "15011 values not shown: y copies, E exports");
     }
 
     #[test]
-    fn what_is_not_laid_out_of_a_long_text_is_said() {
+    fn a_long_text_reports_the_part_left_out() {
         let detail = unfolded(json!({ "text": "all work ".repeat(20_000) }));
         let rest = 20_000 * 9 - MOST_TEXT;
         let words = format!("{rest} more bytes: y copies, E exports");

@@ -1,8 +1,7 @@
-//! The session that is looked at: where the cursor is, what is folded or filtered away, and what is
-//! being read for it.
+//! The open session: the cursor, the folds, the filters, and the pending reads.
 //!
-//! Contract: nothing here grows with the session but the outline and the numbers of what was found. The
-//! chosen event is a sequence number, never a place in a list.
+//! Contract: only the outline and the sequence numbers of matches grow with the session. The selected event
+//! is a sequence number, never an index in a list.
 
 use std::sync::Arc;
 
@@ -21,29 +20,29 @@ use crate::trace::replay::{Kept, State};
 
 mod reading;
 
-/// Time between two events while a session is played.
+/// Time between two events during playback, in microseconds.
 const BEAT_US: i64 = 200_000;
 
-/// The session that is looked at.
+/// State of the open session.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) session: RecordedSession,
     pub(super) pages: Pages,
     pub(super) outline: Outline,
     pub(super) reading: Reading,
-    /// What held behind the outline.
+    /// Session state after the last event of the outline.
     running: Arc<State>,
     kept: Kept,
     folding: Under,
-    /// The chosen event.
+    /// Sequence number of the selected event.
     pub(super) place: u64,
-    /// The first row on screen, and how many there are.
+    /// First visible row. With `visible`, the number of visible rows.
     pub(super) top: u64,
     visible: u64,
     pub(super) follow: Follow,
     pub(super) filter: Option<Scan>,
     pub(super) search: Option<Scan>,
-    /// A hit to go to as soon as it is known.
+    /// Direction of a match to go to as soon as it is known.
     seeking: Option<Towards>,
     pub(super) play: Play,
     pub(super) stop_on: StopOn,
@@ -52,39 +51,39 @@ pub(super) struct Opened {
     pub(super) problem: Option<String>,
 }
 
-/// How far reading the outline is.
+/// State of reading the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     Idle,
     Asked,
-    /// The operator stopped it.
+    /// The operator stopped the reading.
     Stopped,
 }
 
-/// Whether something was asked for and is not here yet.
+/// State of a single pending read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Under {
     Idle,
     Way,
 }
 
-/// Whether the view stays at the end as events come in.
+/// Follow mode: keeps the view at the end while events arrive, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follow {
-    /// It does not; so many events were there when the cursor moved away.
+    /// The view stays. With the number of events at the time the cursor moved away from the end.
     Still(u64),
     Tail,
 }
 
-/// Whether the session is played.
+/// Playback state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Play {
     Paused,
-    /// The next step is due then.
+    /// The next step is due at this time.
     Playing(Timestamp),
 }
 
-/// Where playing stops.
+/// Events at which playback stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopOn {
     CheckpointsAndDenials,
@@ -118,28 +117,28 @@ impl StopOn {
     }
 }
 
-/// In which direction the next hit is.
+/// Direction of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Towards {
     On,
     Back,
 }
 
-/// The event that is shown whole.
+/// The event that is shown in full.
 #[derive(Debug)]
 struct Shown {
     sequence: u64,
     event: Fetched,
 }
 
-/// What came of reading one event.
+/// Result of reading one event.
 #[derive(Debug)]
 pub(super) enum Fetched {
-    /// It is on its way.
+    /// The read is pending.
     UnderWay,
     /// The record has no such event.
     Gone,
-    /// It is here.
+    /// The event is loaded.
     Here(Box<Whole>),
 }
 
@@ -176,18 +175,18 @@ impl Opened {
         self.session.events
     }
 
-    /// The session as the record has it now.
+    /// Takes in the newer state of the session from the record.
     pub(super) fn grew(&mut self, session: &RecordedSession) {
         self.session = session.clone();
     }
 
-    /// What was read is to be read again.
+    /// Drops all events, so that they are read again.
     pub(super) fn forget(&mut self) {
         self.pages.forget();
         self.whole = None;
     }
 
-    /// How large the view is.
+    /// Stores the size of the view after painting.
     pub(super) fn on_drawn(&mut self, visible: u64, cells: usize) {
         self.visible = visible.max(1);
         if self.detail.set_cells(cells)
@@ -197,7 +196,7 @@ impl Opened {
         }
     }
 
-    /// The rows of the list.
+    /// Returns the rows of the list.
     pub(super) fn rows(&self) -> Rows<'_> {
         match (&self.filter, self.outline.shown()) {
             (Some(scan), _) => Rows::Found(scan),
@@ -226,7 +225,7 @@ impl Opened {
         };
     }
 
-    /// Goes to a row of those that are shown.
+    /// Selects a visible row.
     pub(super) fn choose(&mut self, row: u64) {
         if let Some(place) = self.rows().get(row) {
             self.place = place;
@@ -235,7 +234,7 @@ impl Opened {
         }
     }
 
-    /// Not following, from now on or from before.
+    /// Returns the mode without following. If the view did not follow before, its event count is kept.
     fn still(&self) -> Follow {
         match self.follow {
             Follow::Still(seen) => Follow::Still(seen),
@@ -243,7 +242,7 @@ impl Opened {
         }
     }
 
-    /// Goes to an event; what hides it is unfolded. Beyond the last there is nothing to go to.
+    /// Goes to an event and unfolds the rows that hide it. Returns false beyond the last event.
     pub(super) fn seek(&mut self, sequence: u64) -> bool {
         if sequence >= self.total() {
             return false;
@@ -252,7 +251,7 @@ impl Opened {
         self.place = sequence;
         self.outline.reveal(sequence);
         if self.filter.as_ref().is_some_and(|scan| !scan.has(sequence)) {
-            // What was asked for by its number is shown, whatever the filter says.
+            // An event requested by its number is shown even if the filter hides it.
             self.filter = None;
         }
         true
@@ -275,7 +274,7 @@ impl Opened {
         found.is_some_and(|sequence| self.seek(sequence))
     }
 
-    /// Folds what hangs under the cursor, or goes up to what it hangs under.
+    /// Folds the row at the cursor, or selects its parent.
     pub(super) fn fold(&mut self, fold: Fold) {
         if self.filter.is_some() {
             return;
@@ -290,14 +289,14 @@ impl Opened {
         }
     }
 
-    /// Folds a line of the event that is shown whole.
+    /// Folds a line of the event that is shown in full.
     pub(super) fn fold_detail(&mut self, fold: Fold) {
         if let Some(whole) = self.whole.as_ref().and_then(Shown::get) {
             self.detail.fold(whole, fold);
         }
     }
 
-    /// Folds to the next level: 1, 2, 3, nothing.
+    /// Folds to the next level: 1, 2, 3, none.
     pub(super) fn fold_level(&mut self) {
         let next = match self.outline.level() {
             None => Some(1),
@@ -305,7 +304,7 @@ impl Opened {
             Some(_) => None,
         };
         self.outline.fold_to(next);
-        // The cursor goes up to what it is folded into.
+        // The cursor moves up to the visible parent.
         while let Some(entry) = self.outline.get(self.place) {
             match entry.parent().filter(|_| entry.marks().any(Marks::HIDDEN)) {
                 Some(parent) => self.place = parent,
@@ -338,7 +337,7 @@ impl Opened {
         }
     }
 
-    /// Goes to the next hit, or to the one before; around the ends.
+    /// Goes to the next or previous match, and continues at the other end.
     pub(super) fn next_hit(&mut self, towards: Towards) {
         let Some(search) = &self.search else {
             return;
@@ -351,7 +350,7 @@ impl Opened {
                 rank.checked_sub(1).and_then(|at| search.get(at))
             }
         };
-        // What lies ahead may still be found; only then the other end is the next.
+        // The scan may still find a match ahead. Only after it is done the search continues at the other end.
         if found.is_none() && search.is_looking(total) {
             self.seeking = Some(towards);
             return;
@@ -365,7 +364,7 @@ impl Opened {
         }
     }
 
-    /// Goes to the hit that was waited for, once it is known.
+    /// Goes to the awaited match, once it is known.
     fn seek_hit(&mut self) {
         let (Some(search), Some(towards)) = (&self.search, self.seeking) else {
             return;
@@ -380,7 +379,7 @@ impl Opened {
         self.next_hit(towards);
     }
 
-    /// Stops what is being looked for or read; tells whether there was anything.
+    /// Stops running searches and reads. Returns true if there were any.
     pub(super) fn stop(&mut self) -> bool {
         let total = self.total();
         let scans = [&mut self.filter, &mut self.search];
@@ -396,7 +395,7 @@ impl Opened {
         false
     }
 
-    /// Takes up again what was stopped.
+    /// Resumes stopped searches and reads.
     pub(super) fn go_on(&mut self) {
         if self.reading == Reading::Stopped {
             self.reading = Reading::Idle;
@@ -406,7 +405,7 @@ impl Opened {
         }
     }
 
-    /// Whether the outline is being read.
+    /// Returns true if the outline is being read.
     pub(super) fn is_reading(&self) -> bool {
         let most = self.total().min(Outline::MOST);
         self.reading != Reading::Stopped && self.outline.len() < most
@@ -419,7 +418,7 @@ impl Opened {
         };
     }
 
-    /// Plays on, where a step is due.
+    /// Takes the next playback step if it is due.
     pub(super) fn on_tick(&mut self, now: Timestamp) {
         let Play::Playing(due) = self.play else {
             return;
@@ -438,19 +437,19 @@ impl Opened {
         };
     }
 
-    /// What held at the cursor, if it is known.
+    /// Returns the session state at the cursor, if it is known.
     pub(super) fn state(&self) -> Option<&State> {
         self.kept.at(self.place.saturating_add(1))
     }
 
-    /// The chosen event, whole.
+    /// Returns the full selected event, or the state of reading it.
     pub(super) fn event(&self) -> &Fetched {
         let shown = self.whole.as_ref();
-        let shown = shown.filter(|it| it.sequence == self.place);
+        let shown = shown.filter(|shown| shown.sequence == self.place);
         shown.map_or(&Fetched::UnderWay, |shown| &shown.event)
     }
 
-    /// The same, where it is here.
+    /// Returns the full selected event, if it is loaded.
     pub(super) fn whole(&self) -> Option<&Whole> {
         match self.event() {
             Fetched::Here(whole) => Some(whole),

@@ -1,4 +1,4 @@
-//! A window onto a long chain: the pages around the view, and nothing else.
+//! Window onto a long chain: only the pages around the view are in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use super::ask::Row;
 /// Rows in a page.
 pub(super) const LENGTH: usize = 100;
 
-/// The pages in memory.
+/// Pages in memory.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     pages: BTreeMap<u64, Page>,
@@ -15,15 +15,15 @@ pub(super) struct Pages {
 
 #[derive(Debug)]
 struct Page {
-    /// How many events the session had when it was asked for.
+    /// Number of events of the session when the page was requested.
     total: u64,
-    /// What was read; nothing yet while it is on its way.
+    /// Rows of the page. `None` while the read is pending.
     rows: Option<Vec<Row>>,
 }
 
 impl Pages {
-    /// Which pages to ask for so that these events can be shown; each is named by its first sequence
-    /// number. Forgets what is far from all of them.
+    /// Returns the first sequence numbers of the pages to request for these events. Drops the pages far from
+    /// all of them.
     pub(super) fn ask(&mut self, view: impl Iterator<Item = u64>, total: u64) -> Vec<u64> {
         let length = LENGTH as u64;
         let wanted: BTreeSet<u64> = view.map(|sequence| sequence / length).collect();
@@ -38,7 +38,7 @@ impl Pages {
         for number in wanted {
             if self.is_wanted(number, total) {
                 let rows = self.pages.remove(&number).and_then(|page| page.rows);
-                // What was read stays on screen until the rest is here.
+                // The old rows stay on screen until the new ones arrive.
                 self.pages.insert(number, Page { total, rows });
                 asked.push(number * length);
             }
@@ -58,14 +58,14 @@ impl Pages {
         }
     }
 
-    /// A page is here.
+    /// Takes in a page.
     pub(super) fn arrive(&mut self, from: u64, rows: Vec<Row>) {
         if let Some(page) = self.pages.get_mut(&(from / LENGTH as u64)) {
             page.rows = Some(rows);
         }
     }
 
-    /// The row with that sequence number, if it is in memory.
+    /// Returns the row with this sequence number, if it is in memory.
     pub(super) fn get(&self, sequence: u64) -> Option<&Row> {
         let page = self.pages.get(&(sequence / LENGTH as u64))?;
         let rows = page.rows.as_ref()?;
@@ -73,13 +73,13 @@ impl Pages {
         rows.get(at.ok()?)
     }
 
-    /// Whether the page of that sequence number was read.
+    /// Returns true if the page of this sequence number was read.
     pub(super) fn is_read(&self, sequence: u64) -> bool {
         let page = self.pages.get(&(sequence / LENGTH as u64));
         page.is_some_and(|page| page.rows.is_some())
     }
 
-    /// Forgets everything.
+    /// Drops all pages.
     pub(super) fn forget(&mut self) {
         self.pages.clear();
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_page_is_asked_for_once_and_again_only_when_it_grew() {
+    fn each_page_is_requested_once_and_again_only_after_it_grew() {
         let mut pages = Pages::default();
         assert_eq!(pages.ask(0..40, 150), [0]);
         assert_eq!(pages.ask(0..40, 150), Vec::<u64>::new());
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_is_never_in_memory() {
+    fn a_long_chain_is_never_fully_in_memory() {
         let mut pages = Pages::default();
         for start in (0..1_000_000).step_by(1000) {
             pages.ask(start..start + 40, 1_000_000);

@@ -1,4 +1,4 @@
-//! The line in which something is typed: a filter, a search, a command, a file.
+//! Prompt line for a filter, a search, a command or a file name.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
@@ -6,13 +6,13 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::base::text::is_deceptive;
 use crate::console::keymap::{Action, Scope, lookup};
 
-/// Longest text that can be typed.
+/// Maximum length of the typed text.
 const MOST_CHARS: usize = 400;
 
-/// Texts that are remembered of each kind.
+/// Number of texts remembered for each purpose.
 const MOST_REMEMBERED: usize = 20;
 
-/// What a line is for.
+/// Purpose of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Filter,
@@ -21,7 +21,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// What stands before the text.
+    /// Returns the label before the text.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Filter => "filter> ",
@@ -31,20 +31,20 @@ impl Purpose {
     }
 }
 
-/// A line being typed.
+/// State of the prompt.
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) purpose: Purpose,
     text: String,
-    /// Graphemes before the cursor.
+    /// Number of graphemes before the cursor.
     cursor: usize,
-    /// How far back in what was typed before.
+    /// Index of the recalled text in the history.
     back: Option<usize>,
-    /// What is wrong with it.
+    /// Error in the typed text.
     pub(super) problem: Option<String>,
 }
 
-/// What a key made of a line.
+/// Result of handling a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Stays,
@@ -120,7 +120,7 @@ impl Prompt {
         }
     }
 
-    /// Puts a text in; what would not show as itself is left out.
+    /// Inserts a text, without characters that are not displayed as themselves.
     pub(super) fn insert(&mut self, text: &str) {
         let room = MOST_CHARS.saturating_sub(self.text.chars().count());
         let clean: String = text
@@ -147,7 +147,7 @@ impl Prompt {
         self.problem = None;
     }
 
-    /// What stands before the cursor, and what behind.
+    /// Returns the text before and after the cursor.
     pub(super) fn parts(&self) -> (&str, &str) {
         let mut places = self.text.grapheme_indices(true);
         let at = places
@@ -157,7 +157,7 @@ impl Prompt {
     }
 }
 
-/// What was typed before, the last first.
+/// History of typed texts, the latest first.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     filters: Vec<String>,

@@ -1,24 +1,24 @@
-//! Which events the list has: all, those that no fold hides, or those that a filter wants.
+//! Rows of the event list: all events, those that no fold hides, or those that match a filter.
 
 use super::scan::Scan;
 
-/// The rows of the list.
+/// Rows of the event list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rows<'o> {
-    /// Every event.
+    /// All events.
     All(u64),
-    /// What no fold hides, and behind it what was not read into the outline yet.
+    /// Events that no fold hides, followed by the events that are not in the outline yet.
     Folded {
         shown: &'o [u32],
         read: u64,
         total: u64,
     },
-    /// What a filter wants.
+    /// Events that match a filter.
     Found(&'o Scan),
 }
 
 impl Rows<'_> {
-    /// How many there are.
+    /// Returns the number of rows.
     pub(super) fn len(self) -> u64 {
         match self {
             Self::All(total) => total,
@@ -27,7 +27,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The event of a row.
+    /// Returns the sequence number of a row's event.
     pub(super) fn get(self, row: u64) -> Option<u64> {
         let place = usize::try_from(row).ok()?;
         match self {
@@ -40,7 +40,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The row of an event; of one that is hidden, the row it is hidden behind.
+    /// Returns the row of an event. For a hidden event, returns the row that hides it.
     pub(super) fn row_of(self, sequence: u64) -> u64 {
         let last = self.len().saturating_sub(1);
         let row = match self {

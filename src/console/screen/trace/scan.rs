@@ -1,7 +1,7 @@
-//! Looking through a session in the background, for a filter or for a search.
+//! Background scan of a session, for a filter or a search.
 //!
-//! Contract: only the sequence numbers of what was found are kept. It begins at the cursor, so that the
-//! next hit is known first, goes on to the end, and then from the first event on.
+//! Contract: only the sequence numbers of the matches are kept. The scan starts at the cursor, so that the
+//! next match is known first, continues to the end, and then covers the events from the first on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,24 +9,25 @@ use std::sync::Arc;
 use super::ask::{Ask, Found, Query};
 use crate::base::id::SessionId;
 
-/// Events looked through at a time: some tens of milliseconds.
+/// Events scanned at a time: some tens of milliseconds.
 pub(super) const WINDOW: usize = 8_000;
 
-/// Most different names that are counted; the others are lumped together.
+/// Maximum number of different names counted. The others are counted together.
 const MOST_FACETS: usize = 64;
 
-/// What is looked for, and what was found so far.
+/// State of a scan: its query, and the matches so far.
 #[derive(Debug)]
 pub(super) struct Scan {
-    /// As it was typed.
+    /// Query as it was typed.
     pub(super) text: String,
     pub(super) ticket: u64,
     query: Arc<Query>,
-    /// Where it began. INVARIANT: `after` holds numbers from here on, `before` smaller ones.
+    /// First sequence number of the scan. INVARIANT: `after` holds numbers from here on, `before` smaller
+    /// ones.
     origin: u64,
     after: Vec<u32>,
     before: Vec<u32>,
-    /// How far it got behind the origin, and before it.
+    /// Progress of the scan from the origin on. `head` is the progress before the origin.
     tail: u64,
     head: u64,
     going: Going,
@@ -34,13 +35,13 @@ pub(super) struct Scan {
     actors: BTreeMap<String, u64>,
 }
 
-/// Whether a window is on its way.
+/// State of the pending window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Going {
     Idle,
     Tail(u64),
     Head(u64),
-    /// The operator stopped it.
+    /// The operator stopped the scan.
     Stopped,
 }
 
@@ -61,7 +62,7 @@ impl Scan {
         }
     }
 
-    /// The next window to look through, of a session with `total` events.
+    /// Returns the read of the next window of a session with `total` events.
     pub(super) fn ask(&mut self, session: &SessionId, total: u64) -> Option<Ask> {
         if self.going != Going::Idle {
             return None;
@@ -88,7 +89,7 @@ impl Scan {
         })
     }
 
-    /// A window was looked through.
+    /// Takes in the matches of a window.
     pub(super) fn arrive(&mut self, found: &Found) {
         match self.going {
             Going::Tail(until) => {
@@ -106,7 +107,7 @@ impl Scan {
         count(&mut self.actors, &found.actors);
     }
 
-    /// Looks no further; tells whether it was looking.
+    /// Stops the scan. Returns true if it was running.
     pub(super) fn stop(&mut self, total: u64) -> bool {
         let looking = self.is_looking(total);
         if looking {
@@ -115,7 +116,7 @@ impl Scan {
         looking
     }
 
-    /// Looks further where it was stopped.
+    /// Resumes a stopped scan.
     pub(super) fn go_on(&mut self) {
         if self.going == Going::Stopped {
             self.going = Going::Idle;
@@ -130,24 +131,24 @@ impl Scan {
         self.going == Going::Stopped
     }
 
-    /// Events that were looked at.
+    /// Returns the number of events scanned.
     pub(super) fn seen(&self) -> u64 {
         (self.tail - self.origin) + self.head
     }
 
-    /// How many were found.
+    /// Returns the number of matches.
     pub(super) fn len(&self) -> usize {
         self.before.len() + self.after.len()
     }
 
-    /// The sequence of a hit.
+    /// Returns the sequence number of a match.
     pub(super) fn get(&self, at: usize) -> Option<u64> {
         let found = self.before.get(at);
         let found = found.or_else(|| self.after.get(at.checked_sub(self.before.len())?));
         found.map(|sequence| u64::from(*sequence))
     }
 
-    /// How many hits lie before a sequence: the place of the first that does not.
+    /// Returns the number of matches before a sequence number: the index of the first match at or after it.
     pub(super) fn rank(&self, sequence: u64) -> usize {
         let smaller = |hit: &u32| u64::from(*hit) < sequence;
         let before = self.before.partition_point(smaller);
@@ -157,18 +158,18 @@ impl Scan {
         before + self.after.partition_point(smaller)
     }
 
-    /// Whether an event is one of them.
+    /// Returns true if an event is a match.
     pub(super) fn has(&self, sequence: u64) -> bool {
         self.get(self.rank(sequence)) == Some(sequence)
     }
 
-    /// The types and those who decided, most first.
+    /// Returns the event types and the deciding actors of the matches, the most frequent first.
     pub(super) fn facets(&self) -> (Counted<'_>, Counted<'_>) {
         (ranked(&self.types), ranked(&self.actors))
     }
 }
 
-/// Names, and how often each was found.
+/// Names with counts.
 pub(super) type Counted<'s> = Vec<(&'s str, u64)>;
 
 fn count(counts: &mut BTreeMap<String, u64>, more: &[(String, u64)]) {

@@ -1,4 +1,4 @@
-//! How the record looks.
+//! Painting of the record screen.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -24,18 +24,19 @@ mod spans;
 mod time;
 mod verdict;
 
-/// From this size on the event stands beside the events, and what is below has room of its own.
+/// Minimum size at which the event is painted to the right of the list, and the lower panels have their own
+/// area.
 const WIDE: (u16, u16) = (100, 26);
-/// From this size on the event stands below the events.
+/// Minimum size at which the event is painted below the list.
 const STACKED: (u16, u16) = (72, 18);
-/// Cells of the event beside the events.
+/// Width of the event to the right of the list, in cells.
 const EVENT_CELLS: u16 = 42;
-/// Rows of the event below the events.
+/// Rows of the event below the list.
 const EVENT_ROWS: u16 = 6;
-/// Most rows of what is wrong with a line that was typed.
+/// Maximum rows for the error of a typed line.
 const PROBLEM_ROWS: usize = 3;
 
-/// Where everything goes.
+/// Areas of the panels.
 struct Areas {
     bar: Rect,
     spans: Rect,
@@ -96,7 +97,7 @@ fn areas(trace: &Trace, area: Rect) -> Areas {
     }
 }
 
-/// How many events and how many cells of one event there is room for.
+/// Returns the number of events and the number of cells of one event that fit.
 pub(super) fn room(trace: &Trace, area: Rect) -> (u64, usize) {
     let areas = areas(trace, area);
     let rows = areas.spans.height.saturating_sub(3);
@@ -104,7 +105,7 @@ pub(super) fn room(trace: &Trace, area: Rect) -> (u64, usize) {
     (u64::from(rows), usize::from(cells))
 }
 
-/// Paints the record.
+/// Paints the record screen.
 pub(crate) fn draw(trace: &Trace, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
     let all = areas(trace, area);
     let rest = Rect::new(
@@ -133,7 +134,10 @@ pub(crate) fn draw(trace: &Trace, snapshot: &Snapshot, frame: &mut Frame, area: 
 }
 
 fn bar_rows(trace: &Trace, area: Rect) -> u16 {
-    let problem = trace.prompt.as_ref().and_then(|it| it.problem.as_ref());
+    let problem = trace
+        .prompt
+        .as_ref()
+        .and_then(|prompt| prompt.problem.as_ref());
     let cells = usize::from(area.width).saturating_sub(2);
     let rows = problem.map_or(0, |problem| {
         wrap_within(problem, cells, PROBLEM_ROWS, Look::default()).len()
@@ -141,7 +145,7 @@ fn bar_rows(trace: &Trace, area: Rect) -> u16 {
     1 + coordinate(rows)
 }
 
-/// The line at the top: what is being typed, what was last said, or what hides and what is looked for.
+/// Paints the top line: the prompt, the last message, or the active filter and search.
 fn draw_bar(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     let cells = usize::from(area.width);
     let mut lines = vec![match (&trace.prompt, trace.letter) {
@@ -155,7 +159,11 @@ fn draw_bar(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
         }
         (None, None) => status(trace, cells, look),
     }];
-    if let Some(problem) = trace.prompt.as_ref().and_then(|it| it.problem.as_ref()) {
+    if let Some(problem) = trace
+        .prompt
+        .as_ref()
+        .and_then(|prompt| prompt.problem.as_ref())
+    {
         let rows = wrap_within(problem, cells.saturating_sub(2), PROBLEM_ROWS, look);
         let style = look.style(Meaning::Error);
         lines.extend(
@@ -170,7 +178,7 @@ fn typing(prompt: &Prompt, cells: usize, look: Look) -> Line<'static> {
     let (before, after) = prompt.parts();
     let label = format!(" {}", prompt.purpose.label());
     let room = cells.saturating_sub(width(&label) + 2);
-    // The end of what is typed is what matters.
+    // A long text shows its end: the cursor is there.
     let mut start = before;
     while width(start) > room {
         let mut chars = start.chars();
@@ -214,17 +222,17 @@ fn status(trace: &Trace, cells: usize, look: Look) -> Line<'static> {
     };
     let right = following(opened, cells);
     let mut spans = vec![Span::raw(" ")];
-    // Whether the view follows never leaves the screen.
+    // The follow mode is always visible.
     let room = cells.saturating_sub(width(&right.0) + 3);
     spans.extend(within(looking(opened, cells, look), room, look));
-    let used: usize = spans.iter().map(|it| width(&it.content)).sum();
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let gap = cells.saturating_sub(used + width(&right.0) + 1).max(1);
     spans.push(Span::raw(" ".repeat(gap)));
     spans.push(Span::styled(right.0, look.style(right.1)));
     Line::from(spans)
 }
 
-/// Texts in at most so many cells.
+/// Clips spans to a number of cells.
 fn within(spans: Vec<Span<'static>>, cells: usize, look: Look) -> Vec<Span<'static>> {
     let mut room = cells;
     let mut kept = Vec::new();
@@ -236,7 +244,7 @@ fn within(spans: Vec<Span<'static>>, cells: usize, look: Look) -> Vec<Span<'stat
     kept
 }
 
-/// What a filter or a search found so far.
+/// Returns the matches of the filter and the search so far.
 fn looking(opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
     let total = opened.total();
     let both = opened.filter.is_some() && opened.search.is_some();
@@ -313,7 +321,7 @@ fn facets(opened: &Opened) -> String {
     text
 }
 
-/// Whether the view stays at the end, and what came since it does not.
+/// Returns the follow mode, and the number of new events while it is off.
 fn following(opened: &Opened, cells: usize) -> (String, Meaning) {
     let total = opened.total();
     if opened.is_reading() && !opened.outline.is_empty() {
@@ -344,14 +352,14 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{} %", part.saturating_mul(100) / whole.max(1))
 }
 
-/// The first row on screen so that `place` is in the middle, as far as there are rows.
+/// Returns the first visible row, so that `place` is in the middle if there are enough rows.
 fn centred(place: usize, count: usize, visible: usize) -> usize {
     place
         .saturating_sub(visible / 2)
         .min(count.saturating_sub(visible))
 }
 
-/// A row of a list, as it looks when it is chosen.
+/// Styles the selected row of a list.
 fn chosen(line: Line<'static>, is: Focus, pane: Focus, look: Look) -> Line<'static> {
     match (is, pane) {
         (Focus::Here, Focus::Here) => highlighted(line, look),
@@ -360,17 +368,17 @@ fn chosen(line: Line<'static>, is: Focus, pane: Focus, look: Look) -> Line<'stat
     }
 }
 
-/// Texts apart by a mark of their own.
+/// Joins texts with a separator.
 fn apart(parts: &[String], look: Look) -> String {
     parts.join(&format!(" {} ", look.mark(Mark::Bullet)))
 }
 
-/// Whether a check is on its way.
+/// Returns true if a check is running.
 fn is_verifying(trace: &Trace) -> bool {
     verifying(trace).is_some()
 }
 
-/// How far a check has come that is on its way.
+/// Returns the progress of the running check.
 fn verifying(trace: &Trace) -> Option<&Progress> {
     match &trace.verifying {
         Verifying::Running(progress) => Some(progress),

@@ -1,4 +1,4 @@
-//! What an event of the record is about, for those who want it explained.
+//! Explanation request for an event of the record.
 
 use serde_json::{Value, json};
 
@@ -8,30 +8,30 @@ use crate::engine::explain::{Asker, Imagined, Question};
 use crate::runtime::snapshot::Snapshot;
 use crate::trace::event::Event;
 
-/// Something of the record that can be explained.
+/// Explanation request: the question to evaluate, with its title and a note.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Why {
     pub(crate) question: Question,
-    /// What it is about.
+    /// Subject of the explanation.
     pub(crate) title: String,
-    /// What has to be known to read it.
+    /// Note that the operator needs to interpret the explanation.
     pub(crate) note: String,
 }
 
 impl Trace {
-    /// What the chosen event is about.
+    /// Returns the explanation request for the selected event.
     ///
     /// # Errors
-    /// In words, when it is about nothing that can be explained.
+    /// The reason why the event has nothing to explain.
     pub(crate) fn why(&self, snapshot: &Snapshot) -> Result<Why, String> {
         let opened = self.opened.as_ref();
         let opened = opened.filter(|_| matches!(self.pane, Pane::Spans | Pane::Event));
-        let whole = opened.and_then(|it| it.whole());
+        let whole = opened.and_then(|opened| opened.whole());
         let whole = whole.ok_or("choose an event of a session first")?;
         of(
             &whole.event,
             &opened
-                .map(|it| it.session.agent.clone())
+                .map(|opened| opened.session.agent.clone())
                 .unwrap_or_default(),
             snapshot,
         )
@@ -55,7 +55,10 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
         .or_else(|| text("blocked_action"))
         .or_else(|| of_data("action_id").and_then(Value::as_str))?;
     let params = event.payload.get("action_params");
-    let lives = snapshot.sessions.iter().any(|it| it.id == event.session_id);
+    let lives = snapshot
+        .sessions
+        .iter()
+        .any(|summary| summary.id == event.session_id);
     let asker = if lives {
         Asker::Session(event.session_id.clone())
     } else {
@@ -88,7 +91,7 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
     })
 }
 
-/// What is to be known about the explanation of something that is held.
+/// Note for the explanation of a held request.
 pub(crate) const AS_HELD: &str =
     "Judged for the moment it was held, with what its session has by now.";
 
@@ -98,8 +101,12 @@ fn held<'s>(
     snapshot: &'s Snapshot,
 ) -> Option<&'s crate::engine::held::Held> {
     let mut held = snapshot.held.iter();
-    let found = held.find(|it| {
-        it.session == *session && it.gates.iter().any(|gate| gate.origin.id() == checkpoint)
+    let found = held.find(|request| {
+        request.session == *session
+            && request
+                .gates
+                .iter()
+                .any(|gate| gate.origin.id() == checkpoint)
     });
     found.map(std::convert::AsRef::as_ref)
 }

@@ -1,4 +1,4 @@
-//! Every answer to every agent, word for word: what is not in its format lets the agent go on.
+//! Exact answers to every agent: an agent ignores an answer that is not in its format, and continues.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::super::ask::Verdict;
 use super::super::told::Told;
 use super::{Printed, encode};
 
-/// The events of an agent at which something is answered: before a tool, a prompt, a start, after a tool.
+/// Events of an agent that get an answer: before a tool, a prompt, a start, after a tool.
 fn events(host: Host) -> [&'static str; 4] {
     match host {
         Host::ClaudeCode | Host::Codex => [
@@ -59,7 +59,7 @@ fn ask() -> Verdict {
     }
 }
 
-/// What is printed: nothing, or an object.
+/// Returns the printed object, or null.
 fn said(host: Host, event: &str, verdict: &Verdict) -> Value {
     let Printed { out, err, code } = encode(&told(host, event), verdict);
     assert_eq!((err.as_str(), code), ("", 0), "{host:?} {event}");
@@ -69,7 +69,7 @@ fn said(host: Host, event: &str, verdict: &Verdict) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// What differs from what is wanted: of every agent, not only of the first.
+/// Collects the differences of all agents, not only of the first.
 #[derive(Default)]
 struct Wrong(Vec<String>);
 
@@ -88,7 +88,7 @@ impl Wrong {
     }
 }
 
-/// As Claude Code and those who follow it nest it.
+/// Nests fields as Claude Code and compatible agents expect.
 fn specific(event: &str, fields: &Value) -> Value {
     let mut fields = fields.clone();
     fields["hookEventName"] = json!(event);
@@ -96,7 +96,7 @@ fn specific(event: &str, fields: &Value) -> Value {
 }
 
 #[test]
-fn before_a_tool_each_agent_hears_no_in_its_own_words() {
+fn a_denial_before_a_tool_is_in_each_agents_own_format() {
     let mut wrong = Wrong::default();
     for host in Host::ALL {
         let event = events(host)[0];
@@ -112,7 +112,7 @@ fn before_a_tool_each_agent_hears_no_in_its_own_words() {
         wrong.check(host, event, &deny(), &denied);
         let asked = match host {
             Host::ClaudeCode => specific(event, &nested("ask", "who?")),
-            // They cannot ask, so it is a denial.
+            // These agents cannot ask, so a question is a denial.
             Host::Codex => specific(event, &nested("deny", "who?")),
             Host::Cursor => {
                 json!({"permission": "deny", "user_message": "who?", "agent_message": "who?"})
@@ -126,7 +126,7 @@ fn before_a_tool_each_agent_hears_no_in_its_own_words() {
 }
 
 #[test]
-fn before_a_tool_each_agent_hears_yes_in_its_own_words() {
+fn an_approval_before_a_tool_is_in_each_agents_own_format() {
     let mut wrong = Wrong::default();
     for host in Host::ALL {
         let event = events(host)[0];
@@ -156,14 +156,14 @@ fn before_a_tool_each_agent_hears_yes_in_its_own_words() {
         "permissionDecisionReason": "cra: op-1 let it pass", "additionalContext": "be kind"});
     let wanted = specific("PreToolUse", &wanted);
     wrong.check(Host::ClaudeCode, "PreToolUse", &both, &wanted);
-    // A bare `allow` is an error to Codex: it hears the context and no word more.
+    // Codex treats a bare `allow` as an error: it gets only the context.
     let wanted = specific("PreToolUse", &json!({"additionalContext": "be kind"}));
     wrong.check(Host::Codex, "PreToolUse", &both, &wanted);
     wrong.none();
 }
 
 #[test]
-fn a_prompt_is_blocked_where_the_agent_listens() {
+fn a_prompt_is_blocked_if_the_agent_supports_it() {
     let mut wrong = Wrong::default();
     for host in Host::ALL {
         let event = events(host)[1];
@@ -188,7 +188,7 @@ fn a_prompt_is_blocked_where_the_agent_listens() {
 }
 
 #[test]
-fn context_is_handed_over_under_the_name_of_the_event() {
+fn context_is_sent_under_the_name_of_the_event() {
     let mut wrong = Wrong::default();
     for host in Host::ALL {
         for event in [events(host)[2], events(host)[3]] {
@@ -209,7 +209,8 @@ fn context_is_handed_over_under_the_name_of_the_event() {
     wrong.none();
 }
 
-/// What Codex takes at each event: words beside others make all of it an error, and the tool runs.
+/// Checks that Codex accepts an answer. One unknown field makes the whole answer an error, and the tool
+/// runs.
 fn codex_takes(event: &str, said: &Value) -> Result<(), String> {
     let Some(fields) = said.as_object() else {
         return Ok(());
@@ -250,7 +251,7 @@ fn codex_takes(event: &str, said: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn whatever_is_answered_to_codex_it_can_read() {
+fn codex_can_read_every_answer() {
     let verdicts = [
         deny(),
         ask(),

@@ -18,7 +18,7 @@ fn uses(input: &Value, tool: &str) -> Vec<Action> {
     actions(tool, input.as_object().unwrap(), Some("/src"), None).unwrap()
 }
 
-/// Tells whether a command is let by in a conversation.
+/// Returns true if a command passes in a conversation.
 fn is_use(conversation: &str, line: &str) -> bool {
     let conversation = conversation.parse().unwrap();
     let speaker = Speaker {
@@ -39,7 +39,7 @@ fn line(conversation: &str, session: &str, answers: &str) -> String {
 }
 
 #[test]
-fn only_the_exact_command_of_the_conversation_is_let_by() {
+fn only_the_exact_command_of_the_conversation_passes() {
     let good = line(
         "a.s",
         "a.s",
@@ -68,7 +68,7 @@ fn only_the_exact_command_of_the_conversation_is_let_by() {
 }
 
 #[test]
-fn a_session_that_was_taken_up_again_answers_with_the_key_of_the_first() {
+fn a_resumed_session_answers_with_the_key_of_the_first_session() {
     let good = line("a.s", "a.s.2", "{}");
     assert!(is_use("a.s", &good));
     assert!(!is_use("a.s.2", &good));
@@ -78,7 +78,7 @@ fn a_session_that_was_taken_up_again_answers_with_the_key_of_the_first() {
 }
 
 #[test]
-fn another_parameter_of_the_tool_is_judged() {
+fn a_command_with_another_tool_parameter_is_judged() {
     let conversation = "a.s".parse().unwrap();
     let speaker = Speaker {
         secret: SECRET,

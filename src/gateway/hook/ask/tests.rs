@@ -37,7 +37,7 @@ fn options(timer: Option<Duration>, socket: &std::path::Path) -> Options {
     }
 }
 
-/// Timer of the agent, time for the hook, last moment of an answer: all in milliseconds.
+/// Timer of the agent, time for the hook, latest time of an answer: all in milliseconds.
 const MARGINS: [(u64, u64, u64); 10] = [
     (0, 0, 0),
     (10, 9, 9),
@@ -52,7 +52,7 @@ const MARGINS: [(u64, u64, u64); 10] = [
 ];
 
 #[test]
-fn a_tenth_of_the_timer_is_kept_back_and_never_more_than_five_seconds() {
+fn a_tenth_of_the_timer_up_to_five_seconds_is_reserved() {
     for (timer, hook, last) in MARGINS {
         assert_eq!(budget(ms(timer)), ms(hook), "{timer}");
         let options = options(Some(ms(timer)), "/nonexistent".as_ref());
@@ -62,7 +62,7 @@ fn a_tenth_of_the_timer_is_kept_back_and_never_more_than_five_seconds() {
 }
 
 #[test]
-fn console_hook_and_agent_give_up_in_this_order() {
+fn the_console_gives_up_before_the_hook_and_the_hook_before_the_agent() {
     let mut timers: Vec<_> = MARGINS.iter().map(|(timer, ..)| ms(*timer)).collect();
     timers.extend([Duration::from_nanos(1), Duration::from_micros(1), ms(1)]);
     for timer in timers {
@@ -105,7 +105,7 @@ fn every_agent_has_a_timer_that_leaves_a_margin() {
 fn a_timer_that_is_over_denies_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
-    // It takes the connection, and never answers.
+    // This listener accepts the connection and never answers.
     let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let verdict = ask(
         &told(Host::ClaudeCode),

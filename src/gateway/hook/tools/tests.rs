@@ -9,15 +9,15 @@ fn of(tool: &str, input: Value) -> Result<Vec<Action>, String> {
     actions(tool, &input, Some("/src"), None)
 }
 
-/// What each action is judged by.
+/// Returns the value by which each action is judged.
 fn judged_by(tool: &str, input: Value, key: &str) -> Vec<String> {
     let found = of(tool, input).unwrap().into_iter();
-    let found = found.map(|it| it.params[key].as_str().unwrap().to_owned());
+    let found = found.map(|action| action.params[key].as_str().unwrap().to_owned());
     found.collect()
 }
 
 #[test]
-fn two_names_for_one_target_that_differ_are_nobodys_to_judge() {
+fn a_call_with_two_different_targets_cannot_be_judged() {
     for (tool, input) in [
         (
             "view",
@@ -41,7 +41,7 @@ fn two_names_for_one_target_that_differ_are_nobodys_to_judge() {
 }
 
 #[test]
-fn everything_that_a_use_names_is_an_action_of_its_own() {
+fn each_target_of_a_call_is_a_separate_action() {
     let many = json!({"include": ["/home/u/.ssh/id_rsa", ".env"], "paths": ["a"]});
     assert_eq!(
         judged_by("read_many_files", many, "path"),
@@ -57,12 +57,12 @@ fn everything_that_a_use_names_is_an_action_of_its_own() {
         judged_by("web_fetch", decoy.clone(), "url"),
         ["https://ok", "read https://evil"]
     );
-    // Its prompt is what it asks about the page.
+    // The prompt of `WebFetch` is a question about the page, not an address.
     assert_eq!(judged_by("WebFetch", decoy, "url"), ["https://ok"]);
 }
 
 #[test]
-fn what_is_looked_for_is_no_place_and_which_files_are_looked_through_is() {
+fn a_search_is_judged_by_its_files_and_not_by_its_search_text() {
     let grep = json!({"pattern": "=", "glob": "**/.env", "output_mode": "content"});
     assert_eq!(judged_by("Grep", grep, "path"), ["/src/**/.env"]);
     let grep = json!({"pattern": "password", "path": "/etc"});
@@ -73,7 +73,7 @@ fn what_is_looked_for_is_no_place_and_which_files_are_looked_through_is() {
 }
 
 #[test]
-fn a_place_is_the_same_whatever_ways_lead_to_it() {
+fn all_spellings_of_a_path_are_judged_as_one_path() {
     for (written, place) in [
         ("/src/.claude/./settings.json", "/src/.claude/settings.json"),
         ("settings.json", "/src/settings.json"),
@@ -95,7 +95,7 @@ fn a_place_is_the_same_whatever_ways_lead_to_it() {
 }
 
 #[test]
-fn what_the_agent_says_comes_before_what_the_model_does() {
+fn values_from_the_agent_take_precedence_over_values_from_the_model() {
     let input = json!({"command": "ls", "cwd": "/tmp", "tool": "Read", "subagent": "x"});
     let found = of("Bash", input).unwrap();
     let params = &found[0].params;
@@ -114,7 +114,7 @@ fn what_the_agent_says_comes_before_what_the_model_does() {
 }
 
 #[test]
-fn a_tool_of_a_server_cannot_take_the_name_of_anothers() {
+fn a_tool_of_one_server_cannot_take_the_name_of_another_servers_tool() {
     for (tool, name) in [
         ("mcp__github__get_issue", "mcp.github.get_issue"),
         ("mcp__a__b__c", "mcp.a.b__c"),
@@ -128,7 +128,7 @@ fn a_tool_of_a_server_cannot_take_the_name_of_anothers() {
 }
 
 #[test]
-fn what_does_not_say_what_it_must_is_nobodys_to_judge() {
+fn a_call_without_an_expected_parameter_cannot_be_judged() {
     for (tool, input) in [
         ("Bash", json!({})),
         ("Bash", json!({"command": {"x": 1}})),

@@ -1,4 +1,4 @@
-//! Each message's way: to the gate, to the server, back to the agent.
+//! Path of each message: to the console, to the server, back to the agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::gateway::questions;
 use crate::gateway::rpc::Id;
 use crate::gateway::words::{Remedy, denial};
 
-/// When an agent is first told that its call waits, and how often after that. Agents give up on a call about
-/// which they hear nothing for long.
+/// Delay of the first progress notification, and interval of later ones. Agents give up on a call that
+/// shows no progress for long.
 const FIRST_BEAT: Duration = Duration::from_millis(300);
 const BEAT: Duration = Duration::from_secs(10);
 
-/// Everything between the two sides.
+/// State of the proxy, shared by both directions.
 #[derive(Debug)]
 pub(super) struct Calls {
     pub(super) gate: Gate,
-    /// What actions call the server.
+    /// Name of the server in actions.
     pub(super) server: String,
     pub(super) pending: Arc<Mutex<Pending>>,
     pub(super) own_tool: OwnTool,
@@ -36,7 +36,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// The agent wants to use a tool.
+    /// Handles a tool call of the agent.
     pub(super) async fn call(self: &Arc<Self>, call: Box<ToolCall>) {
         let (held, called_back) = oneshot::channel();
         let noted = self
@@ -55,7 +55,7 @@ impl Calls {
         }
     }
 
-    /// Takes an agent's answers at a checkpoint. The call that is held there is let through when it is repeated.
+    /// Sends an agent's answers to a checkpoint. The held call passes when the agent repeats it.
     async fn answer(&self, call: ToolCall, called_back: oneshot::Receiver<()>) {
         let answered = async {
             let params = own_tool::read(&call.arguments)?;
@@ -79,7 +79,7 @@ impl Calls {
         self.tell(told).await;
     }
 
-    /// Words for a call that does not reach the server: the agent's questions, or why it is denied.
+    /// Describes why a call does not reach the server: the questions to the agent, or the denial.
     fn not_run(&self, error: &CallError) -> String {
         let Some(asked) = questions::asked(error) else {
             return denial(error, Remedy::Key);
@@ -102,7 +102,7 @@ impl Calls {
         match asked {
             Ok(run) => self.release(call, run).await,
             Err(error) => {
-                // Whoever cancelled it meanwhile wants no answer.
+                // A cancelled call gets no answer.
                 if self.pending.lock().await.take(&call.id).is_some() {
                     let words = self.not_run(&error);
                     self.tell(message::denied(&call.id, &words)).await;
@@ -111,7 +111,7 @@ impl Calls {
         }
     }
 
-    /// Asks at the gate, and tells the agent now and then that it waits.
+    /// Asks the console for permission, and sends progress notifications to the agent meanwhile.
     async fn ask(&self, call: &ToolCall) -> Result<Run, CallError> {
         let action = format!("mcp.{}.{}", self.server, call.tool);
         let asking = self.gate.ask(&action, &call.arguments);
@@ -133,18 +133,18 @@ impl Calls {
         }
     }
 
-    /// Passes a call on that may run.
+    /// Forwards a permitted call.
     async fn release(&self, call: ToolCall, run: Run) {
         let room = self.to_server.reserve().await;
         let mut pending = self.pending.lock().await;
         let Ok(room) = room else {
-            // The server is gone: the agent is told with all the others.
+            // The server has ended: the agent gets this answer together with all others.
             drop(pending);
             self.report(&run, Err(not_run("the server was gone"))).await;
             return;
         };
         match pending.release(&call.id, run) {
-            // While nobody else can look: a cancellation comes after the call, or instead of it.
+            // The lock is still held: so a cancellation comes after the call, or replaces it.
             Ok(()) => room.send(call.line),
             Err(run) => {
                 drop(pending);
@@ -154,7 +154,7 @@ impl Calls {
         }
     }
 
-    /// The agent asks something else.
+    /// Handles any other request of the agent.
     pub(super) async fn request(&self, id: Id, line: Line, stage: Stage) {
         let noted = self.pending.lock().await.note(id.clone(), stage);
         if noted {
@@ -164,11 +164,11 @@ impl Calls {
         }
     }
 
-    /// The agent no longer wants what it asked for.
+    /// Cancels a request.
     pub(super) async fn cancel(&self, id: &Id, line: Line) {
         let mut pending = self.pending.lock().await;
         match pending.get(id) {
-            // The server has never heard of it. Forgetting it calls back whoever asks.
+            // The server never got the call. Dropping the stage cancels the task that asks the console.
             Some(Stage::Held(_)) => drop(pending.take(id)),
             Some(Stage::Running(_)) => {
                 let stage = pending.take(id);
@@ -188,7 +188,7 @@ impl Calls {
         }
     }
 
-    /// The server answers. What nobody asks, or only asks at the gate, it cannot answer.
+    /// Handles a response of the server. Ignores a response to an unknown or still held request.
     pub(super) async fn answered(self: &Arc<Self>, id: &Id, message: &Value, mut line: Line) {
         let mut pending = self.pending.lock().await;
         if matches!(pending.get(id), None | Some(Stage::Held(_))) {
@@ -202,7 +202,7 @@ impl Calls {
                 if let Some(words) = &run.words {
                     line.add_words(words);
                 }
-                // On record before the agent asks for the next thing.
+                // The result is on record before the agent makes its next request.
                 if let Some(words) = self.report(&run, outcome).await {
                     line.add_words(&words);
                 }
@@ -217,8 +217,7 @@ impl Calls {
         self.tell(line).await;
     }
 
-    /// The server answers in a way that two readers could understand in two ways: the agent gets to know
-    /// that, and not the answer.
+    /// Handles an ambiguous response of the server: the agent gets an error in place of the response.
     pub(super) async fn refuse_answer(&self, id: &Id, why: &str) {
         let mut pending = self.pending.lock().await;
         if matches!(pending.get(id), None | Some(Stage::Held(_))) {
@@ -244,7 +243,7 @@ impl Calls {
         }
     }
 
-    /// Everybody who still waits is called back, and told why where there is a reason.
+    /// Cancels all unanswered requests. If there is a reason, sends it to the agent.
     pub(super) async fn give_up(&self, why: Option<&str>) {
         let all = self.pending.lock().await.take_all();
         for (id, stage) in all {
@@ -270,19 +269,19 @@ impl Calls {
         }
     }
 
-    /// Passes a message on to the server.
+    /// Forwards a message to the server.
     pub(super) async fn pass(&self, line: Line) {
-        // A server that is gone hears nothing; what it was asked is answered when that is noticed.
+        // A message to an ended server is lost; its request is answered when the proxy notices the end.
         let _ = self.to_server.send(line).await;
     }
 
-    /// Passes a message on to the agent.
+    /// Sends a message to the agent.
     pub(super) async fn tell(&self, message: impl Into<Line>) {
-        // An agent that is gone hears nothing.
+        // A message to an ended agent is lost.
         let _ = self.to_agent.send(message.into()).await;
     }
 
-    /// What the agent said makes no sense.
+    /// Answers a malformed message.
     pub(super) async fn wrong(&self, id: Option<&Id>, fault: &Fault) {
         self.tell(message::fault(id, fault)).await;
     }
@@ -292,15 +291,15 @@ impl Calls {
         self.wrong(Some(id), &Fault::new(Fault::REQUEST, why)).await;
     }
 
-    /// Tells the console what came of a run. A console that is gone, or slow, holds up no result.
-    /// Gives what checkpoints after the run hand to the agent.
+    /// Reports the outcome of a run to the console. A missing or slow console does not delay results beyond
+    /// a timeout. Returns texts that checkpoints inject for the agent after the run.
     async fn report(&self, run: &Run, outcome: Result<String, (String, String)>) -> Option<String> {
         let completed = timeout(ENDING, self.gate.completed(run, outcome)).await;
         completed.ok()?.ok()?
     }
 }
 
-/// JSON-RPC's number for what goes wrong inside.
+/// JSON-RPC code of an internal error.
 const INTERNAL: i64 = -32603;
 
 fn not_run(why: &str) -> (String, String) {

@@ -1,14 +1,14 @@
-//! The proxy's own tool, by which an agent answers checkpoints.
+//! The proxy's own tool, with which an agent answers checkpoints.
 //!
-//! Contract: its name is never that of a tool of the server, as far as the server has listed them. So it is added to the
-//! last page of a list, when all names are known.
+//! Contract: its name differs from all tools that the server has listed. So it is added to the last page of
+//! a list, when all names are known.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-/// The name, where the server has no tool that is called the same.
+/// Name of the tool, unless the server has a tool with that name.
 const NAME: &str = "cra_answer_checkpoint";
 
 /// The proxy's own tool.
@@ -17,7 +17,7 @@ pub(super) struct OwnTool(Mutex<Names>);
 
 #[derive(Debug, Default)]
 struct Names {
-    /// Number behind the name, where the server has a tool of the plain one.
+    /// Number that is appended to the name, if the server has a tool with the plain name.
     number: Option<u32>,
     /// Tools of the server on earlier pages of its list.
     listed: BTreeSet<String>,
@@ -37,17 +37,17 @@ impl OwnTool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub(super) fn name(&self) -> String {
         self.lock().own()
     }
 
-    /// Tells whether a call names it.
+    /// Returns true if a call names it.
     pub(super) fn is_named(&self, tool: &str) -> bool {
         self.name() == tool
     }
 
-    /// Notes a page of the server's list; the tool itself, where the page is the last one.
+    /// Notes a page of the server's list. Returns the tool if the page is the last one.
     pub(super) fn listed(&self, answer: &Value) -> Option<Value> {
         let tools = answer.pointer("/result/tools")?.as_array()?;
         let listed = tools.iter().filter_map(|tool| tool.get("name")?.as_str());
@@ -86,10 +86,10 @@ fn tool(name: &str) -> Value {
     })
 }
 
-/// Arguments of the tool as the console takes them.
+/// Converts arguments of the tool into parameters of the console's call.
 ///
 /// # Errors
-/// Words for the agent, when they are not the tool's own.
+/// A text for the agent, when the arguments do not fit.
 pub(super) fn read(arguments: &Map<String, Value>) -> Result<Value, String> {
     let (gate, answers) = (arguments.get("gate"), arguments.get("answers"));
     match (gate, answers, arguments.len()) {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_name_is_none_of_the_servers_on_any_page() {
+    fn the_name_of_the_own_tool_differs_from_the_servers_tools_on_all_pages() {
         let own = OwnTool::default();
         let first = json!({"result": {"tools": [{"name": NAME}], "nextCursor": "2"}});
         assert_eq!(own.listed(&first), None);

@@ -1,4 +1,4 @@
-//! Which requests of the agent nobody has answered yet.
+//! Unanswered requests of the agent.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,25 @@ use tokio::sync::oneshot;
 use super::super::gate::Run;
 use crate::gateway::rpc::Id;
 
-/// Where a request is.
+/// Progress of a request.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// A use of a tool, at the gate. Dropping this calls whoever asks there back.
-    Held(#[expect(dead_code, reason = "it is there to be dropped")] oneshot::Sender<()>),
-    /// A use of a tool, at the server, and nobody said yet what came of it.
+    /// A tool call that waits for the console. Dropping this cancels the task that asks.
+    Held(#[expect(dead_code, reason = "dropping it cancels the waiting task")] oneshot::Sender<()>),
+    /// A tool call at the server whose result is not reported yet.
     Running(Run),
-    /// A list of the tools, at the server.
+    /// A request for the list of tools, at the server.
     Listing,
-    /// Anything else, at the server.
+    /// Any other request, at the server.
     Asked,
 }
 
-/// What is not answered yet.
+/// All unanswered requests.
 #[derive(Debug, Default)]
 pub(super) struct Pending(HashMap<Id, Stage>);
 
 impl Pending {
-    /// Notes a request; whether there was none by that name.
+    /// Adds a request. Returns false if its id is already in use.
     pub(super) fn note(&mut self, id: Id, stage: Stage) -> bool {
         match self.0.entry(id) {
             std::collections::hash_map::Entry::Occupied(_) => false,
@@ -36,7 +36,7 @@ impl Pending {
         }
     }
 
-    /// A use of a tool goes from the gate to the server; the run, if nobody wants it any more.
+    /// Moves a tool call from the console to the server. Returns the run if the call was cancelled.
     pub(super) fn release(&mut self, id: &Id, run: Run) -> Result<(), Run> {
         match self.0.get_mut(id) {
             Some(stage @ Stage::Held(_)) => {
@@ -47,17 +47,17 @@ impl Pending {
         }
     }
 
-    /// Where a request is.
+    /// Returns the progress of a request.
     pub(super) fn get(&self, id: &Id) -> Option<&Stage> {
         self.0.get(id)
     }
 
-    /// Forgets a request.
+    /// Removes a request.
     pub(super) fn take(&mut self, id: &Id) -> Option<Stage> {
         self.0.remove(id)
     }
 
-    /// Forgets all of them.
+    /// Removes all requests.
     pub(super) fn take_all(&mut self) -> Vec<(Id, Stage)> {
         self.0.drain().collect()
     }

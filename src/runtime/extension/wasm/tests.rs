@@ -1,4 +1,4 @@
-//! Modules that behave, and modules that do not.
+//! Tests with well-behaved and misbehaving modules.
 
 use super::*;
 
@@ -7,7 +7,8 @@ const LIMITS: WasmLimits = WasmLimits {
     memory_bytes: 256 * 1024,
 };
 
-/// A module that puts questions at 4096 and answers with what `body` leaves on the stack.
+/// Builds a module that stores questions at 4096 and answers with the value that `body` leaves on the
+/// stack.
 fn module(body: &str) -> Result<WasmExtension, String> {
     let text = format!(
         r#"(module
@@ -21,7 +22,7 @@ fn module(body: &str) -> Result<WasmExtension, String> {
     WasmExtension::new(&wat::parse_str(text).unwrap(), LIMITS)
 }
 
-/// The answer that stands at `start` with `length` bytes.
+/// Returns code for an answer at `start` with `length` bytes.
 fn at(start: u64, length: u64) -> String {
     format!("(i64.const {})", (start << 32) | length)
 }
@@ -39,7 +40,7 @@ fn a_module_answers_with_json() {
 
 #[test]
 fn a_module_sees_the_question() {
-    // The question itself, as it was put.
+    // Returns the question as the answer.
     let echo = "(i64.or (i64.shl (i64.extend_i32_u (local.get 0)) (i64.const 32)) \
                 (i64.extend_i32_u (local.get 1)))";
     let module = module(echo).unwrap();
@@ -48,7 +49,7 @@ fn a_module_sees_the_question() {
 
 // covers B28
 #[test]
-fn a_module_that_never_ends_or_grows_is_stopped() {
+fn a_module_that_loops_or_grows_without_end_is_stopped() {
     let endless = ask("(loop (br 0)) (i64.const 0)").unwrap_err();
     assert!(endless.contains("more work"), "{endless}");
     let greedy = "(drop (memory.grow (i32.const 1000))) (i64.const 0)";
@@ -69,7 +70,7 @@ fn module_of(parts: &str) -> Result<WasmExtension, String> {
 }
 
 #[test]
-fn an_answer_that_is_none_is_no_answer() {
+fn an_invalid_answer_of_a_module_is_an_error() {
     for body in [
         at(70_000, 4),
         at(u64::from(u32::MAX), 4),
@@ -83,7 +84,7 @@ fn an_answer_that_is_none_is_no_answer() {
 }
 
 #[test]
-fn a_question_has_to_fit_where_the_module_wants_it() {
+fn a_question_has_to_fit_into_the_memory_that_the_module_allocates() {
     let module = module_of(
         r#"(memory (export "memory") 1)
            (func (export "alloc") (param i32) (result i32) (i32.const 65530))
@@ -93,13 +94,13 @@ fn a_question_has_to_fit_where_the_module_wants_it() {
 }
 
 #[test]
-fn what_is_no_such_module_is_refused_when_it_is_taken_in() {
+fn an_invalid_module_is_refused_when_it_is_loaded() {
     assert!(WasmExtension::new(b"not wasm", LIMITS).is_err());
     let imports = module_of(r#"(import "env" "exit" (func))"#);
     assert!(imports.err().unwrap().contains("env.exit"));
     let nothing = module_of(r#"(memory (export "memory") 1)"#);
     assert!(nothing.err().unwrap().contains("alloc"));
-    // A module that is wrong in its types is found when it is asked, and answers nothing.
+    // Wrong types of functions are found when the module is called; it gives no answer then.
     let wrong = module_of(
         r#"(memory (export "memory") 1) (func (export "alloc")) (func (export "answer"))"#,
     );
@@ -111,7 +112,7 @@ fn what_is_no_such_module_is_refused_when_it_is_taken_in() {
 }
 
 #[test]
-fn an_instance_remembers_nothing() {
+fn each_question_gets_a_new_instance() {
     let counting = module_of(
         r#"(memory (export "memory") 1)
            (data (i32.const 0) "0")

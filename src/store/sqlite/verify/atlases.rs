@@ -1,4 +1,4 @@
-//! The texts of Atlases that a store keeps, held against the digests under which the record names them.
+//! Checks of stored Atlas texts against the digests that the record names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,15 @@ use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::trace::event::Payload;
 
-/// The rows of a log in which an Atlas came into force.
+/// Query for the log rows in which an Atlas came into force.
 const LOADED: &str = "SELECT e.records FROM events e JOIN sessions s ON s.number = e.session \
     WHERE s.session_id = ?1 AND e.records LIKE '%atlas\\_loaded%' ESCAPE '\\' ORDER BY e.position";
 
-/// Characters at the end of a stored record that follow its details: a colon and the hash of the record before.
+/// Number of characters after the details of a stored record: a colon and the hash of the record
+/// before.
 const HASH_CHARS: usize = 65;
 
-/// Texts that are not the ones the record names, and texts that it names and that are gone.
+/// Faults: stored texts that differ from their digest, and texts named by the record that are missing.
 pub(super) fn faults(reader: &Reader, log: &SessionId) -> Result<Vec<String>, StoreError> {
     let loaded = loaded(reader, log)?;
     let query = "SELECT hash, atlas_id, text FROM atlases ORDER BY hash";
@@ -53,7 +54,7 @@ pub(super) fn faults(reader: &Reader, log: &SessionId) -> Result<Vec<String>, St
     Ok(faults)
 }
 
-/// The Atlases that came into force, by digest: each with its name and, where that is another one, the digest of its
+/// Atlases that came into force, by digest: each with its name and, if different, the digest of its
 /// text alone.
 fn loaded(
     reader: &Reader,
@@ -69,7 +70,7 @@ fn loaded(
     Ok(loaded)
 }
 
-/// The details of a stored record in which an Atlas came into force.
+/// Details of a stored record in which an Atlas came into force.
 fn read(line: &str) -> Option<Payload> {
     let payload = line.get(line.find('{')?..line.len().checked_sub(HASH_CHARS)?)?;
     let envelope = line.split('{').next()?;

@@ -1,4 +1,4 @@
-//! The signed heads that a store is held against: those in its tables, and the one in the file beside it.
+//! Signed heads that a store is checked against: those in its tables, and the head file next to it.
 
 use super::super::super::StoreError;
 use super::super::head::HEAD_FILE_NAME;
@@ -7,14 +7,15 @@ use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
 use crate::trace::note::Note;
 
-/// Faults of heads: in the tables, which puts everything in doubt, and of the log against its own file.
+/// Faults of heads: those in the tables cast doubt on everything; others concern the log and its head
+/// file.
 #[derive(Debug, Default)]
 pub(super) struct HeadFaults {
     pub(super) tables: Vec<String>,
     pub(super) log: Vec<String>,
 }
 
-/// The heads of a store. What is wrong with one is added to `faults`.
+/// Heads of a store. Faults of a head are added to `faults`.
 pub(super) fn signed_heads(
     reader: &Reader,
     log: &SessionId,
@@ -51,14 +52,14 @@ pub(super) fn signed_heads(
     Ok(seals)
 }
 
-/// Entries of the log, as they were acknowledged.
+/// Acknowledged number of log entries.
 fn entries(reader: &Reader, log: &SessionId) -> Result<u64, StoreError> {
     let query = "SELECT count FROM sessions WHERE session_id = ?1";
     let found = reader.rows(query, [log.as_str()], |row| count(row, 0))?;
     Ok(found.first().copied().unwrap_or(0))
 }
 
-/// The head in a note, with its signatures.
+/// Head in a note, with its signatures.
 fn signed_head(note: &str) -> Result<(LogHead, Note), ()> {
     let note = note.parse::<Note>().map_err(drop)?;
     let head = note.text.parse::<LogHead>().map_err(drop)?;

@@ -11,7 +11,7 @@ use crate::trace::chain::Chain;
 use crate::trace::event::{Draft, Durability, Payload};
 use crate::trace::record::Record;
 
-/// Where a record is put: its place, the hash before it, and its time.
+/// Position of a record: its place, the hash before it, and its time.
 #[derive(Clone)]
 struct Place {
     sequence: u64,
@@ -39,8 +39,8 @@ impl Place {
     }
 }
 
-/// A store of three sessions, in rows of one to seven events. Each is told its place, and may be put
-/// elsewhere.
+/// A store of three sessions, in rows of one to seven events. `odd` may change the position of each
+/// record.
 fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
     let path = folder.join(FILE_NAME);
     let mut connection = connect(&path).unwrap();
@@ -83,7 +83,7 @@ fn report(folder: &Path, threads: usize) -> Report {
 }
 
 #[test]
-fn a_check_tells_how_far_it_has_come_and_proves_nothing_when_it_is_stopped() {
+fn verification_reports_progress_and_proves_nothing_when_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
     let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
@@ -104,7 +104,7 @@ fn a_check_tells_how_far_it_has_come_and_proves_nothing_when_it_is_stopped() {
 }
 
 #[test]
-fn a_check_ends_at_the_row_at_which_it_is_stopped() {
+fn verification_ends_at_the_row_where_it_is_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
     let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
@@ -120,7 +120,7 @@ fn a_check_ends_at_the_row_at_which_it_is_stopped() {
 }
 
 #[test]
-fn one_thread_and_several_find_the_same() {
+fn one_thread_and_several_threads_give_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), |_, _| ());
     let count = "SELECT count(*) FROM events";
@@ -134,19 +134,19 @@ fn one_thread_and_several_find_the_same() {
 }
 
 #[test]
-fn rows_that_are_missing_or_elsewhere_are_missed_on_any_number_of_threads() {
+fn missing_and_displaced_rows_are_detected_on_any_number_of_threads() {
     for sql in [
         "DELETE FROM events WHERE position = (SELECT position FROM events LIMIT 1 OFFSET 20)",
         "DELETE FROM events WHERE position = (SELECT max(position) FROM events)",
         "DELETE FROM events WHERE position > 50",
         "DELETE FROM events WHERE position BETWEEN 30 AND 90",
-        // By so much, and by so much that nobody would ever look at all places between.
+        // By a million: too far to visit all positions in between.
         "UPDATE events SET position = position + 1000000 WHERE position > 90",
         "UPDATE events SET position = position + 4000000000000000000 WHERE position > 90",
-        // By one, without two being in one place on the way.
+        // By one, without two rows at one position in between.
         "UPDATE events SET position = -position WHERE position > 90;
          UPDATE events SET position = 1 - position WHERE position < 0",
-        // Where one thread ends and another begins.
+        // At the boundary between two threads.
         "UPDATE events SET position = -position WHERE position >= 96;
          UPDATE events SET position = 1 - position WHERE position < 0",
         "UPDATE events SET hashes = zeroblob(64) WHERE length(hashes) = 64",
@@ -163,9 +163,9 @@ fn rows_that_are_missing_or_elsewhere_are_missed_on_any_number_of_threads() {
     }
 }
 
-/// Within a row, and from one to the next.
+/// Within a row, and from one row to the next.
 #[test]
-fn every_record_has_to_follow_the_one_before() {
+fn every_record_must_follow_the_one_before() {
     type Odd = fn(&mut Place);
     let ways: [(Odd, &str); 3] = [
         (|place| place.micros = 7, "is earlier than the event before"),
@@ -176,7 +176,7 @@ fn every_record_has_to_follow_the_one_before() {
         (|place| place.sequence += 1, "sequence is "),
     ];
     for (odd, expected) in ways {
-        // A row of six, and the end of the one before.
+        // A row of six, and the end of the row before.
         for at in 72..78 {
             let folder = tempfile::tempdir().unwrap();
             store(folder.path(), |micros, place| {

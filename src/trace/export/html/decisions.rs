@@ -1,4 +1,4 @@
-//! Who decided what, when and why: the first thing a reviewer looks for.
+//! Decisions section: operator, decision, time and reason, the first thing a reviewer looks for.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,30 +15,30 @@ use crate::trace::replay::State;
 use crate::trace::replay::state::{HeldGate, HeldRequest};
 use crate::trace::tell::cut;
 
-/// Longest answer or reason in a decision; the whole of it is in its event.
+/// Longest answer or reason in a decision; the full text is in its event.
 const MAX_SAID_CHARS: usize = 2000;
 
-/// Most requests whose parameters, and gates whose answers, are remembered until they are decided.
+/// Most undecided requests and gates whose parameters and answers are remembered.
 const MAX_OPEN: usize = 4096;
 
-/// Tells decisions as their events go by.
+/// Writer of decisions; processes events in order.
 #[derive(Default)]
 pub(super) struct Decisions {
     count: u64,
     answers: HashMap<SpanId, Answered>,
     params: HashMap<SpanId, String>,
-    /// The request that was told last: what it asks for is not said again at its next gate.
+    /// Request written last; its parameters are not repeated at its next gate.
     told: Option<SpanId>,
 }
 
-/// What was answered at a gate.
+/// Answers given at a gate.
 #[derive(Default)]
 struct Answered {
     answers: Map<String, Value>,
     wrong: u64,
 }
 
-/// A decision, as it is told.
+/// A decision to be written.
 struct Decision<'d> {
     event: &'d Event,
     class: &'static str,
@@ -49,7 +49,7 @@ struct Decision<'d> {
 }
 
 impl Decisions {
-    /// Takes the next event in, with the state before it, and writes the decision that it is.
+    /// Processes the next event with the state before it, and writes the decision if the event is one.
     pub(super) fn tell(
         &mut self,
         out: &mut impl Write,
@@ -110,7 +110,7 @@ impl Decisions {
         Ok(())
     }
 
-    /// Writes what is still held at the end.
+    /// Writes the requests that are still held at the end.
     pub(super) fn close(&mut self, out: &mut impl Write, end: &State) -> fmt::Result {
         for held in &end.held {
             for gate in &held.gates {
@@ -226,7 +226,7 @@ impl Decisions {
 }
 
 impl State {
-    /// The held request and gate that an event is about.
+    /// Held request and gate that an event refers to.
     fn gate_of(&self, event: &Event) -> Option<(&HeldRequest, &HeldGate)> {
         let parent = event.parent_span_id.as_ref();
         self.held.iter().find_map(|held| {
@@ -270,7 +270,7 @@ fn answers(out: &mut impl Write, answered: &Answered) -> fmt::Result {
     }
 }
 
-/// A text of somebody else's, cut where it is very long.
+/// Untrusted text, cut to [`MAX_SAID_CHARS`].
 fn said(text: &str) -> Cow<'_, str> {
     cut(text, MAX_SAID_CHARS)
 }

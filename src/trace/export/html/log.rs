@@ -1,4 +1,4 @@
-//! The governance log: what was done to the record and to what governs agents, and by whom.
+//! Governance log section: changes to the record and to the governance of agents, with their actors.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use crate::trace::details::Details;
 use crate::trace::event::Event;
 use crate::trace::tell::sentence;
 
-/// Writes the entries, if there are any.
+/// Writes the entries; nothing if there are none.
 pub(super) fn write(out: &mut impl Write, entries: &[Event]) -> fmt::Result {
     if entries.is_empty() {
         return Ok(());

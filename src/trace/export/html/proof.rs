@@ -1,17 +1,17 @@
-//! What a verdict means, for people who have never seen one.
+//! Explanations of verdicts for readers new to them.
 
 use crate::trace::verify::{Checked, Verdict};
 
-/// How a verdict is coloured.
+/// Colour class of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// All of it is proven.
+    /// The whole chain is proven.
     Proven,
-    /// Nothing speaks against it, but not all of it is proven.
+    /// No fault was found, but a part is not proven.
     Open,
-    /// It came from elsewhere, so nothing proves the time before the import.
+    /// The session was imported, so the time before the import is not proven.
     Imported,
-    /// It does not hold.
+    /// Verification failed.
     Broken,
 }
 
@@ -39,7 +39,7 @@ impl Standing {
     }
 }
 
-/// What a verdict means.
+/// Explanation of a verdict in plain language.
 pub(super) fn meaning(checked: Option<&Checked>) -> &'static str {
     let Some(checked) = checked else {
         return "Nobody checked this chain when the report was made.";

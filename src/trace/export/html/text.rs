@@ -1,4 +1,4 @@
-//! Text from outside, as it may stand in a page: no markup, and nothing hidden.
+//! Escaping of untrusted text: no markup, no hidden characters.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::base::clock::Timestamp;
 use crate::base::text::is_deceptive;
 
-/// A text as it is shown. Characters that would be obeyed, hidden or reordered are written out and
-/// marked. For the content of elements, never for attributes.
+/// Untrusted text as it is shown. Markup is escaped; control, invisible and reordering characters are
+/// written out and marked. For the content of elements, never for attributes.
 pub(super) struct Text<'t>(pub(super) &'t str);
 
 impl fmt::Display for Text<'_> {
@@ -28,7 +28,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// A moment, to the millisecond: `2026-01-31 23:59:59.000`.
+/// Formats a timestamp to the millisecond: `2026-01-31 23:59:59.000`.
 pub(super) fn moment(at: Timestamp) -> String {
     let text = at.to_string();
     let date = text.get(..10).unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn moment(at: Timestamp) -> String {
     format!("{date} {time}")
 }
 
-/// How long something took, in the unit that suits it.
+/// Formats a duration in a suitable unit.
 pub(super) fn lasting(span: Duration) -> String {
     let millis = span.as_millis();
     let seconds = span.as_secs();
@@ -49,7 +49,7 @@ pub(super) fn lasting(span: Duration) -> String {
     }
 }
 
-/// A number with its noun: `1 event`, `2 events`.
+/// Formats a number with its noun: `1 event`, `2 events`.
 pub(super) fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")

@@ -1,5 +1,5 @@
-//! Every event of a session, one below the other: how deep it lies, when it was, what it says, and all
-//! of it folded away.
+//! Timeline section: every event of a session with its depth, time and summary, and its full details
+//! folded.
 
 use std::fmt::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::trace::event::Event;
 use crate::trace::spans::{Depths, Spans};
 use crate::trace::tell::{Tone, sentence, tone};
 
-/// The time that a session covers, and what lies in it.
+/// Time range of a session and its spans.
 pub(super) struct Timeline<'t> {
     pub(super) spans: &'t Spans,
     pub(super) start: Timestamp,
@@ -45,7 +45,7 @@ impl Timeline<'_> {
         out.write_str("</details>\n")
     }
 
-    /// Where a span begins and how long it lasts, in hundredths of the whole.
+    /// Start and length of a span's bar, in percent of the session.
     fn bar(&self, event: &Event) -> (u64, u64) {
         let whole = self.end.since(self.start).as_micros().max(1);
         let (start, end) = self

@@ -1,4 +1,4 @@
-//! The log, held against heads that are signed or were kept elsewhere.
+//! Checks of the log against heads that are signed or were kept elsewhere.
 
 use super::super::trust::agrees;
 use super::super::verdict::Verdict;
@@ -6,7 +6,7 @@ use super::LogVerifier;
 use crate::trace::head::LogHead;
 
 impl LogVerifier {
-    /// Holds the log as it is now against the heads of its size.
+    /// Checks the log at its current size against the heads of that size.
     pub(super) fn hold_against_heads(&mut self, place: usize) {
         let size = self.tree.size();
         let signed = self.trust.signed_at(size);
@@ -47,7 +47,7 @@ impl LogVerifier {
         }
     }
 
-    /// A head that is signed covers the log so far.
+    /// A signed head covers the log so far.
     fn signed(&mut self, size: u64, key: String) {
         for place in std::mem::take(&mut self.awaiting.0) {
             if let Some(chain) = self.chains.get_mut(place) {
@@ -78,7 +78,7 @@ impl LogVerifier {
         }
     }
 
-    /// Heads of more entries than there are: the log was longer once.
+    /// Reports heads with more entries than the log has: the log was longer once.
     pub(super) fn hold_against_larger_heads(&mut self) {
         let found = self.tree.size();
         let known = self.trust.all_known().map(|head| head.size).max();

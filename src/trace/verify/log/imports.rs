@@ -1,4 +1,4 @@
-//! Chains that came with an import, held against what the log announced of them.
+//! Checks of imported chains against their announcements in the log.
 
 use super::LogVerifier;
 use crate::base::clock::TimestampText;
@@ -6,7 +6,7 @@ use crate::trace::event::TraceImported;
 use crate::trace::verify::verdict::{Imported, Verdict};
 
 impl LogVerifier {
-    /// Takes in an entry that announces an import.
+    /// Processes an entry that announces an import.
     pub(super) fn import(&mut self, imported: &TraceImported, at: TimestampText) {
         let Ok(session) = imported.imported_session.parse() else {
             return;
@@ -25,7 +25,7 @@ impl LogVerifier {
         }
     }
 
-    /// Holds what was imported against what was announced: an import that was interrupted left a part.
+    /// Checks imported chains against their announcements: an interrupted import leaves a part.
     pub(super) fn hold_against_imports(&mut self) {
         for (place, (expected, hash)) in std::mem::take(&mut self.imported) {
             let only = self.only.as_ref();

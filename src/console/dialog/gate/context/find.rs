@@ -1,4 +1,4 @@
-//! Looking for a text in the request. What is found is shown; it does not count as read.
+//! Text search in the request. A match that is shown does not count as read.
 
 use std::ops::Range;
 
@@ -7,54 +7,54 @@ use regex::{Regex, RegexBuilder};
 use super::Context;
 use crate::base::text::is_deceptive;
 
-/// Longest text to look for.
+/// Maximum length of a search text.
 const MOST_CHARS: usize = 80;
 
-/// Rows above a place that was found, so that the eye sees what leads to it.
+/// Rows shown above a match, for context.
 const ROWS_BEFORE: usize = 3;
 
-/// What is looked for.
+/// State of the search.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     query: String,
     pattern: Option<Regex>,
-    /// Where it was found.
+    /// Byte range of the current match.
     place: Option<Range<usize>>,
 }
 
-/// Which way to look.
+/// Direction of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// From the first row on screen.
+    /// Starts from the first row on screen.
     Here,
-    /// The next place.
+    /// Next match.
     Next,
-    /// The place before.
+    /// Previous match.
     Previous,
 }
 
-/// What came of it.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing is looked for.
+    /// No search text is set.
     Nothing,
-    /// It is on screen.
+    /// The match is on screen.
     Place,
-    /// It is on screen, and the other end of the request was passed on the way.
+    /// The match is on screen; the search wrapped around an end of the request.
     Around,
-    /// It is nowhere in the request.
+    /// The request has no match.
     Nowhere,
-    /// The request is not laid out yet.
+    /// The request has no layout yet.
     Unready,
 }
 
 impl Context {
-    /// What is looked for.
+    /// Returns the search text.
     pub(crate) fn query(&self) -> &str {
         &self.finder.query
     }
 
-    /// Looks for something else.
+    /// Sets the search text.
     pub(crate) fn set_query(&mut self, query: &str) {
         let line = query.lines().next().unwrap_or_default();
         let fine = line.chars().filter(|&c| !is_deceptive(c));
@@ -69,7 +69,7 @@ impl Context {
         };
     }
 
-    /// Goes to a place where it is.
+    /// Scrolls to a match.
     pub(crate) fn find(&mut self, search: Search, height: usize) -> Found {
         let Some(pattern) = self.finder.pattern.clone() else {
             return Found::Nothing;
@@ -106,7 +106,7 @@ impl Context {
         found
     }
 
-    /// The places within these bytes of the request where it is, as far as they lie within.
+    /// Returns the byte ranges of the matches within `bytes`, clamped to it.
     pub(crate) fn marked(&self, bytes: &Range<usize>) -> Vec<Range<usize>> {
         let Some(pattern) = &self.finder.pattern else {
             return Vec::new();
@@ -116,7 +116,7 @@ impl Context {
         let mut places: Vec<_> = here
             .map(|hit| bytes.start + hit.start()..bytes.start + hit.end())
             .collect();
-        // One that goes over the end of a row is known only as a whole.
+        // A match that crosses a row end is found only as the current match.
         let whole = self.finder.place.iter().map(|place| {
             place.start.clamp(bytes.start, bytes.end)..place.end.clamp(bytes.start, bytes.end)
         });
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_place_and_the_one_before_and_around_the_end() {
+    fn search_goes_to_the_next_and_previous_match_and_wraps_around() {
         let mut context = context();
         context.set_query("LINE 15");
         assert_eq!(context.find(Search::Here, 10), Found::Place);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_jumped_to_was_not_read() {
+    fn a_match_that_search_jumped_to_does_not_count_as_read() {
         let mut context = context();
         context.painted(10);
         context.set_query("line 150");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nowhere_is_said_to_be_and_moves_nothing() {
+    fn a_search_without_a_match_reports_it_and_does_not_scroll() {
         let mut context = context();
         assert_eq!(context.find(Search::Next, 10), Found::Nothing);
         context.set_query("(.*");

@@ -1,23 +1,23 @@
-//! What is said about a request: why it is held, what the steward advises, who asks and what they may do.
+//! Remarks about a request: why it is held, the steward's guidance, the agent and its abilities.
 
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
 use crate::base::text::{Lines, one_line, visible};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 
-/// Something that is said about a request.
+/// A remark about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
     pub(super) heading: String,
     pub(super) body: Body,
 }
 
-/// How a remark is to be read. Both are safe to show.
+/// Text and format of a remark. Both are safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
-    /// As it stands.
+    /// Shown unchanged.
     Plain(String),
-    /// As Markdown.
+    /// Rendered as Markdown.
     Markdown(String),
 }
 
@@ -28,7 +28,7 @@ fn plain(heading: impl Into<String>, text: String) -> Remark {
     }
 }
 
-/// Everything that is known about a request when it is opened.
+/// Collects all remarks that are known when a request is opened.
 pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut who = format!("{}, session {}", one_line(&held.agent), held.session);
@@ -72,7 +72,7 @@ fn guidance_body(guidance: &GuidanceBlock) -> Body {
     }
 }
 
-/// What a session may do, can do, knows, and left on record.
+/// Describes a session: its permissions, abilities, contexts and audit counts.
 fn aspects(session: &SessionSummary) -> [Remark; 4] {
     let listed = |words: &[String]| match words {
         [] => "none".to_owned(),

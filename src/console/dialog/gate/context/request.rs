@@ -1,4 +1,4 @@
-//! The request as text: exactly what will run, and what a decision about it is bound to.
+//! Text of a request: exactly what will run, and the data that a decision is bound to.
 
 use std::io::{self, Write};
 
@@ -9,16 +9,16 @@ use crate::base::text::{Lines, is_deceptive, one_line, visible};
 use crate::console::cells::counted;
 use crate::engine::held::{Held, HeldText, Subject};
 
-/// Longest text in which every value has a row of its own. Deep nesting makes that many times longer
-/// than the request itself.
+/// Maximum length of the form with one row per value. Deep nesting makes that form many times longer
+/// than the request.
 const MOST_PRETTY_BYTES: usize = 64 * 1024 * 1024;
 
-/// `! 1 hidden character written out`.
+/// Text such as `! 1 hidden character written out`.
 pub(crate) fn hidden_words(count: usize) -> String {
     format!("! {} written out", counted(count, "hidden character"))
 }
 
-/// The request as it will run, and how many hidden characters it has.
+/// Returns the request as it will run, and its number of hidden characters.
 pub(crate) fn request_text(held: &Held) -> (String, usize) {
     match &held.subject {
         Subject::SessionStart => ("session_start".to_owned(), 0),
@@ -33,10 +33,10 @@ pub(crate) fn request_text(held: &Held) -> (String, usize) {
     }
 }
 
-/// A request with the text that it is about, in front: that is what the operator decides about.
+/// Puts the text of a request in front of its data: the operator decides about the text.
 fn with_text(request: &str, hidden: usize, text: &HeldText) -> (String, usize) {
     let (name, data) = request.split_once('\n').unwrap_or((request, ""));
-    // Each line is marked: no line of the text can look like one of the console.
+    // Each line is prefixed, so that no line of the text can imitate one of the console.
     let words = visible(&text.text, Lines::Keep).text;
     let words: Vec<_> = words.split('\n').map(|line| format!("| {line}")).collect();
     let words = words.join("\n");
@@ -49,13 +49,13 @@ fn with_text(request: &str, hidden: usize, text: &HeldText) -> (String, usize) {
 }
 
 fn shown(name: &str, value: &Value) -> (String, usize) {
-    // JSON already writes control characters out; the rest is written out here.
+    // JSON already escapes control characters; other hidden characters are escaped here.
     let text = visible(&pretty(value), Lines::Keep).text;
     let hidden = hidden_in(name) + hidden_in_value(value);
     (format!("{}\n{text}", one_line(name)), hidden)
 }
 
-/// JSON with a row for every value, or all in one line where that would be too long.
+/// Formats JSON with one row per value, or all in one line if that would be too long.
 fn pretty(value: &Value) -> String {
     struct Room(Vec<u8>);
     impl Write for Room {
@@ -96,8 +96,8 @@ fn hidden_in_value(value: &Value) -> usize {
     }
 }
 
-/// Everything that a decision about a request is bound to, line by line: what it asks for, how risky it
-/// is, the Atlas, and what every gate asks.
+/// Describes all data that a decision is bound to, line by line: the request, its risk, the Atlas, and
+/// the questions of every gate.
 pub(crate) fn describe(held: &Held) -> String {
     let mut text = request_text(held).0;
     let mut add = |line: String| {
@@ -130,7 +130,7 @@ mod tests {
     use crate::base::json;
 
     #[test]
-    fn numbers_are_shown_as_they_run() {
+    fn numbers_of_a_request_are_shown_exactly() {
         let text = "{\n  \"a\": 18446744073709551615,\n  \"b\": \"9007199254740993\",\n  \"c\": 9007199254740993,\n  \
                     \"d\": 1.0,\n  \"e\": -0.0,\n  \"f\": 0.1\n}";
         let value: Value = json::read(text.as_bytes()).unwrap();

@@ -1,7 +1,7 @@
-//! A request as a text that is safe to show, and where its rows begin.
+//! Text of a request that is safe to show, and the offsets of its rows.
 //!
-//! Contract: a short one is written out and broken into rows where it is needed. A long one takes many
-//! frames: [`LayOut`] is carried out beside the screen, and until it comes back there is no row of it.
+//! Contract: a short request is rendered and broken into rows on demand. A long one takes many frames:
+//! [`LayOut`] runs in the background, and until its result arrives the request has no rows.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -14,10 +14,10 @@ use crate::base::id::GateId;
 use crate::console::cells::{asker, break_exactly};
 use crate::engine::held::{Held, Subject};
 
-/// Longest request that is laid out while a key waits: it takes about a millisecond.
+/// Maximum length of a request that is laid out while a key waits: about a millisecond.
 const AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// One request, or several below each other, as text. It is written out once, by whoever needs it first.
+/// Text of one request, or of several below each other. It is rendered once, on first use.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Written {
     source: Source,
@@ -27,34 +27,34 @@ pub(crate) struct Written {
 #[derive(Debug, PartialEq)]
 enum Source {
     One(Arc<Held>),
-    /// Each with who asks above it.
+    /// Several requests, each below a line with its agent.
     Each(Vec<Arc<Held>>),
     #[cfg(test)]
     Text,
 }
 
-/// The text.
+/// Rendered text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Text {
-    /// Safe to show.
+    /// The text, safe to show.
     pub(super) request: String,
-    /// How many characters were written out.
+    /// Number of hidden characters that are shown escaped.
     pub(super) hidden: usize,
 }
 
-/// A long request that is to be laid out.
+/// Job: lay out a long request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LayOut {
-    /// Whose dialog wants it.
+    /// Request whose dialog needs the layout.
     pub(crate) gate: GateId,
     pub(super) written: Arc<Written>,
     pub(super) cells: usize,
 }
 
-/// A long request that was laid out.
+/// Result: the layout of a long request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LaidOut {
-    /// Whose dialog wants it.
+    /// Request whose dialog needs the layout.
     pub(crate) gate: GateId,
     pub(super) written: Arc<Written>,
     pub(super) cells: usize,
@@ -62,7 +62,7 @@ pub(crate) struct LaidOut {
 }
 
 impl LayOut {
-    /// Does it. This takes time.
+    /// Computes the layout. This takes time.
     pub(crate) fn run(self) -> LaidOut {
         let starts = starts(&self.written.write_out().request, self.cells);
         LaidOut {
@@ -97,7 +97,7 @@ impl Written {
         Self { source, text }
     }
 
-    /// Whether it takes so long that no key may wait for it.
+    /// Returns true if the layout takes too long to make a key wait.
     pub(super) fn is_long(&self) -> bool {
         match (&self.source, self.text.get()) {
             (_, Some(text)) => text.request.len() > AT_ONCE_BYTES,
@@ -111,12 +111,12 @@ impl Written {
         }
     }
 
-    /// The text, where it was written out by now.
+    /// Returns the text if it is already rendered.
     pub(super) fn get(&self) -> Option<&Text> {
         self.text.get()
     }
 
-    /// The text.
+    /// Returns the text; renders it first if needed.
     pub(super) fn write_out(&self) -> &Text {
         self.text.get_or_init(|| match &self.source {
             Source::One(held) => {
@@ -151,7 +151,7 @@ fn write_each(all: &[Arc<Held>]) -> Text {
     Text { request, hidden }
 }
 
-/// Whether a request is longer than so many bytes as text, about. It looks no further than that.
+/// Returns true if the text of a request is longer than about `most` bytes. It stops counting there.
 pub(crate) fn is_longer(held: &Held, most: usize) -> bool {
     let (value, text) = match &held.subject {
         Subject::SessionStart => return false,
@@ -164,11 +164,11 @@ pub(crate) fn is_longer(held: &Held, most: usize) -> bool {
     left.is_none()
 }
 
-/// Takes what a value needs on the page from what is left; nothing is left once it does not fit.
+/// Subtracts the size of a value from `left`. `None` once the value does not fit.
 fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
     let mut pay = |bytes: usize| {
-        // Each value has a line of its own, indented.
-        *left = left.and_then(|it| it.checked_sub(bytes + 2 * depth + 4));
+        // Each value has its own indented line.
+        *left = left.and_then(|rest| rest.checked_sub(bytes + 2 * depth + 4));
     };
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => pay(4),
@@ -185,7 +185,7 @@ fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
         Value::Object(fields) => {
             pay(0);
             for (name, field) in fields {
-                *left = left.and_then(|it| it.checked_sub(name.len()));
+                *left = left.and_then(|rest| rest.checked_sub(name.len()));
                 if left.is_none() {
                     return;
                 }
@@ -195,9 +195,9 @@ fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
     }
 }
 
-/// Where each row of a text begins, in rows of so many cells.
+/// Returns the offset of each row of a text, for rows of `cells` cells.
 pub(super) fn starts(text: &str, cells: usize) -> Vec<usize> {
-    // Two cells are kept for the mark of a continued line.
+    // Two cells are reserved for the mark of a continued line.
     let room = cells.saturating_sub(2).max(2);
     let mut starts = Vec::new();
     let mut line_start = 0;
@@ -205,7 +205,7 @@ pub(super) fn starts(text: &str, cells: usize) -> Vec<usize> {
     for end in ends {
         let line = text.get(line_start..end).unwrap_or_default();
         if line.is_ascii() {
-            // One byte is one cell: nothing is left in it that is not shown as itself.
+            // One byte is one cell: all characters here are shown as themselves.
             starts.push(line_start);
             starts.extend((room..line.len()).step_by(room).map(|at| line_start + at));
         } else {

@@ -1,4 +1,4 @@
-//! The buttons, and the line above them that says what stands in their way.
+//! Buttons, and the line above them that says why a button is disabled.
 
 use ratatui::text::{Line, Span};
 
@@ -11,7 +11,7 @@ use crate::base::text::one_line;
 use crate::console::cells::wrap_within;
 use crate::console::theme::{Focus, Look, Meaning};
 
-/// Whether a button can be pressed.
+/// State of a button.
 #[derive(Clone, Copy)]
 enum Power {
     Enabled,
@@ -19,7 +19,7 @@ enum Power {
 }
 
 impl Power {
-    /// What a button with this bar can do.
+    /// Returns the state of a button with this blocking reason.
     fn of(bar: Option<&String>) -> Self {
         match bar {
             None => Self::Enabled,
@@ -29,7 +29,7 @@ impl Power {
 }
 
 impl GateDialog {
-    /// What the last key came to, or what Pass still waits for.
+    /// Returns the result of the last key, or why the pass button is disabled.
     pub(super) fn status(&self, cells: usize, look: Look, now: Timestamp) -> Vec<Line<'static>> {
         if let Some(notice) = &self.notice {
             let text = format!("! {}", one_line(notice));
@@ -67,7 +67,8 @@ impl GateDialog {
             return Vec::new();
         };
         let what = match self.barred(now) {
-            // What bars both must not read as if only a pass were barred. Arming is over at once.
+            // A reason that blocks both decisions must not read as if it blocked only a pass. Arming
+            // ends soon.
             Some(Bar::ReadOnly | Bar::Trouble(_) | Bar::TimeUp) => "Deciding".to_owned(),
             Some(Bar::Arming) | None => button,
         };
@@ -77,7 +78,7 @@ impl GateDialog {
             .collect()
     }
 
-    /// What the button is called that lets it pass, or gives the first of two approvals.
+    /// Label of the button that passes, or gives the first of two approvals.
     fn pass_word(&self) -> String {
         if self.is_first_approval() {
             "Approve 1 of 2".to_owned()
@@ -94,7 +95,7 @@ impl GateDialog {
         }
     }
 
-    /// How many are decided at once, where they are several.
+    /// Text with the number of requests decided at once, if there are several.
     fn all_words(&self) -> String {
         match self.members().len() {
             0 => String::new(),

@@ -1,4 +1,4 @@
-//! The steps beside answering: the reason to deny, the wait, a changed request, and the end.
+//! Views of the steps other than answering: claim, denial, wait, changed request, and settled request.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -23,7 +23,7 @@ use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
 use crate::engine::command::{Decided, Outcome};
 use crate::engine::held::Subject;
 
-/// That another operator looks after it.
+/// Paints the question about another operator's claim, and returns the hint about hidden rows.
 pub(super) fn draw_claimed(
     dialog: &GateDialog,
     over: &OverClaim,
@@ -51,7 +51,7 @@ pub(super) fn draw_claimed(
     ""
 }
 
-/// The reason to deny.
+/// Paints the denial step, and returns the hint about hidden rows.
 pub(super) fn draw_deny(
     dialog: &GateDialog,
     spot: DenySpot,
@@ -91,7 +91,7 @@ pub(super) fn draw_deny(
     paint(&pieces, &Spotlight::on(1..2), frame, area, look)
 }
 
-/// The wait for the disk.
+/// Paints the wait for the disk.
 pub(super) fn draw_writing(verb: Verb, frame: &mut Frame, area: Rect, look: Look) -> &'static str {
     let what = match verb {
         Verb::Pass => "the pass and its records",
@@ -105,7 +105,7 @@ pub(super) fn draw_writing(verb: Verb, frame: &mut Frame, area: Rect, look: Look
     ""
 }
 
-/// How the request differs from the one before.
+/// Paints the difference from the version before, and returns the hint about hidden rows.
 pub(super) fn draw_changed(
     changed: &Changed,
     frame: &mut Frame,
@@ -120,7 +120,7 @@ pub(super) fn draw_changed(
     beyond(top, place.most())
 }
 
-/// How it differs, as it is painted.
+/// Returns the size of the difference as painted.
 pub(super) fn sheet(changed: &Changed, area: Rect, look: Look) -> Sheet {
     let (head, rest) = changed_lines(changed, usize::from(area.width), look);
     placed(&head, &rest, area)
@@ -134,7 +134,7 @@ fn placed(head: &[Line], rest: &[Line], area: Rect) -> Sheet {
     }
 }
 
-/// What is said of a changed request, and below it how it differs.
+/// Builds the head about a changed request, and the lines of the difference below it.
 fn changed_lines(
     changed: &Changed,
     cells: usize,
@@ -147,7 +147,7 @@ fn changed_lines(
         .collect();
     head.push(Line::default());
     let typed = typed_lines(&changed.typed, cells, look);
-    // What differs comes first; what was typed follows where there is room, or by scrolling.
+    // The difference comes first. The typed answers follow if there is room, or by scrolling.
     let differs = changed.lines.iter().map(|(side, text)| {
         let (mark, meaning) = match side {
             Side::Before => ("- ", Meaning::Denied),
@@ -161,7 +161,7 @@ fn changed_lines(
     (head, differs.chain(typed).collect())
 }
 
-/// How it ended, and what had been typed.
+/// Paints how the request was settled, and the answers typed but not sent.
 pub(super) fn draw_settled(
     dialog: &GateDialog,
     decided: Option<&Decided>,
@@ -176,7 +176,7 @@ pub(super) fn draw_settled(
             let at = decided.at.time_of_day();
             let how = match (&decided.by, decided.outcome) {
                 (Some(by), _) => format!(" by {} at {at}", one_line(by)),
-                // What nobody decided is denied all the same, and at that moment.
+                // A request that expires without a decision is denied at that moment.
                 (None, Outcome::Expired) => {
                     format!(" at {at} {} DENIED: nobody decided", look.mark(Mark::Arrow))
                 }
@@ -203,7 +203,7 @@ pub(super) fn draw_settled(
     ""
 }
 
-/// What had been typed and was not sent.
+/// Builds the lines with the answers that were typed but not sent.
 fn typed_lines(form: &Form, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !form.is_touched() {

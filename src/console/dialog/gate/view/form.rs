@@ -1,4 +1,5 @@
-//! The questions, group by group. Painted as one long sheet of which the part with the focus shows.
+//! View of the questions, group by group. Painted as one long sheet, scrolled to the part with the
+//! focus.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -14,18 +15,18 @@ use crate::base::text::{Lines, one_line, visible};
 use crate::console::cells::{coordinate, width, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 
-/// Most rows a text field grows to.
+/// Maximum rows of a text field.
 const MOST_ROWS: usize = 8;
 
-/// A part of the sheet.
+/// Part of the sheet.
 pub(super) enum Piece<'a> {
-    /// Lines as they are.
+    /// Plain lines.
     Lines(Vec<Line<'static>>),
-    /// A text field in its box.
+    /// Text field in a box.
     Editor(&'a TextArea<'static>, Focus, u16),
-    /// A text field in its box, with a line above it.
+    /// Text field in a box, with a line above it.
     Titled(Line<'static>, &'a TextArea<'static>, Focus, u16),
-    /// A short text field of so many cells, with a line before and one after it.
+    /// Short text field with a width in cells, a line before it and a line after it.
     Inline(
         Line<'static>,
         &'a TextArea<'static>,
@@ -46,16 +47,16 @@ impl Piece<'_> {
     }
 }
 
-/// What has to be on screen.
+/// Part of the sheet that has to be on screen.
 pub(super) struct Spotlight {
-    /// The pieces that belong together.
+    /// Pieces that belong together.
     pub(super) pieces: std::ops::Range<usize>,
-    /// The rows among them that keys act on.
+    /// Rows among them that keys act on.
     pub(super) focal: Option<Focal>,
 }
 
 impl Spotlight {
-    /// On these pieces, none of which matters more than the others.
+    /// Selects these pieces, without rows that keys act on.
     pub(super) fn on(pieces: std::ops::Range<usize>) -> Self {
         Self {
             pieces,
@@ -66,18 +67,18 @@ impl Spotlight {
 
 /// Rows that keys act on.
 pub(super) struct Focal {
-    /// The piece they are in.
+    /// Index of the piece with the rows.
     pub(super) piece: usize,
-    /// The first of them, within the piece.
+    /// First of the rows, within the piece.
     pub(super) row: u16,
-    /// How many.
+    /// Number of rows.
     pub(super) rows: u16,
 }
 
-/// Below this height blank lines are left out.
+/// Minimum height for blank lines; below, they are left out.
 const ROOMY: u16 = 12;
 
-/// Paints the questions, and tells what lies out of sight.
+/// Paints the questions, and returns the hint about hidden rows.
 pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Look) -> &'static str {
     let roomy = area.height >= ROOMY;
     let cells = usize::from(area.width);
@@ -104,14 +105,14 @@ pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Loo
         }
         pieces.push(Piece::Lines(vec![Line::default()]));
     }
-    // On a button the last question shows, which is next to it.
+    // If a button has the focus, the last question is shown: it is next to the buttons.
     let last = pieces.len().saturating_sub(1)..pieces.len();
     let spotlight = spotlight.unwrap_or_else(|| Spotlight::on(last));
     paint(&pieces, &spotlight, frame, area, look)
 }
 
-/// Paints pieces one below the other, scrolled so that those in `spotlight` are on screen, and
-/// tells what lies out of sight.
+/// Paints the pieces below each other, scrolled to show those in `spotlight`, and returns the hint
+/// about hidden rows.
 pub(super) fn paint(
     pieces: &[Piece],
     spotlight: &Spotlight,
@@ -133,8 +134,7 @@ pub(super) fn paint(
         paint_piece(piece, place, &mut sheet, look);
     }
     let (first, end) = (top_of(spotlight.pieces.start), top_of(spotlight.pieces.end));
-    // The end of the focused piece is kept on screen, its beginning even more so, and most of all the
-    // row that keys act on.
+    // Priorities, lowest first: the end of the focused piece, its beginning, the row that keys act on.
     let mut scroll = end.saturating_sub(area.height).min(first);
     if let Some(focal) = &spotlight.focal {
         let top = top_of(focal.piece).saturating_add(focal.row);
@@ -188,7 +188,7 @@ fn paint_piece(piece: &Piece<'_>, place: Rect, sheet: &mut Buffer, look: Look) {
     }
 }
 
-/// Paints a field in a line, and tells where what comes after it begins.
+/// Paints a field within a line, and returns the column after it.
 pub(super) fn paint_inline(
     label: &Line<'static>,
     editor: &TextArea<'static>,
@@ -224,7 +224,7 @@ fn paint_editor(
     paint_text(editor, focus, inner, sheet);
 }
 
-/// The text itself; the cursor only where the focus is.
+/// Paints the text; the cursor is visible only with the focus.
 fn paint_text(editor: &TextArea<'static>, focus: Focus, inner: Rect, sheet: &mut Buffer) {
     match focus {
         Focus::Here => editor.render(inner, sheet),
@@ -257,12 +257,12 @@ fn group_head(dialog: &GateDialog, gate: usize, cells: usize, look: Look) -> Vec
     lines
 }
 
-/// Text of a steward, who may have written it in several lines.
+/// Makes a steward's text safe to show, and keeps its line breaks.
 pub(super) fn lines_of(text: &str) -> String {
     visible(text.trim_end(), Lines::Keep).text
 }
 
-/// How many rows a text takes, within limits.
+/// Returns the number of rows that a text takes, within limits.
 pub(super) fn rows_of(area: &TextArea<'static>, cells: usize) -> u16 {
     let numbers = usize::from(area.line_number_width());
     let room = cells.saturating_sub(4 + numbers).max(1);

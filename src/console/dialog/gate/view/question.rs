@@ -1,4 +1,4 @@
-//! One question: what is asked, where it is answered, and the state of every rule.
+//! View of one question: its text, its input, and the state of every rule.
 
 use ratatui::text::{Line, Span};
 
@@ -12,14 +12,14 @@ use crate::console::cells::{clip, coordinate, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::engine::answer::Rule;
 
-/// Cells of a field for a word, and of one for a number.
+/// Width of a field for a word, and of one for a number, in cells.
 const WORD: u16 = 16;
 const NUMBER: u16 = 20;
 
-/// Most options that are listed at once.
+/// Maximum number of options listed at once.
 const MOST_OPTIONS: usize = 7;
 
-/// Adds the pieces of a question, and tells which rows keys act on.
+/// Adds the pieces of a question, and returns the rows that keys act on.
 pub(super) fn add<'a>(
     dialog: &GateDialog,
     (at, field): (usize, &'a Field),
@@ -78,19 +78,20 @@ pub(super) fn add<'a>(
     focal
 }
 
-/// Lines of text below the number of their question.
+/// Builds lines of text, indented below the number of their question.
 fn indented(text: &str, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<'static>> {
     let rows = wrap(&lines_of(text), cells.saturating_sub(2)).into_iter();
     rows.map(|row| Line::styled(format!("  {row}"), look.style(meaning)))
         .collect()
 }
 
-/// What stands below an answer: the state of every rule, and what was wrong with the answer sent last.
+/// Builds the lines below an answer: the state of every rule, and the problems of the answer sent
+/// last.
 fn tail(dialog: &GateDialog, field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut tail = match &field.input {
         Input::Text(_) | Input::Number(_) | Input::YesNo(_) => rule_lines(field, cells, look),
         Input::Pick(_) => vec![chosen_line(field, cells, look)],
-        // Said in the line of the field itself.
+        // The line of the field shows it.
         Input::Line(_) => Vec::new(),
     };
     tail.extend(tolerated(field, look));
@@ -110,7 +111,8 @@ fn tail(dialog: &GateDialog, field: &Field, cells: usize, look: Look) -> Vec<Lin
     tail
 }
 
-/// The first line of a question: its number, what kind of answer it wants, and what an invalid one does.
+/// Builds the first line of a question: its number, its answer type, and the effect of an invalid
+/// answer.
 fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mark = match focus {
         Focus::Here => "> ",
@@ -148,13 +150,13 @@ fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Vec
         spans.push(Span::styled(invalid, look.style(Meaning::Dim)));
         return vec![Line::from(spans)];
     }
-    // What a wrong answer does is told all the same.
+    // Without room on the first line, the effect of an invalid answer gets its own rows.
     let mut rows = vec![Line::from(spans)];
     rows.extend(indented(&invalid, Meaning::Dim, cells, look));
     rows
 }
 
-/// What an invalid answer does.
+/// Text for the effect of an invalid answer.
 fn on_invalid(field: &Field) -> String {
     match field.question.on_invalid() {
         OnInvalid::Retry => match field.question.max_retries() {
@@ -193,7 +195,7 @@ fn yes_no(choice: Option<bool>, focus: Focus, look: Look) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The options, a window of them around the cursor, and the row the cursor is on.
+/// Builds a window of the options around the cursor, and returns the cursor's row in it.
 fn options(
     picker: &Picker,
     options: &[String],
@@ -263,7 +265,7 @@ fn options(
     (lines, cursor_row)
 }
 
-/// What is chosen, in a line: it may be out of the window, or filtered away.
+/// Builds the line with the chosen option, which may be outside the window or filtered out.
 fn chosen_line(field: &Field, cells: usize, look: Look) -> Line<'static> {
     if let Some(option) = field.raw().as_str() {
         let text = format!("  {} chosen: {}", look.mark(Mark::Kept), one_line(option));
@@ -273,7 +275,7 @@ fn chosen_line(field: &Field, cells: usize, look: Look) -> Line<'static> {
     Line::styled(text, look.style(Meaning::Dim))
 }
 
-/// Whether the only rule of a field is kept, as a sign behind it.
+/// Builds the sign after a field that says whether its only rule is kept.
 fn sign(field: &Field, look: Look) -> Line<'static> {
     let kept = field.judged().is_valid();
     match (field.is_touched(), kept) {
@@ -286,7 +288,7 @@ fn sign(field: &Field, look: Look) -> Line<'static> {
     }
 }
 
-/// Every rule with its state, as many on a row as fit.
+/// Builds the lines with the state of every rule, several per row if they fit.
 fn rule_lines(field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut used = usize::MAX;
@@ -294,7 +296,7 @@ fn rule_lines(field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
         let (text, meaning) = rule_text(field, &rule, look);
         let needs = width(&text) + 2;
         if needs > cells {
-            // The place of an error is at its end, and must not be cut.
+            // The position of an error is at the end of the text, and must not be cut.
             let rows = wrap(&text, cells.saturating_sub(4)).into_iter().enumerate();
             lines.extend(rows.map(|(at, row)| {
                 let indent = if at == 0 { "  " } else { "    " };
@@ -322,7 +324,7 @@ fn tolerated(field: &Field, look: Look) -> Option<Line<'static>> {
         .then(|| Line::styled(text, look.style(Meaning::Warning)))
 }
 
-/// A rule with its state. Nothing is called broken before anything was answered.
+/// Text and meaning for the state of a rule. Before the first input, none is shown as broken.
 fn rule_text(field: &Field, rule: &Rule, look: Look) -> (String, Meaning) {
     let (mark, meaning) = match (field.is_touched(), rule.kept) {
         (false, _) => (Mark::Bullet, Meaning::Dim),
@@ -335,7 +337,7 @@ fn rule_text(field: &Field, rule: &Rule, look: Look) -> (String, Meaning) {
     )
 }
 
-/// A label and what belongs to it.
+/// Builds lines with a label in front.
 pub(super) fn labelled(label: &str, text: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
     let rows = wrap(text, cells.saturating_sub(10)).into_iter().enumerate();
     rows.map(|(at, row)| {

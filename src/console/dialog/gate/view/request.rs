@@ -1,4 +1,4 @@
-//! The pane with the request and what is said about it.
+//! View of the pane with the request and the remarks about it.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -55,8 +55,8 @@ impl GateDialog {
         frame.render_widget(Paragraph::new(rows).block(block), area);
     }
 
-    /// What the request on screen is, and how much of it was seen while that counts: one that is over, or
-    /// another one by now, will not run as it stands there.
+    /// Text for the version on screen, and the percentage seen. A settled or replaced request will not
+    /// run as shown, so its percentage does not count.
     fn request_words(&self) -> (&'static str, Option<(String, Meaning)>) {
         match &self.step {
             Step::Changed(_) => ("as it was before ", None),
@@ -77,7 +77,7 @@ impl GateDialog {
         }
     }
 
-    /// What is looked for, while it is typed and while there is something.
+    /// Builds the line with the search text, while it is typed or set.
     fn search_line(&self, cells: usize, look: Look) -> Option<Line<'static>> {
         let typing = self.pane == Pane::Search;
         let query = self.context.query();
@@ -85,7 +85,7 @@ impl GateDialog {
         if !typing && (silent || self.pane == Pane::Form) {
             return None;
         }
-        // The end of what is typed is what is looked at.
+        // If the search text is too long, its end is shown.
         let mut shown = query.to_owned();
         while width(&shown) > cells / 3 {
             shown.remove(0);
@@ -99,7 +99,7 @@ impl GateDialog {
             spans.push(Span::styled(" ", look.style(Meaning::ButtonFocused)));
         }
         spans.push(Span::raw(" "));
-        // Where only this pane is shown, it is the place to say what came of it.
+        // If only this pane is shown, the notice has no other place.
         if let Some(notice) = &self.notice {
             let notice = clip(&one_line(notice), room, look);
             spans.push(Span::styled(notice, look.style(Meaning::Warning)));
@@ -108,7 +108,7 @@ impl GateDialog {
         Some(Line::from(spans))
     }
 
-    /// A row of the request, with what is looked for set off.
+    /// Builds a row of the request, with the matches highlighted.
     fn request_row(&self, start: usize, text: &str, part: Part, look: Look) -> Line<'static> {
         let marked = self.context.marked(&(start..start + text.len()));
         let mut line = if marked.is_empty() {

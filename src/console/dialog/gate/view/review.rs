@@ -1,4 +1,4 @@
-//! The review: exactly what will be written, and what has to be shown before it is.
+//! View of the review: the exact records that will be written, and the proofs required before.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -18,15 +18,15 @@ use crate::console::theme::{Focus, Look, Meaning};
 use crate::engine::approval::Approver;
 use crate::engine::held::Held;
 
-/// Rows of what will be written that are on screen, however much has to be typed.
+/// Minimum rows for the records, however much has to be typed.
 const MIN_SHEET: u16 = 3;
 
-/// Where the parts of it go: what will be written, and what has to be typed.
+/// Splits the area into the records and the proofs to type.
 fn parts(proofs: &[Piece<'_>], area: Rect) -> [Rect; 2] {
     let needs: u16 = proofs.iter().map(Piece::height).sum();
-    // What has to be read before it is signed always has a place.
+    // The records to read before signing always keep some rows.
     let needs = needs.min(area.height.saturating_sub(MIN_SHEET));
-    // A blank line sets off what has to be typed, where there is room for it.
+    // A blank line separates the proofs, if there is room.
     let gap = u16::from(needs > 0 && area.height > needs + 12);
     let [sheet, _, proof] = Layout::vertical([
         Constraint::Fill(1),
@@ -37,7 +37,7 @@ fn parts(proofs: &[Piece<'_>], area: Rect) -> [Rect; 2] {
     [sheet, proof]
 }
 
-/// Paints it, and tells what lies out of sight.
+/// Paints the review, and returns the hint about hidden rows.
 pub(super) fn draw(
     dialog: &GateDialog,
     review: &Review,
@@ -61,7 +61,7 @@ pub(super) fn draw(
     beyond(top, place.most())
 }
 
-/// What will be written, as it is painted.
+/// Returns the size of the records sheet as painted.
 pub(super) fn sheet(
     dialog: &GateDialog,
     review: &Review,
@@ -82,7 +82,7 @@ fn placed(rows: usize, area: Rect) -> Sheet {
     }
 }
 
-/// What is passed, by whom, at what pace, and every record of it.
+/// Builds the sheet: the request, the operator, the pace, and every record.
 fn sheet_lines(
     dialog: &GateDialog,
     cells: usize,
@@ -145,7 +145,7 @@ fn sheet_lines(
     lines
 }
 
-/// Fields of every record of an approval that the sheet tells once, above the records.
+/// Fields of approval records that the sheet shows once, above the records.
 const TOLD_ONCE: [&str; 4] = [
     "approval_method",
     "verification_method",
@@ -153,7 +153,7 @@ const TOLD_ONCE: [&str; 4] = [
     "judged_under",
 ];
 
-/// The request and the Atlases that an approval is bound to.
+/// Text with the hashes of the request and the Atlases that an approval is bound to.
 fn bound_to(held: &Held) -> String {
     let mut under: Vec<String> = Vec::new();
     for gate in &held.gates {
@@ -168,7 +168,7 @@ fn bound_to(held: &Held) -> String {
     format!("{request}, under {}", under.join(" and "))
 }
 
-/// Exactly what is decided together.
+/// Lists exactly the requests that are decided together.
 pub(super) fn member_lines(dialog: &GateDialog, cells: usize, look: Look) -> Vec<Line<'static>> {
     let count = counted(dialog.members().len(), "request");
     let told = format!("{count}, each decided and recorded by itself");
@@ -187,7 +187,7 @@ pub(super) fn member_lines(dialog: &GateDialog, cells: usize, look: Look) -> Vec
     lines
 }
 
-/// Every record that passing it writes about its gates, as the engine makes them.
+/// Lists all records that a pass writes about the gates, built by the engine.
 fn records(dialog: &GateDialog) -> Vec<PlannedRecord> {
     let why = dialog.form.why_text();
     let operator = Approver {
@@ -199,7 +199,7 @@ fn records(dialog: &GateDialog) -> Vec<PlannedRecord> {
     records_of(&dialog.held, operator, |at| answers(dialog, at))
 }
 
-/// The answers to a gate as they are recorded.
+/// Collects the answers to a gate as they will be recorded.
 fn answers(dialog: &GateDialog, at: usize) -> PlannedAnswers {
     let mut planned = PlannedAnswers::default();
     for field in dialog.form.fields.iter().filter(|field| field.gate == at) {
@@ -208,7 +208,7 @@ fn answers(dialog: &GateDialog, at: usize) -> PlannedAnswers {
     planned
 }
 
-/// A record, field by field.
+/// Builds the lines of a record, field by field.
 fn record_lines(record: &PlannedRecord, cells: usize, look: Look) -> Vec<Line<'static>> {
     const NAME: usize = 22;
     let name = format!("  {}", record.event_type);
@@ -216,8 +216,12 @@ fn record_lines(record: &PlannedRecord, cells: usize, look: Look) -> Vec<Line<'s
     let fields = record.fields.iter();
     for (name, value) in fields.filter(|(name, _)| !TOLD_ONCE.contains(&name.as_str())) {
         let mut told = one_line(&value.to_string());
-        // A context is handed over once: which ones are still missing is known only then.
-        if name == "injected_contexts" && value.as_array().is_some_and(|it| !it.is_empty()) {
+        // Each context is injected once. Only then it is known which ones the session lacks.
+        if name == "injected_contexts"
+            && value
+                .as_array()
+                .is_some_and(|contexts| !contexts.is_empty())
+        {
             told.push_str(" less those it has by then");
         }
         let rows = wrap(&told, cells.saturating_sub(NAME + 4));
@@ -235,7 +239,7 @@ fn record_lines(record: &PlannedRecord, cells: usize, look: Look) -> Vec<Line<'s
     lines
 }
 
-/// What has to be typed.
+/// Builds the inputs of the required proofs.
 fn proof_pieces<'a>(
     dialog: &'a GateDialog,
     review: &'a Review,

@@ -1,4 +1,4 @@
-//! How the tree of Atlases looks.
+//! Painting of the tree of Atlases.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -82,7 +82,7 @@ fn tree_row(
     ]))
 }
 
-/// What is known of an Atlas' file, in a word.
+/// Describes the state of an Atlas file in a word.
 fn atlas_mark(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meaning) {
     if atlases.files.folder.is_gone(at, snapshot) {
         return ("FILE GONE".to_owned(), Meaning::Warning);
@@ -109,15 +109,15 @@ fn part_mark(atlases: &Atlases, atlas: &Atlas, part: Part, at: usize) -> (String
     let dim = |text: &str| (text.to_owned(), Meaning::Dim);
     match part {
         Part::Checkpoint => {
-            let Some(it) = atlas.checkpoints.get(at) else {
+            let Some(checkpoint) = atlas.checkpoints.get(at) else {
                 return dim("");
             };
-            let key = (atlas.id.clone(), it.id.clone());
+            let key = (atlas.id.clone(), checkpoint.id.clone());
             let fired = atlases
                 .fired
                 .get(&key)
                 .map(|times| format!("fired {times}  "));
-            let mode = match it.mode {
+            let mode = match checkpoint.mode {
                 CheckpointMode::Blocking => "gate",
                 CheckpointMode::Advisory => "advice",
                 CheckpointMode::Observational => "watch",
@@ -131,15 +131,20 @@ fn part_mark(atlases: &Atlases, atlas: &Atlas, part: Part, at: usize) -> (String
             (format!("{fired}{mode}"), meaning)
         }
         Part::Policy => match atlas.policies.get(at) {
-            Some(it) => dim(evidence::policy_word(it.kind)),
+            Some(policy) => dim(evidence::policy_word(policy.kind)),
             None => dim(""),
         },
         Part::Capability => match atlas.capabilities.get(at) {
-            Some(it) if it.starts_locked => dim("starts locked"),
+            Some(capability) if capability.starts_locked => dim("starts locked"),
             Some(_) | None => dim(""),
         },
         Part::Context => dim(""),
-        Part::Action => match atlas.actions.values().nth(at).and_then(|it| it.risk_tier) {
+        Part::Action => match atlas
+            .actions
+            .values()
+            .nth(at)
+            .and_then(|action| action.risk_tier)
+        {
             Some(tier) => (tier.to_string(), of_tier(tier)),
             None => dim("detected"),
         },

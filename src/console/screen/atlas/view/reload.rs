@@ -1,4 +1,4 @@
-//! What is in force, what its file says by now, and what would come of loading that.
+//! Panel that compares the loaded Atlas with its file and shows the effect of a load.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub(super) fn draw(
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
-/// The same in one line, where there is something to say.
+/// Returns the content of the panel in one line, if there is something to report.
 pub(super) fn brief(atlases: &Atlases, snapshot: &Snapshot) -> Option<(String, Meaning)> {
     let (at, atlas) = told_about(atlases, snapshot)?;
     let (words, meaning) = standing(atlases, snapshot, at, atlas);
@@ -59,7 +59,7 @@ pub(super) fn brief(atlases: &Atlases, snapshot: &Snapshot) -> Option<(String, M
     Some((format!("RELOAD {words}{pending}"), meaning))
 }
 
-/// What stands beside the tabs: that a file is not what is in force.
+/// Returns the text next to the tabs that a file differs from the loaded Atlas.
 pub(super) fn differs(
     atlases: &Atlases,
     snapshot: &Snapshot,
@@ -96,11 +96,11 @@ pub(super) fn differs(
     Some((words, meaning))
 }
 
-/// The Atlas under the cursor; where its file is as loaded, one whose file is not.
+/// Returns the Atlas at the cursor. If its file is unchanged, returns one whose file has changed, if any.
 fn told_about<'s>(atlases: &Atlases, snapshot: &'s Snapshot) -> Option<(usize, &'s Atlas)> {
     let other = |at: usize| {
         let state = atlases.files.states.get(&at);
-        state.is_some_and(|it| *it != FileState::Same)
+        state.is_some_and(|state| *state != FileState::Same)
     };
     let own = atlases.row.atlas;
     let mut all = 0..snapshot.loaded.len();
@@ -168,13 +168,13 @@ fn file(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> Str
     }
 }
 
-/// The file of an Atlas, without its folder.
+/// Returns the file name of an Atlas without its folder.
 fn file_name(atlas: &Atlas) -> String {
     let name = atlas.origin.file.as_deref().and_then(Path::file_name);
     one_line(&name.unwrap_or_default().to_string_lossy())
 }
 
-/// How an Atlas stands to its file, where it has one.
+/// Describes the state of an Atlas's file, or says that the Atlas has no file.
 fn standing(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> (String, Meaning) {
     match atlas.origin.file {
         Some(_) => state_of(atlases, snapshot, at),
@@ -185,7 +185,7 @@ fn standing(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) ->
     }
 }
 
-/// What the file of an Atlas is, or else what its folder is, beside what is in force.
+/// Describes the shadow evaluation, the file of an Atlas, or its folder, in this order of priority.
 fn state_of(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meaning) {
     if let Some(shadow) = &snapshot.watched.shadow {
         let (looked, differ) = (shadow.looked, shadow.differ);
@@ -200,7 +200,7 @@ fn state_of(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meani
     }
 }
 
-/// What a file is, beside what is in force.
+/// Describes the state of a file compared with the loaded Atlas.
 pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
     match file {
         None => ("the file was not looked at yet".to_owned(), Meaning::Dim),
@@ -221,14 +221,16 @@ pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
 
 fn errors(newer: &Newer) -> usize {
     let errors = newer.problems.iter();
-    errors.filter(|it| it.severity == Severity::Error).count()
+    errors
+        .filter(|problem| problem.severity == Severity::Error)
+        .count()
 }
 
-/// Requests that were judged under other Atlases than those in force.
+/// Counts held requests that were evaluated with Atlases that are no longer loaded.
 fn behind(snapshot: &Snapshot) -> usize {
     let in_force = snapshot.in_force.hash;
     let held = snapshot.held.iter();
-    held.filter(|it| in_force.is_some_and(|hash| it.atlas_hash != hash))
+    held.filter(|held| in_force.is_some_and(|hash| held.atlas_hash != hash))
         .count()
 }
 
@@ -239,7 +241,7 @@ fn pending(snapshot: &Snapshot, state: Meaning) -> Option<(String, Meaning)> {
         return Some((words, Meaning::Waiting));
     }
     let held = snapshot.held.len();
-    // Where there is something to load.
+    // There is something to load.
     let newer = matches!(state, Meaning::Warning | Meaning::Waiting);
     (held > 0 && newer).then(|| {
         let words = format!("{held} held stay under the Atlases in force now");

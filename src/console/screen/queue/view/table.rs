@@ -1,4 +1,4 @@
-//! The rows of the list.
+//! Rows of the list.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::engine::held::Held;
 use crate::memento::Thread;
 use crate::runtime::snapshot::Snapshot;
 
-/// From here on a countdown is shown as urgent.
+/// Time left below which a countdown is shown as urgent.
 const URGENT: Duration = Duration::from_mins(1);
-/// From here on a countdown is shown as near.
+/// Time left below which a countdown is shown as near.
 const NEAR: Duration = Duration::from_mins(3);
 
 const ID: usize = 9;
@@ -25,10 +25,10 @@ const TIME: usize = 7;
 const RISK: usize = 7;
 const QUESTIONS: usize = 4;
 const STATE: usize = 12;
-/// Where there is room it also says who.
+/// Width of the state column in cells if there is room for a name.
 const WIDE_STATE: usize = 15;
 
-/// Which columns there is room for, and how wide the flexible ones are.
+/// Visible columns, and the widths of the flexible ones.
 pub(super) struct Columns {
     all: bool,
     checkpoint: usize,
@@ -38,7 +38,7 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn of(cells: usize) -> Self {
-        // ID, LEFT, RISK, ACTION and STATE are never dropped.
+        // The columns ID, LEFT, RISK, ACTION and STATE are never dropped.
         let fixed = 2 + ID + TIME + RISK + STATE;
         if cells >= 96 {
             let rest = cells - fixed - MARK - TIME - QUESTIONS - (WIDE_STATE - STATE);
@@ -61,12 +61,12 @@ impl Columns {
         }
     }
 
-    /// Who asks, and whether the summary of their conversation is frozen.
+    /// Returns the agent, and a mark if the summary of its conversation is frozen.
     fn who(&self, snapshot: &Snapshot, held: &Held, look: Look) -> Vec<Span<'static>> {
         const FROZEN: &str = "FROZEN";
         let who = asker(&held.agent, &held.session);
         let thread = thread::of_session(snapshot, &held.session);
-        // Two blanks: the number behind it is another column.
+        // Two spaces, because the number after it belongs to another column.
         let room = self.agent.saturating_sub(FROZEN.len() + 2);
         if room < 12 || !thread.is_some_and(Thread::is_frozen) {
             return vec![Span::raw(column(&who, self.agent, look))];
@@ -82,7 +82,7 @@ impl Columns {
         if self.all { WIDE_STATE } else { STATE }
     }
 
-    /// How far it has come, who has a part in it, and how many ask for it.
+    /// Returns the state, the operators involved, and the number of duplicate requests.
     fn state_word(&self, state: State, held: &Held) -> (String, Meaning) {
         let (word, meaning) = match state {
             State::Open | State::Draft if !held.approvers().is_one() => {
@@ -197,7 +197,7 @@ fn urgency(left: Duration) -> Meaning {
     }
 }
 
-/// A row of one style: its words say what the colours would.
+/// Gives a row one style. The words of the row carry the meaning that its colours had.
 pub(crate) fn highlighted(line: Line<'static>, look: Look) -> Line<'static> {
     let spans = line.spans.into_iter();
     let plain = spans
@@ -206,7 +206,7 @@ pub(crate) fn highlighted(line: Line<'static>, look: Look) -> Line<'static> {
     Line::from(plain).style(look.style(Meaning::Selected))
 }
 
-/// A text in its column, with a gap to the next one.
+/// Fits a text into its column, with a gap before the next one.
 pub(in super::super) fn column(text: &str, cells: usize, look: Look) -> String {
     let mut fitted = fit(text, cells.saturating_sub(1), look);
     if width(&fitted) < cells {
@@ -226,7 +226,7 @@ fn gates_word(held: &Held) -> String {
     }
 }
 
-/// A name without the machine it is on: the whole is in the dialog.
+/// Returns a name without its host. The dialog shows the full name.
 fn short_name(name: &str) -> String {
     one_line(name.split('@').next().unwrap_or(name))
 }

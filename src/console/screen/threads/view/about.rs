@@ -1,5 +1,5 @@
-//! How heated a conversation is, what its last turn was worth, and whether its summary is frozen, with the
-//! truth of every part.
+//! Panel about one conversation: its intensity, the decision of its last turn, the freeze of its summary, and
+//! the source of each value.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,13 +15,13 @@ use crate::memento::{
     Decided, Decision, Intensity, Phase, Rule, SignalKind, ThawedBy, Thread, Turned,
 };
 
-/// Cells of the labels.
+/// Width of the labels in cells.
 const LABEL: usize = 11;
 
-/// Turns that the strip shows at most.
+/// Maximum number of turns in the intensity strip.
 const STRIP: usize = 32;
 
-/// Paints the panel: all of it, or what matters most where there is little room.
+/// Paints the whole panel, or its most important lines if there is little room.
 pub(super) fn draw(
     thread: &Thread,
     title: Line<'static>,
@@ -45,11 +45,11 @@ fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<
     let (phase, intensity) = heat(thread);
     let mut first = label("PHASE", look);
     first.extend(marked(
-        Phase::ALL.map(|it| (it.as_str(), it == phase)),
+        Phase::ALL.map(|other| (other.as_str(), other == phase)),
         look,
     ));
     first.push(Span::styled("INTENSITY ", look.style(Meaning::Label)));
-    let intensities = Intensity::ALL.map(|it| (it.as_str(), it == intensity));
+    let intensities = Intensity::ALL.map(|other| (other.as_str(), other == intensity));
     first.extend(marked(intensities, look));
     let mut second = vec![Span::raw(" ".repeat(LABEL))];
     second.extend(strip(thread, STRIP, look));
@@ -60,7 +60,7 @@ fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<
         return vec![Line::from(first), Line::from(second)];
     };
     let mut third = label("BREAKPOINT", look);
-    let decisions = Decision::ALL.map(|it| (it.as_str(), it == last.decided.decision));
+    let decisions = Decision::ALL.map(|other| (other.as_str(), other == last.decided.decision));
     third.extend(marked(decisions, look));
     third.push(Span::raw(format!("  {}", rule_words(last.decided))));
     let plain = |name: &str, text: &str| {
@@ -82,11 +82,11 @@ fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<
             "freeze = (phase=peak or intensity=high) and decision!=must",
         ),
         plain("", &format!("       = {}", truth(last))),
-        ends(thread, last).map_or_else(Line::default, |it| plain("ENDS WITH", it)),
+        ends(thread, last).map_or_else(Line::default, |words| plain("ENDS WITH", words)),
     ]
 }
 
-/// The same in a few lines; what matters least goes first.
+/// Returns the panel in a few lines. The least important lines are dropped first.
 fn short(
     thread: &Thread,
     cells: usize,
@@ -129,7 +129,7 @@ fn short(
         (1, Line::from(guardrail(thread, cells, look, now))),
         (2, plain("", &truth)),
     ];
-    lines.extend(ends(thread, last).map(|it| (3, plain("ENDS WITH ", it))));
+    lines.extend(ends(thread, last).map(|words| (3, plain("ENDS WITH ", words))));
     while lines.len() > height.max(1) {
         let spare = lines.iter().map(|(weight, _)| *weight).max();
         lines.retain(|(weight, _)| Some(*weight) != spare);
@@ -142,7 +142,7 @@ fn label(name: &str, look: Look) -> Vec<Span<'static>> {
     vec![Span::styled(text, look.style(Meaning::Label))]
 }
 
-/// Words of which one holds: it is in brackets and capitals.
+/// Marks the word that applies with brackets and capitals.
 fn marked<const N: usize>(words: [(&str, bool); N], look: Look) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for (word, holds) in words {
@@ -165,7 +165,7 @@ fn current(word: &str, look: Look) -> Span<'static> {
     Span::styled(text, look.style(meaning))
 }
 
-/// How heated each turn was, the oldest left.
+/// Returns the intensity of each turn as a strip, the oldest on the left.
 fn strip(thread: &Thread, cells: usize, look: Look) -> Vec<Span<'static>> {
     let shown = thread.turns.iter().take(cells);
     let mut steps: Vec<Span> = shown.map(|turned| step(turned, look)).collect();
@@ -178,9 +178,9 @@ fn strip(thread: &Thread, cells: usize, look: Look) -> Vec<Span<'static>> {
 fn step(turned: &Turned, look: Look) -> Span<'static> {
     let (at, meaning) = match turned.intensity {
         None => (0, Meaning::Dim),
-        Some(it) if it < 0.34 => (1, Meaning::Text),
-        Some(it) if it < 0.7 => (2, Meaning::Text),
-        Some(it) if it < 0.8 => (3, Meaning::High),
+        Some(value) if value < 0.34 => (1, Meaning::Text),
+        Some(value) if value < 0.7 => (2, Meaning::Text),
+        Some(value) if value < 0.8 => (3, Meaning::High),
         Some(_) => (4, Meaning::High),
     };
     let marks = match look.glyphs {
@@ -191,9 +191,12 @@ fn step(turned: &Turned, look: Look) -> Span<'static> {
     Span::styled(mark, look.style(meaning))
 }
 
-/// The newest point, in words.
+/// Describes the newest point of the conversation.
 fn point(thread: &Thread) -> String {
-    let points = thread.latest.as_ref().map(|it| it.affect.points.as_slice());
+    let points = thread
+        .latest
+        .as_ref()
+        .map(|memento| memento.affect.points.as_slice());
     let Some([.., last]) = points else {
         return "nobody said how heated it is".to_owned();
     };
@@ -210,22 +213,25 @@ fn rule_words(decided: Decided) -> String {
     format!("rule {}: {}", decided.rule.number(), decided.rule.words())
 }
 
-/// What happened in the last turn, as its memento says it, or as the turn did.
+/// Returns the signals of the last turn, from its memento or else from the turn.
 fn signals(thread: &Thread, last: &Turned) -> String {
-    let kept = thread.latest.as_ref().and_then(|it| it.signals.as_ref());
+    let kept = thread
+        .latest
+        .as_ref()
+        .and_then(|memento| memento.signals.as_ref());
     let told: Vec<String> = match kept {
         Some(signals) if !thread.edited => {
             let items = signals.items.iter();
-            let told = items.map(|it| {
-                let (sure, by) = (it.confidence.as_str(), it.source.as_str());
-                format!("{} {sure}/{by}", it.kind.as_str())
+            let told = items.map(|signal| {
+                let (sure, by) = (signal.confidence.as_str(), signal.source.as_str());
+                format!("{} {sure}/{by}", signal.kind.as_str())
             });
             told.collect()
         }
         Some(_) | None => last
             .signals
             .iter()
-            .map(|it| it.as_str().to_owned())
+            .map(|signal| signal.as_str().to_owned())
             .collect(),
     };
     if told.is_empty() {
@@ -245,7 +251,8 @@ fn inputs(last: &Turned) -> String {
     )
 }
 
-/// Whether the turn only acknowledged, as far as anybody looked: an earlier rule that fits ends the looking.
+/// Tells if the turn was only an acknowledgement, if that was evaluated: an earlier matching rule ends the
+/// evaluation.
 fn ack_only(last: &Turned) -> &'static str {
     if last.signals.contains(&SignalKind::AckOnly) {
         return "YES";
@@ -298,14 +305,14 @@ fn truth(last: &Turned) -> String {
     )
 }
 
-/// What would end the freeze, while there is one.
+/// Describes what would end the freeze, while the summary is frozen.
 fn ends(thread: &Thread, last: &Turned) -> Option<&'static str> {
     let thawed_by = thread.thawed_by()?;
     Some(thaws(thawed_by, last.after))
 }
 
-/// What would end a freeze. The guardrail goes by how heated it was before a turn: one that cooled down the
-/// conversation is still held back, and the next is not.
+/// Describes what would end a freeze. The guardrail uses the intensity before a turn: a turn that cools the
+/// conversation down is still held back, and the next one is not.
 pub(super) fn thaws(thawed_by: ThawedBy, after: (Phase, Intensity)) -> &'static str {
     let (phase, intensity) = after;
     if phase == Phase::Peak || intensity == Intensity::High {

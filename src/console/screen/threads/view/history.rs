@@ -1,4 +1,4 @@
-//! The turns of a conversation.
+//! List of the turns of a conversation.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::console::thread::heat_words;
 use crate::memento::{Intensity, Kept, Phase, Summary, Thread, Turned};
 
-/// Paints the turns; `at` is the chosen one.
+/// Paints the turns. `at` is the index of the selected one.
 pub(super) fn draw(
     thread: &Thread,
     (at, focus): (usize, Focus),
@@ -57,9 +57,13 @@ fn of_summary(summary: &Summary) -> Meaning {
     }
 }
 
-/// What decided: the signals, or the rule.
+/// Returns the cause of a decision: the signals or the rule.
 fn why(turned: &Turned) -> String {
-    let signals: Vec<_> = turned.signals.iter().map(|it| it.as_str()).collect();
+    let signals: Vec<_> = turned
+        .signals
+        .iter()
+        .map(|signal| signal.as_str())
+        .collect();
     if signals.is_empty() {
         return turned.decided.rule.words().to_owned();
     }
@@ -80,7 +84,7 @@ fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Li
     } else {
         heat(|(phase, _)| phase.as_str().to_owned())
     };
-    let version = match before.map_or(0, |it| it.version) {
+    let version = match before.map_or(0, |before| before.version) {
         old if old == turned.version => format!("v{old}"),
         old => format!("v{old} {arrow} v{}", turned.version),
     };
@@ -114,9 +118,9 @@ fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Li
     Line::from(spans)
 }
 
-/// Where it is recorded: in which chain, and at which place of it.
+/// Returns the location in the record: the session and the sequence number.
 fn place(turned: &Turned, look: Look) -> String {
-    // Of a long name of a session the beginning is enough: the number is what it is looked for by.
+    // The start of a long session name is enough: the operator searches by the number.
     let session = clip(turned.session.as_str(), 14, look);
     match turned.sequence {
         Some(sequence) => format!("{session}#{sequence}"),
@@ -124,7 +128,7 @@ fn place(turned: &Turned, look: Look) -> String {
     }
 }
 
-/// The last turns in one line.
+/// Returns the last turns in one line.
 pub(super) fn short(thread: &Thread, cells: usize, look: Look) -> Line<'static> {
     let mut spans = vec![Span::raw("  ")];
     let mut room = cells;

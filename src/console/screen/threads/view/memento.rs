@@ -1,4 +1,4 @@
-//! The memento: what is kept, and what was proposed meanwhile and did not come.
+//! The memento: the stored summary, and the proposals that were held back.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -11,19 +11,19 @@ use crate::console::theme::{Look, Mark, Meaning};
 use crate::console::thread::{offered_words, refused_words, unverified_words};
 use crate::memento::{HeldBack, Kept, Shape, Side, Thread};
 
-/// Cells of the labels.
+/// Width of the labels in cells.
 const LABEL: usize = 10;
 
-/// In fewer rows than this only what was proposed is told; the whole is one key away.
+/// Below this number of rows only the proposal is shown. One key shows the whole.
 const FEW: u16 = 14;
 
-/// Most cells of a message's name.
+/// Maximum width of a message name in cells.
 const MESSAGE: usize = 40;
 
-/// How far what explains a comparison stands in.
+/// Indentation of the explanation of a comparison.
 const INDENT: &str = "  ";
 
-/// What is kept, and what the newest proposal would change.
+/// Returns the stored summary, and the changes of the newest proposal.
 pub(super) fn kept(thread: &Thread, place: Rect, look: Look) -> Vec<Line<'static>> {
     let cells = usize::from(place.width);
     let Some(latest) = &thread.latest else {
@@ -64,7 +64,7 @@ fn labelled(name: &str, text: &str, meaning: Meaning, look: Look) -> Line<'stati
     ])
 }
 
-/// An item in as many rows as it needs, what follows the first indented.
+/// Wraps an item into rows. The rows after the first are indented.
 fn wrapped(dash: &str, item: &str, cells: usize) -> Vec<String> {
     let room = cells.saturating_sub(LABEL + dash.len()).max(2);
     let rows = wrap(&one_line(item), room).into_iter().enumerate();
@@ -73,10 +73,13 @@ fn wrapped(dash: &str, item: &str, cells: usize) -> Vec<String> {
         .collect()
 }
 
-/// What is to be known of it beside.
+/// Returns additional notes about the memento.
 fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut notes = Vec::new();
-    let source = thread.turns.first().map_or("-", |it| it.source.as_str());
+    let source = thread
+        .turns
+        .first()
+        .map_or("-", |turned| turned.source.as_str());
     let etag = thread.etag().unwrap_or_default();
     let version = thread.version;
     notes.push((
@@ -103,7 +106,7 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
         );
         notes.push((Meaning::Waiting, text));
     }
-    let proposed = thread.held_back.iter().map(|it| &it.proposed);
+    let proposed = thread.held_back.iter().map(|held| &held.proposed);
     let hidden: usize = proposed.chain([shape]).map(hidden_in).sum();
     if hidden > 0 {
         notes.push((Meaning::Warning, hidden_words(hidden)));
@@ -115,13 +118,13 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
     rows.collect()
 }
 
-/// How many characters of a summary are written out.
+/// Returns the number of escaped characters in a summary.
 fn hidden_in(shape: &Shape) -> usize {
     let texts = shape.parts().into_iter().flat_map(|(_, items)| items);
-    texts.map(|it| visible(it, Lines::Escape).escaped).sum()
+    texts.map(|text| visible(text, Lines::Escape).escaped).sum()
 }
 
-/// The newest proposal that was held back, as far as it differs.
+/// Returns the differences of the newest proposal held back.
 fn newest(
     thread: &Thread,
     kept: &Shape,
@@ -136,7 +139,7 @@ fn newest(
         }
     };
     let mut rows = title(held, meaning, cells, look);
-    // What an accepted proposal says nothing of is kept: such lines do not differ.
+    // An accepted proposal keeps the lines it does not mention, so such lines do not count as different.
     let changes = kept.changes(&kept.followed_by(&held.proposed));
     if changes.is_empty() {
         rows.push(Line::styled(
@@ -166,7 +169,7 @@ fn newest(
     rows
 }
 
-/// The same in a few rows: only what would come.
+/// Returns the newest proposal in a few rows: only the new lines.
 fn newest_shortly(kept: &Shape, held: &HeldBack, cells: usize, look: Look) -> Vec<Line<'static>> {
     let changes = kept.changes(&kept.followed_by(&held.proposed));
     let mut name = "HELD BACK";
@@ -193,7 +196,7 @@ fn newest_shortly(kept: &Shape, held: &HeldBack, cells: usize, look: Look) -> Ve
     rows
 }
 
-/// That it was not applied comes first: it must not be cut.
+/// Returns the title of a proposal. "Not applied" comes first, so that clipping cannot remove it.
 fn title(held: &HeldBack, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<'static>> {
     let why = match &held.why {
         Kept::AtPeak => "held back by the peak guardrail",
@@ -202,7 +205,7 @@ fn title(held: &HeldBack, meaning: Meaning, cells: usize, look: Look) -> Vec<Lin
         Kept::NothingProposed | Kept::Invalid(_) => "held back",
     };
     let bullet = look.mark(Mark::Bullet);
-    // The agent chose its name.
+    // The agent chose the message name.
     let message = clip(&one_line(held.message_id.as_str()), MESSAGE, look);
     let at = held.at.time_of_day();
     let text = format!("NOT APPLIED, {why} {bullet} {at} {bullet} {message}");
@@ -211,18 +214,18 @@ fn title(held: &HeldBack, meaning: Meaning, cells: usize, look: Look) -> Vec<Lin
         .collect()
 }
 
-/// Why it did not come, and when it could.
+/// Returns the reason why a proposal was held back, and when it could be applied.
 fn reasons(thread: &Thread, held: &HeldBack, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut turns = thread.turns.iter();
-    let turned = turns.find(|it| it.at == held.at && it.message_id == held.message_id);
+    let turned = turns.find(|turned| turned.at == held.at && turned.message_id == held.message_id);
     let arrow = look.mark(Mark::Arrow);
-    let reason = turned.map(|it| {
-        let (phase, intensity) = it.before;
+    let reason = turned.map(|turned| {
+        let (phase, intensity) = turned.before;
         format!(
             "reason: phase={}, intensity={}, decision={} {arrow} the summary stays as it is",
             phase.as_str(),
             intensity.as_str(),
-            it.decided.decision.as_str()
+            turned.decided.decision.as_str()
         )
     });
     let last = thread.turns.first();
@@ -239,7 +242,7 @@ fn reasons(thread: &Thread, held: &HeldBack, cells: usize, look: Look) -> Vec<Li
         .collect()
 }
 
-/// A line of a comparison.
+/// Returns one line of a comparison.
 fn differing(
     part: &str,
     side: Option<Side>,
@@ -266,7 +269,7 @@ fn differing(
     .collect()
 }
 
-/// Every proposal that was held back, line by line against what is kept.
+/// Returns all proposals held back, compared with the stored summary line by line.
 pub(super) fn proposed(thread: &Thread, cells: usize, look: Look) -> Vec<Line<'static>> {
     let Some(latest) = &thread.latest else {
         return Vec::new();
@@ -289,7 +292,7 @@ pub(super) fn proposed(thread: &Thread, cells: usize, look: Look) -> Vec<Line<'s
                 let side = (!new.contains(item)).then_some(Side::Kept);
                 rows.extend(differing(part, side, item, cells, look));
             }
-            for item in new.iter().filter(|it| !old.contains(it)) {
+            for item in new.iter().filter(|item| !old.contains(item)) {
                 rows.extend(differing(part, Some(Side::Proposed), item, cells, look));
             }
         }

@@ -1,4 +1,4 @@
-//! What is read for a session in view: asked for a window at a time, and taken in.
+//! Reads for the open session: requested one window at a time, and taken in.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use super::super::ask::{Ask, Found, Told, Whole};
 use super::super::pages;
 use super::{Fetched, Follow, Opened, Reading, Shown, Under};
 
-/// Events of an outline read at a time: some tens of milliseconds.
+/// Events of the outline read at a time: some tens of milliseconds.
 const WINDOW: usize = 4_000;
 
-/// Events that a state is brought on by at a time.
+/// Maximum number of events by which a state is advanced at a time.
 const FOLD_WINDOW: u64 = 4_000;
 
-/// Most numbers without an event that are looked at: a session that claims to have more is not read on.
+/// Maximum number of missing sequence numbers. A session that claims more is not read further.
 const MAX_MISSING: u64 = 1 << 20;
 
-/// Rows kept between the cursor and the edge of the view.
+/// Rows between the cursor and the edge of the view.
 const MARGIN: u64 = 2;
 
 impl Opened {
-    /// What came of an ask.
+    /// Takes in the response to a read.
     pub(in super::super) fn on_told(&mut self, told: Told) {
         match told {
             Told::Rows { from, rows, .. } => {
@@ -76,7 +76,7 @@ impl Opened {
         self.seek_hit();
     }
 
-    /// What was read; a problem is shown until something is read again.
+    /// Unwraps a read result. An error is shown until the next successful read.
     fn take<T>(&mut self, read: Result<T, String>) -> Option<T> {
         match read {
             Ok(read) => Some(read),
@@ -88,7 +88,11 @@ impl Opened {
     }
 
     fn show(&mut self, sequence: u64, event: Option<Box<Whole>>) {
-        let Some(shown) = self.whole.as_mut().filter(|it| it.sequence == sequence) else {
+        let Some(shown) = self
+            .whole
+            .as_mut()
+            .filter(|shown| shown.sequence == sequence)
+        else {
             return;
         };
         shown.event = match event {
@@ -100,7 +104,7 @@ impl Opened {
         };
     }
 
-    /// Puts the cursor where it can be, the view around it, and asks for what is missing.
+    /// Moves the cursor and the view into valid positions, and returns the missing reads.
     pub(in super::super) fn settle(&mut self) -> Vec<Ask> {
         if self.follow == Follow::Tail {
             let rows = self.rows();
@@ -110,7 +114,7 @@ impl Opened {
         let rows = self.rows();
         let row = rows.row_of(self.place);
         let (place, count) = (rows.get(row), rows.len());
-        // A filter that has not come as far as the cursor says nothing about it yet.
+        // A filter that has not reached the cursor yet gives no information about it.
         let total = self.total();
         let ahead = self
             .filter
@@ -144,7 +148,7 @@ impl Opened {
             && self
                 .whole
                 .as_ref()
-                .is_none_or(|it| it.sequence != self.place)
+                .is_none_or(|shown| shown.sequence != self.place)
         {
             self.whole = Some(Shown {
                 sequence: self.place,
@@ -181,7 +185,7 @@ impl Opened {
         if wanted == self.outline.len() && self.kept.at(wanted).is_none() {
             self.kept.stand(wanted, &self.running);
         }
-        // What is being read passes there anyway.
+        // The running read of the outline will reach this place anyway.
         let passes = self.is_reading() && wanted > self.outline.len();
         let known = wanted == 0 || self.kept.at(wanted).is_some();
         if self.folding == Under::Way || known || passes {

@@ -1,24 +1,24 @@
-//! What is at a place of the record's screen.
+//! Hit test of the record screen.
 
 use ratatui::layout::{Position, Rect};
 
 use super::super::{Pane, Trace};
 use super::{areas, centred, sessions};
 
-/// What was clicked.
+/// Element of the record screen that was clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Clicked {
-    /// A session, by its place in the list.
+    /// Session, by index in the list.
     Session(usize),
-    /// A row of the events, by its number among those that are not folded or filtered away.
+    /// Row of the event list, by index among the visible rows.
     Row(u64),
-    /// The events, and no row of them.
+    /// Event list, outside of its rows.
     Spans,
-    /// The event.
+    /// Event pane.
     Event,
 }
 
-/// What is at a place of the screen, of a record that is painted in `area`.
+/// Returns the element at a screen position of a record screen that is painted in `area`.
 pub(in super::super) fn clicked(trace: &Trace, area: Rect, at: Position) -> Option<Clicked> {
     let all = areas(trace, area);
     match (trace.pane, &trace.opened) {
@@ -41,7 +41,7 @@ pub(in super::super) fn clicked(trace: &Trace, area: Rect, at: Position) -> Opti
             if !all.spans.contains(at) {
                 return None;
             }
-            // Under the border and the heads of the columns, and above the border.
+            // Below the top border and the column heads, and above the bottom border.
             let line = at.y.checked_sub(all.spans.y + 2);
             let inside = at.y + 1 < all.spans.bottom();
             let row = line

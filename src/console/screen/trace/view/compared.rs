@@ -1,4 +1,4 @@
-//! Two sessions side by side.
+//! Painting of a comparison of two sessions.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -12,7 +12,7 @@ use crate::console::cells::{clip, counted, fit, width};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::trace::diff::{Change, Difference, Kind, Sum, Told};
 
-/// Cells of the kind of a step.
+/// Width of the column of step kinds, in cells.
 const KIND: usize = 11;
 
 pub(super) fn draw(compared: &Compared, frame: &mut Frame, area: Rect, look: Look) {
@@ -68,7 +68,7 @@ fn draw_difference(
     frame.render_widget(Paragraph::new(sums(difference, cells, look)), bottom);
 }
 
-/// Where they part, by name.
+/// Describes the first difference.
 fn first(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>> {
     let steps = counted(
         usize::try_from(difference.common).unwrap_or(usize::MAX),
@@ -120,7 +120,7 @@ fn first(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>
     ]
 }
 
-/// A row of three columns.
+/// Returns a row of three columns.
 fn columns(kind: &str, a: &str, b: &str, cells: usize, look: Look) -> [String; 3] {
     let bar = format!(" {} ", look.mark(Mark::Separator));
     let rest = cells.saturating_sub(KIND + 2 + width(&bar));
@@ -169,7 +169,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// What each came to.
+/// Returns the totals of both sessions.
 fn sums(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>> {
     let line = |label: &'static str, sum: &Sum| {
         let parts = [

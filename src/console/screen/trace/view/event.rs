@@ -1,4 +1,4 @@
-//! One event, whole.
+//! Painting of one full event.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -15,7 +15,7 @@ use crate::console::cells::{clip, counted, fit, width, wrap};
 use crate::console::theme::{Focus, Glyphs, Look, Mark, Meaning};
 use crate::trace::outline::Fold;
 
-/// Cells of a name at the outermost level.
+/// Width of a label at the outermost level, in cells.
 const LABEL: usize = 10;
 
 pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
@@ -71,7 +71,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
     }
 }
 
-/// Whether the last check found the chain broken here or before.
+/// Position of the event relative to the break that the last check found in its chain.
 #[derive(Clone, Copy)]
 enum Chain {
     Sound,
@@ -88,7 +88,8 @@ impl Chain {
         }
     }
 
-    /// What a hash proves, in a word. From a break on nothing is proven, whatever holds in itself.
+    /// Describes a hash verification in one word. From a break on, nothing is proven, even if the hash
+    /// matches.
     fn word(self, proof: &Proof) -> (&'static str, Meaning) {
         match (proof, self) {
             (Proof::Fails(_), _) => ("WRONG", Meaning::Denied),
@@ -155,7 +156,8 @@ fn row(line: &detail::Line, chain: Chain, cells: usize, look: Look) -> Line<'sta
     ])
 }
 
-/// Where the chosen value is, what is wrong with a hash, and the letters.
+/// Returns the lines below the event: the path of the selected value, a hash error, and the legend of
+/// letters.
 fn footing(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
     let line = opened.detail.line();
     let path = line.map_or("", |line| line.path.as_str());
@@ -196,7 +198,7 @@ fn letters(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Line<'st
     Line::styled(clip(&words, cells, look), look.style(Meaning::Dim))
 }
 
-/// The event in four rows: what it is, what its hashes prove, and its first details.
+/// Paints the event in four rows: its type, its hash verification, and its first details.
 fn draw_short(opened: &Opened, chain: Chain, frame: &mut Frame, area: Rect, look: Look) {
     let Some(whole) = opened.whole() else {
         return;

@@ -1,4 +1,4 @@
-//! The whole session on one line.
+//! Overview of the whole session on one line.
 
 use ratatui::text::Span;
 
@@ -8,8 +8,8 @@ use super::spans::meaning;
 use crate::console::theme::{Glyphs, Look, Meaning};
 use crate::trace::outline::Marks;
 
-/// The session in at most so many cells: `!` denied or lapsed, `W` a gate waited, `*` signed, `X` gone or
-/// broken. The cursor is reversed.
+/// Returns the session in at most `cells` cells: `!` denied or lapsed, `W` a gate waited, `*` signed, `X`
+/// missing or broken. The cursor is reversed.
 pub(super) fn line(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
     let total = opened.total();
     let count = (cells as u64).min(total).max(1);

@@ -1,4 +1,4 @@
-//! The whole session at a glance, where the replay stands in it, and what held there.
+//! Painting of the session overview, the replay position, and the session state there.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::trace::replay::State;
 use crate::trace::replay::state::Phase;
 
-/// Most names of a list that are told.
+/// Maximum number of names shown of a list.
 const MOST_NAMES: usize = 4;
 
 pub(super) fn draw(
@@ -104,7 +104,7 @@ fn sums(opened: &Opened, look: Look) -> String {
     apart(&parts, look)
 }
 
-/// What held at the cursor.
+/// Describes the session state at the cursor.
 fn held(opened: &Opened, cells: usize, look: Look) -> (String, Meaning) {
     let Some(state) = opened.state() else {
         return ("working it out...".to_owned(), Meaning::Dim);
@@ -118,13 +118,13 @@ fn held(opened: &Opened, cells: usize, look: Look) -> (String, Meaning) {
     (clip(&words, cells, look), meaning)
 }
 
-/// What is held, or else where the session stands.
+/// Describes the held requests, or else the phase of the session.
 fn in_short(state: &State) -> String {
     match state.held.first() {
         None => state.phase.words().to_owned(),
         Some(held) => {
             let first = held.approved.as_ref();
-            let first = first.map(|it| format!(" (1 of 2: {})", one_line(&it.by)));
+            let first = first.map(|approval| format!(" (1 of 2: {})", one_line(&approval.by)));
             let what = one_line(&held.what);
             format!("held: {what}{}", first.unwrap_or_default())
         }
@@ -151,7 +151,7 @@ fn facts(state: &State) -> Vec<String> {
     let locked = state.locked.iter().map(String::as_str).collect();
     let contexts = state.contexts.keys().map(String::as_str).collect();
     let phase = match state.phase {
-        // What is held is named behind it.
+        // The held requests follow in the text.
         Phase::Held => "working",
         phase @ (Phase::Unstarted
         | Phase::AtStart
@@ -167,7 +167,7 @@ fn facts(state: &State) -> Vec<String> {
         format!("locked: {}", names(locked)),
         format!("contexts: {}", names(contexts)),
     ];
-    let frozen = state.threads.iter().filter(|(_, it)| it.frozen);
+    let frozen = state.threads.iter().filter(|(_, thread)| thread.frozen);
     let frozen: Vec<_> = frozen.map(|(id, _)| id.as_str()).collect();
     if !frozen.is_empty() {
         facts.push(format!("summary frozen: {}", names(frozen)));

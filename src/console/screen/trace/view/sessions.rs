@@ -1,4 +1,4 @@
-//! The sessions on record.
+//! Painting of the list of sessions.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -13,19 +13,19 @@ use crate::console::cells::{clip, coordinate, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::runtime::RecordedSession;
 
-/// From this width on, when it began and how long it took are shown.
+/// Minimum width in cells at which start time and duration are shown.
 const WITH_TIME: usize = 96;
 const EVENTS: usize = 10;
 const STATE: usize = 6;
 const VERDICT: usize = 15;
 
-/// The list, and what is said below it.
+/// Splits the area into the list and the lines below it.
 fn parts(inner: Rect, below: usize) -> [Rect; 2] {
     let parts = [Constraint::Fill(1), Constraint::Length(coordinate(below))];
     Layout::vertical(parts).areas(inner)
 }
 
-/// Where the rows of the list are, below a bar of that many rows.
+/// Returns the area of the list rows, below a bar of `bar` rows.
 pub(super) fn list(trace: &Trace, area: Rect, bar: u16) -> Rect {
     let look = Look::default();
     let rest = Rect::new(
@@ -48,7 +48,7 @@ pub(super) fn list(trace: &Trace, area: Rect, bar: u16) -> Rect {
 pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     let focus = Focus::from(trace.pane == Pane::Sessions);
     let title = Line::styled(" Sessions ", look.style(Meaning::Title));
-    // Where the record could not be read, none is not what there is.
+    // If the record could not be read, the number of sessions is unknown, not zero.
     let count = match trace.problem {
         Some(_) if trace.sessions.is_empty() => String::new(),
         Some(_) | None => format!(" {} ", trace.sessions.len()),
@@ -103,7 +103,7 @@ fn empty(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// What was found about the log over all sessions, and what went wrong.
+/// Returns the verification result of the log over all sessions, and the read error.
 fn log_lines(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
     let (words, meaning) = match (&trace.problem, verifying(trace), &trace.log) {
         (Some(problem), ..) => (format!("! {}", one_line(problem)), Meaning::Error),
@@ -137,7 +137,7 @@ fn log_lines(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-/// How wide the columns are; a time that has none is not shown.
+/// Widths of the columns. A time column of zero width is not shown.
 struct Columns {
     agent: usize,
     session: usize,
@@ -216,7 +216,7 @@ impl Columns {
     }
 }
 
-/// A name in its column; where it is too long, its end, because its beginning is a time.
+/// Fits a name into its column. A long name shows its end, because its beginning is a time.
 fn tail(name: &str, cells: usize, look: Look) -> String {
     if width(name) <= cells {
         return fit(name, cells, look);

@@ -1,4 +1,4 @@
-//! The events of a session: a tree in the order of the record, beside the time it took.
+//! Painting of the events of a session: a tree in record order, next to a time bar.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -16,11 +16,11 @@ use crate::console::theme::{Focus, Glyphs, Look, Mark, Meaning};
 use crate::trace::outline::{Entry, Marks};
 use crate::trace::tell::Tone;
 
-/// Cells of the time that something took, and of the word that matters most.
+/// Width of the duration column in cells. `FLAGS` is the width of the most important mark.
 const DUR: usize = 7;
 const FLAGS: usize = 7;
 
-/// How wide the columns are.
+/// Widths of the columns.
 #[derive(Clone, Copy)]
 struct Columns {
     seq: usize,
@@ -31,7 +31,7 @@ struct Columns {
 impl Columns {
     fn of(cells: usize, total: u64) -> Self {
         let seq = total.saturating_sub(1).to_string().len().max(4);
-        // The mark, the letter, the proof, and the gaps between columns.
+        // The cursor mark, the letter, the proof, and the gaps between columns.
         let rest = cells.saturating_sub(2 + seq + 3 + 1 + DUR + 1 + 1 + FLAGS);
         let line = (rest * 3 / 10).clamp(8, 40);
         Self {
@@ -101,7 +101,7 @@ fn title(opened: &Opened, area: Rect, look: Look) -> Line<'static> {
     ])
 }
 
-/// What stands where no row does.
+/// Returns the lines shown if there are no rows.
 fn nothing(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
     let total = opened.total();
     let words = match &opened.filter {
@@ -117,7 +117,7 @@ fn nothing(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// The time that the rows on screen cover: from the first to begin to the last to begin.
+/// Returns the time axis of the visible rows: from the earliest to the latest start.
 fn axis(opened: &Opened, shown: &[u64], cells: usize) -> Axis {
     let times = shown.iter().filter_map(|at| opened.outline.get(*at));
     let times = || times.clone().map(|entry| entry.time_us);
@@ -131,7 +131,7 @@ fn axis(opened: &Opened, shown: &[u64], cells: usize) -> Axis {
 fn head(opened: &Opened, columns: Columns, axis: Axis, look: Look) -> Line<'static> {
     let begin = opened.outline.get(0).map_or(0, |entry| entry.time_us);
     let since = |at: i64| lasting(at.saturating_sub(begin).max(0));
-    // What is on screen begins at the left and reaches as far as the right says.
+    // The left end is the start of the visible rows. The right end shows the length of the axis.
     let reach = lasting(axis.end_us.saturating_sub(axis.start_us));
     let (left, right) = if opened.outline.is_empty() {
         (String::new(), String::new())
@@ -156,12 +156,12 @@ fn head(opened: &Opened, columns: Columns, axis: Axis, look: Look) -> Line<'stat
     Line::styled(text, look.style(Meaning::Dim))
 }
 
-/// One row.
+/// One row of the event list.
 struct Item<'t> {
     trace: &'t Trace,
     opened: &'t Opened,
     sequence: u64,
-    /// The event of the row below.
+    /// Event of the row below.
     next: Option<u64>,
 }
 
@@ -196,7 +196,7 @@ impl Item<'_> {
         Line::from(spans)
     }
 
-    /// The mark, the letter, the number and what is proven of it.
+    /// Returns the cursor mark, the bookmark letter, the sequence number and the proof mark.
     fn front(&self, columns: Columns, look: Look) -> Vec<Span<'static>> {
         let mark = if self.sequence == self.opened.place {
             ">"
@@ -220,7 +220,7 @@ impl Item<'_> {
         ]
     }
 
-    /// What happened, indented by what it hangs under.
+    /// Returns the description of the event, indented by its depth.
     fn what(
         &self,
         entry: Option<&Entry>,
@@ -286,7 +286,7 @@ fn of_tone(tone: Tone, marks: Marks) -> Meaning {
     }
 }
 
-/// The colour of what matters most about an event.
+/// Returns the style of an event's most important mark.
 pub(super) fn meaning(marks: Marks) -> Meaning {
     if marks.any(Marks::MISSING | Marks::DENY | Marks::ERROR) {
         Meaning::Denied

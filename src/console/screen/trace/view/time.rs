@@ -1,9 +1,9 @@
-//! Spans of time on a line, and in words of at most seven cells.
+//! Time bars, and durations in at most seven cells.
 
 use crate::console::theme::{Glyphs, Look};
 use crate::trace::outline::Marks;
 
-/// A time that what began took.
+/// Formats a duration.
 pub(super) fn lasting(us: i64) -> String {
     let (ms, seconds) = (us / 1000, us / 1_000_000);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -22,7 +22,7 @@ pub(super) fn lasting(us: i64) -> String {
     }
 }
 
-/// The stretch of time that the rows on screen cover.
+/// Time axis of the visible rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
     pub(super) start_us: i64,
@@ -40,7 +40,8 @@ impl Axis {
         usize::try_from(cell).unwrap_or(last).min(last)
     }
 
-    /// What lasts from `start_us` on for `lasts_us`, in exactly as many cells as there are.
+    /// Returns the bar of an event that starts at `start_us` and takes `lasts_us`, in exactly the width of
+    /// the axis.
     pub(super) fn bar(self, start_us: i64, lasts_us: i64, marks: Marks, look: Look) -> String {
         let end_us = start_us.saturating_add(lasts_us);
         let (first, last) = (self.cell(start_us), self.cell(end_us));
@@ -48,7 +49,8 @@ impl Axis {
         let mut bar = " ".repeat(first);
         let length = last - first + 1;
         match (look.glyphs, length) {
-            // What goes on behind the last cell is no moment, though there is room for only one.
+            // An event that continues beyond the last cell is not a moment, although only one cell is left
+            // for it.
             (Glyphs::Rounded, 1) if goes_on => bar.push('▸'),
             (Glyphs::Ascii, 1) if goes_on => bar.push('>'),
             (_, 1) => bar.push_str(point(marks, look)),
@@ -68,7 +70,7 @@ impl Axis {
     }
 }
 
-/// A moment on the line.
+/// Returns the mark of a moment on the axis.
 fn point(marks: Marks, look: Look) -> &'static str {
     let denied = marks.any(Marks::DENY | Marks::LAPSED | Marks::ERROR | Marks::MISSING);
     match (denied, marks.any(Marks::SIGNED), look.glyphs) {
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_read_at_a_glance() {
+    fn durations_are_formatted_in_at_most_seven_cells() {
         let of = [
             400,
             4_000,
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_as_long_as_its_share_and_never_wider_than_the_line() {
+    fn a_time_bar_has_its_share_of_the_axis_and_never_exceeds_it() {
         let axis = Axis {
             start_us: 0,
             end_us: 9,

@@ -1,4 +1,4 @@
-//! What is proven of a session, in words.
+//! Verification result of a session, in words.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,11 +15,11 @@ use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::runtime::snapshot::{Elsewhere, Snapshot};
 use crate::trace::verify::{Checked, Progress, Verdict};
 
-/// What the letters beside the events say.
+/// Legend of the proof letters next to the events.
 const LEGEND: &str = " W witnessed  S sealed  ? not proven  X wrong ";
 const IMPORTED_LEGEND: &str = " W witnessed  S sealed  I imported  ? not proven  X wrong ";
 
-/// What is proven of one event, as a letter: witnessed, sealed, neither, or wrong.
+/// Returns the proof letter of one event: witnessed, sealed, neither, or wrong.
 pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (char, Meaning) {
     let Some(checked) = trace.checked.get(session) else {
         return (' ', Meaning::Dim);
@@ -43,7 +43,7 @@ pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (ch
     }
 }
 
-/// The verdict of a session in one word or two, for the list.
+/// Returns the verification result of a session in one or two words, for the list.
 pub(super) fn short(trace: &Trace, session: &SessionId) -> (String, Meaning) {
     match trace.checked.get(session) {
         None if is_imported(trace, session) => ("IMPORTED".to_owned(), Meaning::Waiting),
@@ -72,7 +72,7 @@ fn is_imported(trace: &Trace, session: &SessionId) -> bool {
     sessions.any(|known| known.session == *session && !known.imports.is_empty())
 }
 
-/// What was found, and what that means.
+/// Returns the verification result and its meaning.
 fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
     if let Some(problem) = opened.problem.as_ref().or(trace.problem.as_ref()) {
         let words = "The record could not be read there. r reads it again.";
@@ -118,7 +118,7 @@ fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
     )
 }
 
-/// `VERIFYING 42 %, 420 of 1000 records`.
+/// Formats the progress, as in `VERIFYING 42 %, 420 of 1000 records`.
 pub(super) fn so_far(progress: &Progress) -> String {
     match (progress.percent(), progress.so_far()) {
         (Some(percent), Some((done, all))) => {
@@ -168,7 +168,7 @@ fn means(checked: &Checked) -> (Meaning, String) {
     }
 }
 
-/// How far the log is signed.
+/// Describes how far the log is signed.
 fn head(snapshot: &Snapshot) -> String {
     let head = &snapshot.chain.head;
     let kept = match &head.elsewhere {
