@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
+#[cfg(feature = "app")]
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -248,10 +249,12 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep_for(&self, span: Duration) -> Boxed<'_, ()>;
 }
 
+#[cfg(feature = "app")]
 /// The machine's own clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
+#[cfg(feature = "app")]
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(Utc::now().timestamp_micros())
@@ -297,6 +300,7 @@ impl Clock for SystemClock {
     }
 }
 
+#[cfg(feature = "app")]
 /// Time since the machine was started. It counts time in which the machine was suspended: agents and operators see
 /// that time pass, too.
 fn steady_time() -> Duration {
@@ -310,12 +314,14 @@ fn steady_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+#[cfg(feature = "app")]
 /// A clock that stands still until it is told to go on: for tests and for scripted runs.
 #[derive(Debug)]
 pub struct ManualClock {
     time: tokio::sync::watch::Sender<ClockReading>,
 }
 
+#[cfg(feature = "app")]
 impl ManualClock {
     /// A clock that stands at `start`.
     #[must_use]
@@ -351,6 +357,7 @@ impl ManualClock {
     }
 }
 
+#[cfg(feature = "app")]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         self.time.borrow().wall
