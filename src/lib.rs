@@ -75,11 +75,7 @@
 
 #![cfg_attr(
     not(feature = "app"),
-    expect(
-        dead_code,
-        unused_imports,
-        reason = "items that only the program uses"
-    )
+    expect(dead_code, unused_imports, reason = "items that only the program uses")
 )]
 
 pub mod atlas;
