@@ -16,7 +16,7 @@ e2e *FILTER:
 
 # Writes generated files anew. Read `git diff` afterwards.
 bless:
-    UPDATE_CONFORMANCE=1 UPDATE_README=1 UPDATE_MODULE=1 UPDATE_SNAPSHOTS=1 INSTA_UPDATE=always cargo test --locked --test suite
+    UPDATE_CONFORMANCE=1 UPDATE_DOCS=1 UPDATE_MODULE=1 UPDATE_SNAPSHOTS=1 INSTA_UPDATE=always cargo test --locked --test suite
     UPDATE_PICTURES=1 INSTA_UPDATE=always cargo test --locked --lib
 
 # Opens the console with simulated agents.

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod clock_step;
 pub mod digest;
 pub mod event_type;
+#[cfg(feature = "app")]
 pub mod files;
 pub mod id;
 pub mod json;

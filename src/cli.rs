@@ -32,6 +32,7 @@ mod notices;
 mod paths;
 mod queue;
 mod reconstruct;
+mod reference;
 mod run;
 mod settings;
 mod snapshot;
@@ -41,6 +42,7 @@ mod turn;
 
 use args::{Args, Command, ThreadCommand, TraceCommand};
 use error::Failure;
+pub use reference::command_reference;
 use settings::Settings;
 
 use crate::runtime::extension::Registry;
@@ -139,5 +141,6 @@ fn run(args: Args, registry: Registry) -> Result<u8, Failure> {
         Some(Command::Mcp(given)) => mcp::tools(&settings, given),
         Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
         Some(Command::Completions(completions)) => paths::completions(&completions),
+        Some(Command::Man(pages)) => reference::man(&pages),
     }
 }

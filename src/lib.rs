@@ -74,15 +74,25 @@
 //! - *seal*: a signed head of the log. Records that no seal covers are *unsealed*.
 //! - *witness*: a head of the log that is kept elsewhere.
 
+#![cfg_attr(
+    not(feature = "app"),
+    expect(dead_code, unused_imports, reason = "items that only the program uses")
+)]
+
 pub mod atlas;
 pub mod base;
+#[cfg(feature = "app")]
 pub mod cli;
+#[cfg(feature = "app")]
 pub mod console;
 pub mod engine;
+#[cfg(feature = "app")]
 pub mod gateway;
 pub mod memento;
 pub mod reconstruct;
+#[cfg(feature = "app")]
 pub mod runtime;
+#[cfg(feature = "app")]
 pub mod store;
 pub mod trace;
 

@@ -1,6 +1,6 @@
 //! Addresses that this program may call.
 
-use ureq::http::Uri;
+use http::Uri;
 
 /// Maximum length of an address that is called.
 pub const MAX_ADDRESS_BYTES: usize = 2048;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
+#[cfg(feature = "app")]
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -248,10 +249,16 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep_for(&self, span: Duration) -> Boxed<'_, ()>;
 }
 
+<<<<<<< HEAD
 /// The system clock.
+=======
+#[cfg(feature = "app")]
+/// The machine's own clock.
+>>>>>>> main
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
+#[cfg(feature = "app")]
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(Utc::now().timestamp_micros())
@@ -297,7 +304,12 @@ impl Clock for SystemClock {
     }
 }
 
+<<<<<<< HEAD
 /// Returns the time since the machine was started. It includes suspended time, because agents and operators see
+=======
+#[cfg(feature = "app")]
+/// Time since the machine was started. It counts time in which the machine was suspended: agents and operators see
+>>>>>>> main
 /// that time pass, too.
 fn steady_time() -> Duration {
     // On other systems, `Monotonic` includes suspended time.
@@ -310,12 +322,18 @@ fn steady_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+<<<<<<< HEAD
 /// A clock that stands still until it is advanced, for tests and scripted runs.
+=======
+#[cfg(feature = "app")]
+/// A clock that stands still until it is told to go on: for tests and for scripted runs.
+>>>>>>> main
 #[derive(Debug)]
 pub struct ManualClock {
     time: tokio::sync::watch::Sender<ClockReading>,
 }
 
+#[cfg(feature = "app")]
 impl ManualClock {
     /// Creates a clock that stands at `start`.
     #[must_use]
@@ -351,6 +369,7 @@ impl ManualClock {
     }
 }
 
+#[cfg(feature = "app")]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         self.time.borrow().wall

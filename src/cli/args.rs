@@ -185,6 +185,8 @@ pub(super) enum Command {
     Paths(Paths),
     /// Print a script that completes commands in a shell
     Completions(Completions),
+    /// Print the manual page, or write a page for each command
+    Man(Man),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -209,6 +211,13 @@ pub(super) struct Paths {
 pub(super) struct Completions {
     /// The shell
     pub(super) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Man {
+    /// Folder for one page of each command, e.g. ~/.local/share/man/man1
+    #[arg(value_name = "DIR")]
+    pub(super) folder: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,7 +1,7 @@
-//! Common options that apply to a command: its help lists only those.
+//! Options that apply to a command: its help lists those and no others.
 //!
-//! Every command accepts the options of [`super::Common`], so that they can also come before the
-//! command. An option without a meaning for the command is accepted but not listed.
+//! Every command accepts the options of [`super::Common`], so that they can be given before it as well. The help of a
+//! command lists only those that it uses.
 
 use std::ffi::OsString;
 
@@ -9,10 +9,11 @@ use clap::{Command, CommandFactory};
 
 use super::Args;
 
-/// Options of [`super::Common`] that some commands of `cra trace` use.
-const READING: [&str; 1] = ["data_dir"];
-const VERIFYING: [&str; 2] = ["data_dir", "head_file"];
-const WRITING: [&str; 4] = ["data_dir", "head_file", "operator", "read_only"];
+const STORE: &[&str] = &["data_dir"];
+const STORE_AND_HEAD: &[&str] = &["data_dir", "head_file"];
+const WRITING: &[&str] = &["data_dir", "head_file", "operator", "read_only"];
+const CONSOLE: &[&str] = &["data_dir", "socket"];
+const EXTENSIONS: &[&str] = &["extensions"];
 
 /// Options of [`super::Common`], by their identifiers.
 const COMMON: [&str; 11] = [
@@ -29,34 +30,78 @@ const COMMON: [&str; 11] = [
     "theme",
 ];
 
-/// Commands of `cra trace` with the common options that apply to them.
-const TRACE: [(&str, &[&str]); 12] = [
-    ("list", &READING),
-    ("show", &READING),
-    ("verify", &VERIFYING),
-    ("replay", &READING),
-    ("diff", &READING),
-    ("export", &READING),
-    ("import", &WRITING),
-    ("prune", &WRITING),
-    ("hold", &WRITING),
-    ("release", &WRITING),
-    ("head", &READING),
-    ("key", &WRITING),
+/// Commands with the common options that apply to them. All apply to `cra` and `cra demo`.
+const APPLYING: [(&str, &[&str]); 41] = [
+    ("answer", CONSOLE),
+    ("atlas", &[]),
+    ("atlas explain", EXTENSIONS),
+    ("atlas init", &[]),
+    ("atlas lint", EXTENSIONS),
+    ("atlas schema", &[]),
+    ("atlas test", &[]),
+    ("atlas types", EXTENSIONS),
+    ("completions", &[]),
+    ("connect", CONSOLE),
+    ("disconnect", CONSOLE),
+    ("doctor", CONSOLE),
+    ("hook", CONSOLE),
+    ("man", &[]),
+    ("mcp", CONSOLE),
+    ("mcp-proxy", CONSOLE),
+    ("notices", &["data_dir", "read_only"]),
+    ("notices forget", &["data_dir", "read_only"]),
+    ("notices retry", &["data_dir", "read_only"]),
+    ("paths", &["data_dir", "socket", "extensions", "head_file"]),
+    ("queue", STORE),
+    ("reconstruct", &[]),
+    ("run", &[]),
+    ("snapshot", STORE),
+    ("thread", STORE),
+    ("thread list", STORE),
+    ("thread show", STORE),
+    ("trace", STORE),
+    ("trace diff", STORE),
+    ("trace export", STORE),
+    ("trace head", STORE),
+    ("trace hold", WRITING),
+    ("trace import", WRITING),
+    ("trace key", WRITING),
+    ("trace list", STORE),
+    ("trace prune", WRITING),
+    ("trace release", WRITING),
+    ("trace replay", STORE),
+    ("trace show", STORE),
+    ("trace verify", STORE_AND_HEAD),
+    (
+        "turn",
+        &[
+            "data_dir",
+            "extensions",
+            "head_file",
+            "operator",
+            "read_only",
+        ],
+    ),
 ];
 
-/// Help of a typed `cra trace` command, with the options that apply; `None` for other commands.
+/// The help of the command that was typed, with the options that apply; `None` for `cra` and `cra demo`, to which all
+/// apply.
 pub(in crate::cli) fn help(typed: &[OsString]) -> Option<String> {
     let words: Vec<&str> = typed.iter().filter_map(|word| word.to_str()).collect();
-    let place = words.iter().position(|word| *word == "trace")?;
-    let behind = words.get(place + 1..)?;
-    let name = |word: &&&str| TRACE.iter().find(|(name, _)| name == *word);
-    let (name, applying) = behind.iter().find_map(|word| name(&word))?;
     let mut command = Args::command();
-    // Building the command passes global options on to its subcommands.
+    // Global options reach the commands below when the command is built.
     command.build();
-    let command = command.find_subcommand("trace")?.find_subcommand(name)?;
-    let mut command = hide_all_but(command.clone(), applying);
+    let mut found = &command;
+    let mut path = Vec::new();
+    for word in words.iter().skip(1) {
+        if let Some(below) = found.find_subcommand(word) {
+            found = below;
+            path.push(*word);
+        }
+    }
+    let path = path.join(" ");
+    let (_, applying) = APPLYING.iter().find(|(known, _)| *known == path)?;
+    let mut command = hide_all_but(found.clone(), applying);
     let help = if words.contains(&"-h") {
         command.render_help()
     } else {
@@ -66,12 +111,12 @@ pub(in crate::cli) fn help(typed: &[OsString]) -> Option<String> {
 }
 
 fn hide_all_but(mut command: Command, applying: &[&str]) -> Command {
-    let is_there = |command: &Command, id: &str| {
+    let has_argument = |command: &Command, id: &str| {
         let mut arguments = command.get_arguments();
         arguments.any(|argument| argument.get_id().as_str() == id)
     };
     for id in COMMON.iter().filter(|id| !applying.contains(*id)) {
-        if is_there(&command, id) {
+        if has_argument(&command, id) {
             command = command.mut_arg(id, |argument| argument.hide(true));
         }
     }
@@ -82,20 +127,28 @@ fn hide_all_but(mut command: Command, applying: &[&str]) -> Command {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_trace_command_has_its_options_listed() {
-        let command = Args::command();
-        let trace = command.find_subcommand("trace").unwrap();
-        for one in trace.get_subcommands() {
-            let name = one.get_name();
-            assert!(TRACE.iter().any(|(known, _)| *known == name), "{name}");
+    fn check_below(path: &str, command: &Command) {
+        for below in command.get_subcommands() {
+            let name = format!("{path} {}", below.get_name());
+            let name = name.trim_start();
+            let mut table = APPLYING.iter();
+            let is_listed = name == "demo" || table.any(|(known, _)| *known == name);
+            assert!(is_listed, "{name}");
+            check_below(name, below);
         }
-        let typed = ["cra", "trace", "list", "--help"].map(OsString::from);
-        let help = help(&typed).unwrap();
-        assert!(help.contains("Usage: cra trace list"), "{help}");
-        assert!(help.contains("--data-dir"), "{help}");
-        for strange in ["--socket", "--http", "--extensions", "--theme", "--quota"] {
-            assert!(!help.contains(strange), "{strange}: {help}");
+    }
+
+    #[test]
+    fn every_command_has_its_options_listed() {
+        check_below("", &Args::command());
+        for words in [["trace", "list"], ["atlas", "lint"]] {
+            let typed = ["cra", words[0], words[1], "--help"].map(OsString::from);
+            let help = help(&typed).unwrap();
+            let usage = format!("Usage: cra {}", words.join(" "));
+            assert!(help.contains(&usage), "{help}");
+            for strange in ["--socket", "--http", "--theme", "--quota"] {
+                assert!(!help.contains(strange), "{strange}: {help}");
+            }
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The architecture, held by reading the sources.
+//! The architecture and the style of the code, checked by reading the sources.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use super::support::{files, root};
 
-/// What each room may name. Never sideways, never up: gateway and console do not know each other, the
-/// engine and the Atlas know nothing that touches a disk or a screen.
+/// The modules that each top-level module may name. Never sideways, never up: gateway and console do not know each
+/// other, the engine and the Atlas know nothing that touches a disk or a screen.
 const MAY_NAME: [(&str, &str); 11] = [
     ("base", ""),
     ("atlas", "base"),
@@ -33,8 +33,10 @@ const MAY_NAME: [(&str, &str); 11] = [
     ),
 ];
 
-/// Longest file and longest function, in lines. Beyond that it is several things.
-const MAX_FILE: usize = 500;
+/// Longest file, in lines without its tests. 500 lines are a hint to split by idea, 800 are too many.
+const MAX_FILE: usize = 800;
+
+/// Longest function, in lines.
 const MAX_FUNCTION: usize = 70;
 
 struct Source {
@@ -59,23 +61,23 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-fn room(name: &str) -> &str {
+fn module(name: &str) -> &str {
     let inside = name.strip_prefix("src/").unwrap();
     inside.split(['/', '.']).next().unwrap()
 }
 
 #[test]
-fn rooms_name_only_what_lies_below_them() {
+fn modules_name_only_modules_below_them() {
     let rules: BTreeMap<_, _> = MAY_NAME.into_iter().collect();
     let mut wrong = Vec::new();
     for source in sources() {
-        let own = room(&source.name);
+        let own = module(&source.name);
         if matches!(own, "lib" | "main") {
             continue;
         }
         let allowed = rules
             .get(own)
-            .unwrap_or_else(|| panic!("no rule for the room `{own}`"));
+            .unwrap_or_else(|| panic!("no rule for the module `{own}`"));
         for (index, line) in source.text.lines().enumerate() {
             let code = line.split("//").next().unwrap();
             for named in code.split("crate::").skip(1) {
@@ -84,7 +86,7 @@ fn rooms_name_only_what_lies_below_them() {
                     .take_while(|c| c.is_alphanumeric() || *c == '_')
                     .collect();
                 let known = rules.contains_key(named.as_str());
-                if known && named != own && !allowed.split(' ').any(|it| it == named) {
+                if known && named != own && !allowed.split(' ').any(|name| name == named) {
                     wrong.push(format!(
                         "{}:{}: {own} names {named}",
                         source.name,
@@ -96,7 +98,7 @@ fn rooms_name_only_what_lies_below_them() {
     }
     assert!(
         wrong.is_empty(),
-        "a room names what it must not know:\n{}",
+        "a module names one that it must not know:\n{}",
         wrong.join("\n")
     );
 }
@@ -105,7 +107,7 @@ fn rooms_name_only_what_lies_below_them() {
 fn the_engine_names_only_the_data_of_the_record() {
     for source in sources()
         .iter()
-        .filter(|source| room(&source.name) == "engine")
+        .filter(|source| module(&source.name) == "engine")
     {
         for (index, line) in source.text.lines().enumerate() {
             let named = line.split("crate::trace::").nth(1);
@@ -132,7 +134,7 @@ fn the_engine_reads_no_clock_and_does_no_io() {
         "Utc::now",
     ];
     for source in sources() {
-        if !matches!(room(&source.name), "engine" | "trace") {
+        if !matches!(module(&source.name), "engine" | "trace") {
             continue;
         }
         for name in banned {
@@ -145,7 +147,7 @@ fn the_engine_reads_no_clock_and_does_no_io() {
 fn files_and_functions_stay_short() {
     let mut long = Vec::new();
     for source in sources() {
-        let lines = source.text.lines().count();
+        let lines = lines_without_tests(&source);
         if lines > MAX_FILE {
             long.push(format!(
                 "{} has {lines} lines, more than {MAX_FILE}",
@@ -159,6 +161,17 @@ fn files_and_functions_stay_short() {
         }
     }
     assert!(long.is_empty(), "split by concern:\n{}", long.join("\n"));
+}
+
+/// Lines of a file before its test module; none for a file that has only tests.
+fn lines_without_tests(source: &Source) -> usize {
+    if source.name.contains("/tests") {
+        return 0;
+    }
+    let lines = source.text.lines();
+    lines
+        .take_while(|line| !line.starts_with("#[cfg(test)]"))
+        .count()
 }
 
 /// Functions with their length, found by the indentation that rustfmt gives their closing brace.
