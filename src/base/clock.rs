@@ -249,12 +249,8 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep_for(&self, span: Duration) -> Boxed<'_, ()>;
 }
 
-<<<<<<< HEAD
-/// The system clock.
-=======
 #[cfg(feature = "app")]
-/// The machine's own clock.
->>>>>>> main
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -304,12 +300,8 @@ impl Clock for SystemClock {
     }
 }
 
-<<<<<<< HEAD
-/// Returns the time since the machine was started. It includes suspended time, because agents and operators see
-=======
 #[cfg(feature = "app")]
-/// Time since the machine was started. It counts time in which the machine was suspended: agents and operators see
->>>>>>> main
+/// Returns the time since the machine was started. It includes suspended time, because agents and operators see
 /// that time pass, too.
 fn steady_time() -> Duration {
     // On other systems, `Monotonic` includes suspended time.
@@ -322,12 +314,8 @@ fn steady_time() -> Duration {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-<<<<<<< HEAD
-/// A clock that stands still until it is advanced, for tests and scripted runs.
-=======
 #[cfg(feature = "app")]
-/// A clock that stands still until it is told to go on: for tests and for scripted runs.
->>>>>>> main
+/// A clock that stands still until it is advanced, for tests and scripted runs.
 #[derive(Debug)]
 pub struct ManualClock {
     time: tokio::sync::watch::Sender<ClockReading>,

@@ -31,7 +31,7 @@ const COMMON: [&str; 11] = [
 ];
 
 /// Commands with the common options that apply to them. All apply to `cra` and `cra demo`.
-const APPLYING: [(&str, &[&str]); 41] = [
+const APPLYING: [(&str, &[&str]); 42] = [
     ("answer", CONSOLE),
     ("atlas", &[]),
     ("atlas explain", EXTENSIONS),
@@ -51,6 +51,7 @@ const APPLYING: [(&str, &[&str]); 41] = [
     ("notices", &["data_dir", "read_only"]),
     ("notices forget", &["data_dir", "read_only"]),
     ("notices retry", &["data_dir", "read_only"]),
+    ("notices secret", STORE),
     ("paths", &["data_dir", "socket", "extensions", "head_file"]),
     ("queue", STORE),
     ("reconstruct", &[]),
