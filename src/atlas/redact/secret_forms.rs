@@ -25,7 +25,7 @@ enum Check {
 }
 
 /// Values that stand where a secret could, and are none.
-const PLAIN_VALUES: [&str; 8] = [
+pub(super) const PLAIN_VALUES: [&str; 8] = [
     "true",
     "false",
     "null",
