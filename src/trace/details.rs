@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::event::Event;
+use super::event::{Event, NUMBERS_AS_TEXT};
+use crate::base::json::with_numbers;
 
 /// The details of one event.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,13 @@ impl<'e> Details<'e> {
     /// The details that stand under a name, if they are details.
     pub(crate) fn within(self, name: &str) -> Option<Self> {
         self.value(name)?.as_object().map(Self)
+    }
+
+    /// The parameters of a request, with numbers that were recorded as text as numbers again.
+    pub(crate) fn params(self) -> Option<Value> {
+        let params = self.value("action_params")?.clone();
+        let paths: Vec<_> = self.texts(NUMBERS_AS_TEXT).collect();
+        Some(with_numbers("action_params", params, &paths))
     }
 
     /// The texts of a list.
