@@ -69,7 +69,7 @@ fn cut(text: &str) -> String {
 const ACKNOWLEDGMENTS: [&str; 3] = ["understood", "acknowledged", "i understand"];
 
 /// What is recorded for any of them.
-const ACKNOWLEDGED: &str = "acknowledged";
+pub(super) const ACKNOWLEDGED: &str = "acknowledged";
 
 /// Judges `raw`, which is what was typed (a string) or what an agent sent (any value), against
 /// `question`. `Null` and blank text are no answer.

@@ -371,7 +371,7 @@ pub enum Ruling {
         /// Answers by question; only those that break rules.
         answers: Vec<BTreeMap<String, Value>>,
     },
-    /// A wrong text where the operator had to confirm a pass. It is recorded, and nothing else.
+    /// A wrong text where the operator had to confirm a decision. It is recorded, and nothing else.
     Unconfirmed {
         /// The text that was wanted.
         wanted: Confirmation,
@@ -380,13 +380,17 @@ pub enum Ruling {
     },
 }
 
-/// A text that an operator types to confirm a pass.
+/// A text that an operator types to confirm a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
     /// The first characters of the request's hash.
     RequestHash,
     /// The action's name.
     Action,
+    /// The last word that passes a request, line by line.
+    PassWord,
+    /// The last word that denies a request, line by line.
+    DenyWord,
 }
 
 /// What happens because of a command, in order. The runtime does it; the engine does not.

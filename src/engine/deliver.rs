@@ -4,10 +4,11 @@
 //! recorded where it is called for. When the command ends and no answer took it along, the record is taken back; the
 //! context waits among the things owed to the session, and is recorded when an answer takes it.
 
-use crate::base::id::{EventId, SessionId};
+use crate::base::id::{EventId, SessionId, SpanId};
 use crate::trace::event::{ContextInjected, ErrorOccurred, Payload};
 
 use super::command::{Given, Injection};
+use super::held::Held;
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
@@ -62,6 +63,26 @@ impl Turn<'_> {
                 self.unrecord(&event);
             }
         }
+    }
+
+    /// Takes the names of contexts out of the records of passed gates whose asker is gone: no answer takes the
+    /// contexts along now. The answer that does later has its own record.
+    pub(super) fn unname_contexts(&mut self, held: &Held) {
+        let is_gate = |span: &Option<SpanId>| {
+            held.gates
+                .iter()
+                .any(|gate| Some(&gate.span_id) == span.as_ref())
+        };
+        self.amend_where(|draft| {
+            if !is_gate(&draft.parent_span_id) {
+                return;
+            }
+            match &mut draft.payload {
+                Payload::CheckpointPassed(passed) => passed.injected_contexts.clear(),
+                Payload::CheckpointCompleted(completed) => completed.contexts_injected.clear(),
+                _ => {}
+            }
+        });
     }
 
     /// Adds the contexts that an error was answered with to its record.

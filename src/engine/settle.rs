@@ -107,6 +107,7 @@ impl Turn<'_> {
     fn leave_permit(&mut self, held: &Held, given: Given, approved_by: Option<String>) {
         // It goes with the next answer, so that nothing else of the session runs without it.
         self.owe(&held.session, given);
+        self.unname_contexts(held);
         let permit = Permit {
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,

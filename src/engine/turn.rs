@@ -266,6 +266,15 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Changes records of this command before they are written.
+    pub(super) fn amend_where(&mut self, mut amend: impl FnMut(&mut Draft)) {
+        for effect in &mut self.effects {
+            if let Effect::Record(draft) = effect {
+                amend(draft);
+            }
+        }
+    }
+
     /// Tells whether a record is one of this command's.
     pub(super) fn has_recorded(&self, event: &EventId) -> bool {
         let mut effects = self.effects.iter();

@@ -48,6 +48,15 @@ impl<'e> Details<'e> {
         self.value(name)?.as_object().map(Self)
     }
 
+    /// The justification of an approval, marked where it was put together from the answers.
+    pub(crate) fn justification(self) -> Option<String> {
+        let text = self.text("justification").filter(|text| !text.is_empty())?;
+        Some(match self.text("justification_source") {
+            Some("answers") => format!("from the answers: {text}"),
+            Some(_) | None => text.to_owned(),
+        })
+    }
+
     /// The parameters of a request, with numbers that were recorded as text as numbers again.
     pub(crate) fn params(self) -> Option<Value> {
         let params = self.value("action_params")?.clone();

@@ -95,7 +95,7 @@ fn an_agent_answers_nothing_that_is_an_operators() {
     // The operator answers what is left; what the agent said stands.
     bench.answer(
         "c-1",
-        json!([{}, {"why": "all right"}, {"justification": "all right"}]),
+        json!([{}, {"why": "all right"}, {"justification": "as agreed with the customer"}]),
     );
     bench.allowed(mine);
     let by: Vec<_> = bench
@@ -201,7 +201,10 @@ fn a_name_that_two_gates_share_does_not_make_the_agent_an_approver() {
         let own = bench.respond("c-1", answers.clone());
         assert!(bench.waits(own), "{more}");
         assert_eq!(bench.held("c-1").answered.len(), 1);
-        bench.answer("c-1", json!([{}, {"justification": "all right"}]));
+        bench.answer(
+            "c-1",
+            json!([{}, {"justification": "as agreed with the customer"}]),
+        );
         bench.allowed(own);
     }
     let head = "actions: [{action_id: pay, risk_tier: low}]\n";

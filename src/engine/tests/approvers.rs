@@ -59,6 +59,7 @@ fn the_first_of_two_releases_nobody_and_the_second_does() {
         [json!({
             "checkpoint_id": "two", "gate_id": "c-1", "approved_by": "op-1",
             "approval_method": "console", "justification": "as agreed with legal",
+            "justification_source": "operator",
             "needed": 2, "request_hash": held.request_hash.to_string(),
         })]
     );

@@ -12,17 +12,16 @@ use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
     OperatorChanged, RequestClaimed,
 };
-use super::parts::{
-    AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities,
-};
+use super::parts::{AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction};
 use super::read::{PayloadError, canonical_type};
 use super::threads::{
     BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
 };
 use super::words::{
-    ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
-    Recommendation, RequestType, Tier, UsageOutcome, Validity,
+    ActionTaken, FinalStatus, InjectTrigger, InputSource, JustificationSource, OutputType,
+    PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
+use super::wrapper::{WrapperConstructed, WrapperVerified};
 use crate::base::id::EventId;
 
 payloads! {
@@ -67,6 +66,10 @@ payloads! {
         RequestClaimed = "request_claimed",
         /// An operator says that they know of something. What it was is as it was shown to them.
         OperatorAcknowledged = "operator_acknowledged",
+        /// An agent's wrapper was built.
+        WrapperConstructed = "wrapper_constructed",
+        /// An agent's wrapper was checked.
+        WrapperVerified = "wrapper_verified",
     }
     /// A session began.
     SessionStarted = "session_started" under judged_under, redacted {
@@ -102,33 +105,6 @@ payloads! {
         /// What it did, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-    }
-    /// An agent's wrapper was built.
-    WrapperConstructed = "wrapper_constructed" {
-        /// Its version.
-        wrapper_version: String,
-        /// Its parts.
-        components: Vec<String>,
-        /// Plugins in it.
-        plugins: Vec<String>,
-        /// `mcp`, `rest` or `direct`.
-        transport: String,
-        /// Where it caches.
-        cache_backend: String,
-        /// Proof of construction.
-        construction_hash: String,
-        /// What it can intercept.
-        capabilities: WrapperCapabilities,
-    }
-    /// An agent's wrapper was checked.
-    WrapperVerified = "wrapper_verified" {
-        /// Whether it is sound.
-        verification_passed: bool,
-        /// What was tried.
-        tests_run: Vec<String>,
-        /// What failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failures: Option<Vec<String>>,
     }
     /// Somebody asked for context.
     ContextRequested = "context_requested", redacted {
@@ -263,6 +239,9 @@ payloads! {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
         /// Both who approved, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
@@ -347,6 +326,9 @@ payloads! {
         /// The reason given, in an answer or where none was asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
         /// Both who passed it, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
@@ -367,6 +349,9 @@ payloads! {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
         /// Approvals that the request needs; this is the first.
         needed: u64,
         /// What the approval is bound to.
@@ -412,6 +397,9 @@ payloads! {
         /// The reason given, in an answer or where none was asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
         /// Both who did, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,

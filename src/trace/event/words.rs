@@ -62,6 +62,16 @@ words! {
         RiskBased = "risk_based",
     }
 
+    /// Source of the justification of an approval.
+    JustificationSource {
+        /// A reason that the operator typed.
+        Operator = "operator",
+        /// A reason that the agent wrote, at a gate that the agent answers.
+        Agent = "agent",
+        /// The answers to the gate, put into one line because no reason was typed.
+        Answers = "answers",
+    }
+
     /// What an agent made of context.
     UsageOutcome {
         /// It went by it.

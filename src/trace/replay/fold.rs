@@ -275,7 +275,7 @@ impl State {
         if let Some(held) = self.held.get_mut(request) {
             held.approved = Some(Approved {
                 by: details.text("approved_by").unwrap_or(UNKNOWN).to_owned(),
-                justification: details.text("justification").map(str::to_owned),
+                justification: details.justification(),
                 sequence: event.sequence,
                 at: event.timestamp,
             });
@@ -303,6 +303,7 @@ impl State {
             checkpoint,
             outcome: "passed".to_owned(),
             by: details.text("passed_by").map(str::to_owned),
+            justification: details.justification(),
             sequence: event.sequence,
             at: event.timestamp,
         });
@@ -334,6 +335,7 @@ impl State {
             checkpoint,
             outcome,
             by: details.text("decided_by").map(str::to_owned),
+            justification: None,
             sequence: event.sequence,
             at: event.timestamp,
         });
@@ -421,7 +423,7 @@ impl State {
             policy: details.text("policy_id").unwrap_or(UNKNOWN).to_owned(),
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
             approver: details.text("approver").unwrap_or(UNKNOWN).to_owned(),
-            justification: details.text("justification").map(str::to_owned),
+            justification: details.justification(),
             sequence: event.sequence,
             at: event.timestamp,
         });
@@ -432,6 +434,7 @@ impl State {
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
             tier: details.owned("risk_tier"),
             by: details.text("verified_by").map(str::to_owned),
+            justification: details.justification(),
             sequence: event.sequence,
             at: event.timestamp,
         });

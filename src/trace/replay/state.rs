@@ -308,6 +308,9 @@ pub struct Decision {
     /// Who decided, where somebody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Justification of a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
     /// The event that says so.
     pub sequence: u64,
     /// When.
@@ -342,6 +345,9 @@ pub struct Verification {
     /// Who verified it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Justification of the operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
     /// The event that says so.
     pub sequence: u64,
     /// When.

@@ -4,9 +4,7 @@
 use super::GateDialog;
 use super::step::{Care, Entry, Step, Trouble};
 use crate::base::clock::Timestamp;
-use crate::base::limits::MIN_OVERRIDE_REASON;
-use crate::engine::approval::{JUSTIFICATION, bars};
-use crate::engine::held::Origin;
+use crate::engine::approval::bars;
 use crate::runtime::snapshot::Access;
 
 /// What stands in the way of every decision.
@@ -68,8 +66,7 @@ impl GateDialog {
 
     /// Why not even answers that break rules can be sent, if so.
     pub(super) fn bars_broken(&self, now: Timestamp) -> Option<String> {
-        let batch = || self.is_batch().then(|| "several at once".to_owned());
-        self.bars_sending(now, batch)
+        self.bars_sending(now, || None)
     }
 
     /// Why answers cannot be sent, if so. `lacks` tells what is wrong with them.
@@ -100,7 +97,6 @@ impl GateDialog {
             .or_else(unasked)
             .or_else(|| self.stale.clone())
             .or_else(lacks)
-            .or_else(|| self.thin_override())
             .or_else(unseen)
     }
 
@@ -120,21 +116,6 @@ impl GateDialog {
         };
         let lacks = || review.lacks(&self.held, &self.form).map(str::to_owned);
         self.bars_pass(now).or_else(unseen).or_else(lacks)
-    }
-
-    /// Why a denial cannot be overruled by so few words, if so.
-    fn thin_override(&self) -> Option<String> {
-        let overruled = |field: &&super::field::Field| {
-            let gate = self.held.gates.get(field.gate);
-            let overrules = gate.is_some_and(|gate| matches!(gate.origin, Origin::Override { .. }));
-            overrules && field.question.id() == JUSTIFICATION
-        };
-        let thin = self.form.fields.iter().filter(overruled).any(|field| {
-            let raw = field.raw();
-            let said = raw.as_str().unwrap_or_default().trim().chars().count();
-            said < MIN_OVERRIDE_REASON
-        });
-        thin.then(|| format!("overruling needs {MIN_OVERRIDE_REASON} characters of reason"))
     }
 
     /// Why it cannot be denied, if so.
