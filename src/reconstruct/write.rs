@@ -21,6 +21,8 @@ pub struct Account {
     pub written_at: String,
     /// Whether it has ended.
     pub ended: bool,
+    /// Import that brought the session, in words, where it was recorded elsewhere.
+    pub imported: Option<String>,
     /// How it ended, as the agent said.
     pub final_status: Option<String>,
     /// The Atlases it is held to.
@@ -187,15 +189,21 @@ fn metadata(account: &Account) -> Value {
         (None, true) => "ended".to_owned(),
         (_, false) => "active".to_owned(),
     };
-    json!({
-        "version": COMPATIBLE_WITH,
-        "format": "structured",
-        "created_at": account.written_at,
-        "session_id": account.session,
-        "checkpoint_type": if completed { "completion" } else { "transition" },
-        "status": status,
-        "protocol": PROTOCOL_VERSION,
-    })
+    let kind = if completed {
+        "completion"
+    } else {
+        "transition"
+    };
+    let fields = Fields::default()
+        .with("version", COMPATIBLE_WITH)
+        .with("format", "structured")
+        .with("created_at", account.written_at.as_str())
+        .with("session_id", account.session.as_str())
+        .with("checkpoint_type", kind)
+        .with("status", status)
+        .with("protocol", PROTOCOL_VERSION)
+        .known("imported", account.imported.as_deref());
+    fields.into()
 }
 
 /// Subject of the session: where its conversation is going, or else what the agent said at its start.
