@@ -10,8 +10,12 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value};
 
+mod argument_list;
+mod path;
 mod secret_forms;
 
+use self::argument_list::ArgumentCut;
+use self::path::Path;
 use super::Atlas;
 use crate::base::canon::digits_of_large;
 use crate::base::limits::{
@@ -124,7 +128,12 @@ impl<'a> Redactor<'a> {
         self.cut(field, text, places)
     }
 
-    /// Redacts data from another source, recorded under `field`.
+    /// Texts of a list, as they are recorded under `field`.
+    pub fn texts(&mut self, field: &str, texts: &[String]) -> Vec<String> {
+        texts.iter().map(|text| self.text(field, text)).collect()
+    }
+
+    /// Data that somebody else made, as it is recorded under `field`.
     pub fn data(&mut self, field: &str, data: &Value) -> Value {
         let mut path = Path::at(field);
         self.scrub(data, &mut path)
@@ -146,7 +155,7 @@ impl<'a> Redactor<'a> {
                 None => value.clone(),
             },
             Value::String(text) => self.walk_text(text, path).into(),
-            Value::Array(items) => self.items(items, path, Self::walk),
+            Value::Array(items) => self.items(None, items, path, Self::walk),
             Value::Object(fields) => self.fields(fields, path, Self::value_places, Self::walk),
         }
     }
@@ -200,26 +209,53 @@ impl<'a> Redactor<'a> {
                 }
                 None => self.text(&path.shown, text).into(),
             },
-            Value::Array(items) => self.items(items, path, Self::scrub),
+            Value::Array(items) => self.items(None, items, path, Self::scrub),
             Value::Object(fields) => self.fields(fields, path, Self::places, Self::scrub),
         }
     }
 
+    /// A list. `program` is the command that its items are the arguments of, where it stands apart.
     fn items(
         &mut self,
+        program: Option<&str>,
         items: &[Value],
         path: &mut Path,
         each: impl Fn(&mut Self, &Value, &mut Path) -> Value,
     ) -> Value {
+        let mut secrets = argument_list::find(program, items, MAX_REDACT_PLACES + 1);
         let items = items.iter().enumerate();
         let items = items.map(|(index, item)| {
-            let index = index.to_string();
-            let before = path.enter(&index, &index);
-            let item = each(self, item, path);
+            let name = index.to_string();
+            let before = path.enter(&name, &name);
+            let own = secrets.extract_if(.., |cut| cut.index == index).collect();
+            let item = match item.as_str() {
+                Some(text) if self.left_out_at(path).is_none() => self.argument(text, path, own),
+                Some(_) | None => None,
+            }
+            .unwrap_or_else(|| each(self, item, path));
             path.leave(before);
             item
         });
         items.collect()
+    }
+
+    /// An argument of a command line with secrets that only the line tells; nothing where there are none.
+    fn argument(&mut self, text: &str, path: &Path, secrets: Vec<ArgumentCut>) -> Option<Value> {
+        if secrets.is_empty() {
+            return None;
+        }
+        let mut places = self.places(text);
+        for cut in secrets {
+            let rule = built_in(cut.form);
+            self.secrets
+                .add(text.get(cut.from..cut.to).unwrap_or_default(), &rule);
+            places.push(Cut {
+                from: cut.from,
+                to: cut.to,
+                rule,
+            });
+        }
+        Some(self.cut(&path.shown, text, places).into())
     }
 
     fn fields(
@@ -238,7 +274,12 @@ impl<'a> Redactor<'a> {
                 shown = format!("{shown} {}", kept.len());
             }
             let before = path.enter(key, &shown);
-            let field = each(self, field, path);
+            let field = match (field, program_of(fields, key)) {
+                (Value::Array(items), Some(program)) if self.left_out_at(path).is_none() => {
+                    self.items(Some(program), items, path, &each)
+                }
+                _ => each(self, field, path),
+            };
             path.leave(before);
             kept.insert(shown, field);
         }
@@ -418,72 +459,31 @@ impl Secrets {
     }
 }
 
-/// A range of a text to redact, with its rule.
+/// The command whose arguments the field `key` of an object has, where another field of it names the command.
+fn program_of<'f>(fields: &'f Map<String, Value>, key: &str) -> Option<&'f str> {
+    const ARGUMENTS: [&str; 4] = ["args", "argv", "arguments", "parameters"];
+    const PROGRAM: [&str; 5] = ["command", "cmd", "program", "executable", "file"];
+    let is_list = ARGUMENTS.iter().any(|name| key.eq_ignore_ascii_case(name));
+    let mut names = fields.iter().filter(|_| is_list);
+    names.find_map(|(name, field)| {
+        let is_program = PROGRAM.iter().any(|known| name.eq_ignore_ascii_case(known));
+        field.as_str().filter(|_| is_program)
+    })
+}
+
+/// A place of a text that is left out.
 struct Cut {
     from: usize,
     to: usize,
     rule: String,
 }
 
-/// The path of a value: in the form compared with patterns, and in the form shown.
-struct Path {
-    matched: String,
-    shown: String,
-    depth: usize,
-    too_long: bool,
-}
-
-/// Returns the name of a built-in secret form in records.
+/// Name of a built-in form of secrets, as records list it.
 fn built_in(form: &str) -> String {
     format!("built-in/{form}")
 }
 
-impl Path {
-    /// Returns the built-in rule that redacts a text because of its field name, if any.
-    fn secret_rule(&self, value: &Value) -> Option<String> {
-        let text = value.as_str()?;
-        let name = self.matched.rsplit('.').next()?;
-        secret_forms::is_secret_field(name, text).then(|| built_in("secret_field_name"))
-    }
-
-    fn at(field: &str) -> Self {
-        Self {
-            matched: String::new(),
-            shown: field.to_owned(),
-            depth: 0,
-            too_long: false,
-        }
-    }
-
-    /// Enters a part. Returns the state to pass to `leave`.
-    fn enter(&mut self, key: &str, shown: &str) -> (usize, usize, bool) {
-        let before = (self.matched.len(), self.shown.len(), self.too_long);
-        self.too_long |= before.0 + key.len() > MAX_REDACT_PATH;
-        if self.depth > 0 {
-            self.matched.push('.');
-        }
-        if !self.shown.is_empty() {
-            self.shown.push('.');
-        }
-        if !self.too_long {
-            self.matched
-                .extend(key.chars().flat_map(char::to_lowercase));
-        }
-        // A path that is too long to compare is too long to show as well.
-        self.shown.extend(shown.chars().take(MAX_REDACT_PATH));
-        self.depth += 1;
-        before
-    }
-
-    fn leave(&mut self, (matched, shown, too_long): (usize, usize, bool)) {
-        self.matched.truncate(matched);
-        self.shown.truncate(shown);
-        self.too_long = too_long;
-        self.depth -= 1;
-    }
-}
-
-/// Returns true if a range of a text is not part of a longer word.
+/// Whether a stretch of a text is no part of a longer word.
 fn stands_alone(text: &str, from: usize, to: usize) -> bool {
     let before = text.get(..from).and_then(|part| part.chars().next_back());
     let after = text.get(to..).and_then(|part| part.chars().next());

@@ -65,21 +65,23 @@ pub fn number_kinds(value: &Value) -> Option<String> {
 /// Returns true if `value` contains a number whose kind is not visible in its canonical text.
 fn has_hidden_kind(value: &Value) -> bool {
     match value {
-        Value::Number(number) => match number.as_f64() {
-            // Without point and exponent it would read as an integer.
-            Some(double) if number.is_f64() => {
-                double.fract() == 0.0 && double.abs() < FIRST_EXPONENT
-            }
-            _ => is_large(number),
-        },
+        Value::Number(number) => is_hidden(number) || is_large(number),
         Value::Array(items) => items.iter().any(has_hidden_kind),
         Value::Object(fields) => fields.values().any(has_hidden_kind),
         Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 
-/// Replaces each scalar in `value` with its kind: 0 null, 1 boolean, 2 integer, 3 text, 4 fraction, 5 negative
-/// zero.
+/// Tells whether the canonical text of a double is that of an integer: `1.0` is written as `1`, `-0.0` as `0`.
+#[must_use]
+pub fn is_hidden(number: &Number) -> bool {
+    // From there on an exponent tells it from an integer.
+    let reads_as_integer = |double: f64| double.fract() == 0.0 && double.abs() < FIRST_EXPONENT;
+    number.is_f64() && number.as_f64().is_some_and(reads_as_integer)
+}
+
+/// `value` with the kind of each scalar in its place: 0 null, 1 boolean, 2 integer, 3 text, 4 fraction,
+/// 5 negative zero.
 fn kinds(value: &Value) -> Value {
     match value {
         Value::Null => 0.into(),

@@ -7,8 +7,6 @@
 pub const BUILT_IN: [&str; 47] = [
     "session_started",
     "session_ended",
-    "wrapper_constructed",
-    "wrapper_verified",
     "context_requested",
     "context_injected",
     "context_feedback",
@@ -52,6 +50,8 @@ pub const BUILT_IN: [&str; 47] = [
     "hold_released",
     "request_claimed",
     "operator_acknowledged",
+    "wrapper_constructed",
+    "wrapper_verified",
 ];
 
 /// The event types with a risk tier.

@@ -21,7 +21,9 @@ mod path;
 mod scan;
 
 pub use number::{compare, compare_with, is_carried, is_same_decimal};
-pub use path::{paths_of_large_numbers, paths_of_large_numbers_in};
+pub use path::{
+    paths_of_large_numbers, paths_of_large_numbers_in, with_numbers, write_hidden_numbers,
+};
 
 use scan::Scanner;
 

@@ -28,6 +28,7 @@ mod notices;
 mod picture;
 mod queue;
 mod queue_keys;
+mod review_records;
 mod rules;
 mod safety;
 mod safety_deciding;

@@ -10,15 +10,14 @@ use crate::base::id::GateId;
 use crate::base::limits::{
     MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
 };
-use crate::trace::event::Recommendation;
+use crate::trace::event::{Durability, Recommendation};
 
 use super::attempt::{Attempt, OVERRULE};
 use super::begin::hash_of;
-use super::command::{
-    ActionRequest, AskId, Command, Denied, DenyCode, Given, Outcome, Reply, StateKind,
-};
+use super::command::{ActionRequest, AskId, Command, DenyCode, Given, Outcome, Reply, StateKind};
+use super::decide::overridden_by;
 use super::gate::SESSION_START;
-use super::held::{ActionCall, Held, Origin, Subject};
+use super::held::{ActionCall, Subject};
 use super::lifecycle::{ATLAS_CHANGED, session_place};
 use super::recorded::Why;
 use super::session::Entry;
@@ -91,7 +90,11 @@ impl Turn<'_> {
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
         self.void_stale(hash);
         if let Some(gate) = self.joinable(request, hash) {
-            self.join(ask, &root, &call, &gate);
+            if self.is_override(&gate) {
+                self.ask_override_again(ask, request, &root, &gate);
+            } else {
+                self.join(ask, &root, &call, &gate);
+            }
             return;
         }
         let Some(place) = self.attempt_place(ask, &request.session, hash) else {
@@ -164,15 +167,6 @@ impl Turn<'_> {
         };
         let held = Arc::clone(&waiting.held);
         let trace_id = held.trace_id.clone();
-        if let Some((by, reason)) = overridable(&held) {
-            let place = Place {
-                trace_id,
-                ..root.below(self.new_span())
-            };
-            let place = self.record_unjudged(ask, place, call);
-            self.deny_again(ask, &place, call, (by, reason), gate.clone());
-            return;
-        }
         if let Some(asked) = self.asked(&held) {
             self.reply(ask, Reply::Asked(asked));
             return;
@@ -197,32 +191,58 @@ impl Turn<'_> {
         self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
     }
 
-    /// Denies a request again while an operator may overrule the denial and has not.
-    fn deny_again(
+    /// Tells whether passing a held request would overrule a denial.
+    fn is_override(&self, gate: &GateId) -> bool {
+        let waiting = self.engine.state.held.get(gate);
+        waiting.is_some_and(|waiting| !overridden_by(&waiting.held).is_empty())
+    }
+
+    /// Judges a request again whose denial an operator may overrule and has not. No asker waits at such a gate, so
+    /// each request is an attempt of its own. A gate whose denial no longer holds is voided.
+    fn ask_override_again(
         &mut self,
         ask: AskId,
-        place: &Place,
-        call: &ActionCall,
-        (by, reason): (String, String),
-        gate: GateId,
+        request: &ActionRequest,
+        root: &Place,
+        gate: &GateId,
     ) {
-        self.record_risk(place, call, Recommendation::Block);
-        let why = Why {
-            code: DenyCode::Policy,
-            reason: &reason,
-            override_available: true,
-            under: &[],
+        let hash = hash_of(request);
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
+        let Some(judged) = self.judge_call(&request.session, &call, hash) else {
+            return;
         };
-        self.block(place, call, &by, why);
-        self.reply(
-            ask,
-            Reply::Denied(Denied {
-                code: DenyCode::Policy,
-                reason,
-                help: Some(OVERRULE.to_owned()),
-                gate: Some(gate),
-            }),
-        );
+        let Some(denial) = judged.denial else {
+            self.withdraw(gate, Outcome::Voided, NO_LONGER_DENIED);
+            // Extensions may have a say about it now.
+            self.take_up(Command::RequestAction(ask, request.clone()));
+            return;
+        };
+        let waiting = self.engine.state.held.get(gate);
+        let Some(trace_id) = waiting.map(|waiting| waiting.held.trace_id.clone()) else {
+            return;
+        };
+        let new = Place {
+            trace_id,
+            ..root.below(self.new_span())
+        };
+        let begun = self.engine.state.begun.get(&ask);
+        let place = begun.map_or(new, |begun| begun.place().clone());
+        self.record_judged(ask, (&place, &call), judged.checked, Durability::Async);
+        self.record_risk(&place, &call, Recommendation::Block);
+        let overridable = denial.overrides.is_some();
+        let why = Why {
+            code: denial.denied.code,
+            reason: &denial.denied.reason,
+            override_available: overridable,
+            under: denial.atlas.as_slice(),
+        };
+        self.block(&place, &call, &denial.by, why);
+        let mut denied = denial.denied;
+        if overridable {
+            denied.help = Some(OVERRULE.to_owned());
+            denied.gate = Some(gate.clone());
+        }
+        self.reply(ask, Reply::Denied(denied));
     }
 
     pub(super) fn asker_left(&mut self, ask: AskId) {
@@ -264,16 +284,8 @@ impl Turn<'_> {
     }
 }
 
-/// Returns the policy and the reason of the denial that passing a held request would overrule.
-fn overridable(held: &Held) -> Option<(String, String)> {
-    let mut origins = held.gates.iter().map(|gate| &gate.origin);
-    origins.find_map(|origin| match origin {
-        Origin::Override {
-            policy_id, reason, ..
-        } => Some((policy_id.clone(), reason.clone())),
-        Origin::Checkpoint { .. } | Origin::Approval { .. } => None,
-    })
-}
+/// Reason why a gate is voided that stood only because a policy denied the request.
+const NO_LONGER_DENIED: &str = "no policy denies the request any more; it was judged again";
 
 pub(super) fn request_fault(request: &ActionRequest) -> Option<String> {
     call_fault(&request.action, &request.params)

@@ -69,8 +69,8 @@ fn cut(text: &str) -> String {
 /// Texts that count as an acknowledgment. No other text does: "not understood" is not "understood".
 const ACKNOWLEDGMENTS: [&str; 3] = ["understood", "acknowledged", "i understand"];
 
-/// Text that is recorded for every acknowledgment.
-const ACKNOWLEDGED: &str = "acknowledged";
+/// What is recorded for any of them.
+pub(super) const ACKNOWLEDGED: &str = "acknowledged";
 
 /// Judges `raw` against `question`. `raw` is typed text (a string) or any value that an agent sent.
 ///

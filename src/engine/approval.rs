@@ -1,17 +1,22 @@
-//! Records of passed gates.
+//! What passing a gate is recorded as. One place makes these records: the engine writes them, and the
+//! dialog shows them before anybody signs, so that both can never say different things.
 //!
-//! One place builds these records. The engine writes them, and the dialog shows them before the operator
-//! signs, so that the two never differ.
+//! Contract: every approval carries a justification. Where no reason was typed, the answers to the gate are the
+//! justification, and the record says so.
 
 use serde_json::{Map, Value};
 
 use crate::atlas::document::ResponseType;
+use crate::base::canon::canonical;
+use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::base::operator::same_name;
+use crate::base::text::one_line;
 use crate::trace::event::{
-    AtlasRef, CheckpointApproved, CheckpointPassed, CheckpointResponse, Payload, PolicyOverride,
-    RiskVerified, Validity,
+    AtlasRef, CheckpointApproved, CheckpointPassed, CheckpointResponse, JustificationSource,
+    Payload, PolicyOverride, RiskVerified, Validity,
 };
 
+use super::answer::ACKNOWLEDGED;
 use super::command::Refused;
 use super::held::{Gate, Held, Origin};
 use super::recorded::tier;
@@ -19,7 +24,10 @@ use super::recorded::tier;
 /// Id of the question whose answer justifies an approval.
 pub const JUSTIFICATION: &str = "justification";
 
-/// The approver of a gate, and the approval method.
+/// Justification of a gate all of whose questions may stay open, and did.
+const NO_ANSWERS: &str = "no answer was given, and none was required";
+
+/// Who passes a gate, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Approver<'a> {
     /// The approver's name.
@@ -65,23 +73,105 @@ pub fn said<'a>(
     texts.next().or(why)
 }
 
-/// Returns the justification for passing one gate.
-///
-/// For a policy, its own text comes first, then `why`; for a checkpoint the other way round. Otherwise a text
-/// at another gate of the request is used.
+/// Reason for passing a gate, as records carry it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Justification {
+    /// The reason.
+    pub text: String,
+    /// Where the reason comes from.
+    pub source: JustificationSource,
+}
+
+impl Justification {
+    fn typed(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            source: JustificationSource::Operator,
+        }
+    }
+}
+
+/// Reason of an operator for passing one gate: a policy's own text, or why the request may pass; then a text at this
+/// or another gate of the request; then the answers to this gate.
 pub fn justification<'a>(
     held: &'a Held,
     gate: &'a Gate,
     own: Option<&'a Map<String, Value>>,
     answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
     why: Option<&'a str>,
-) -> Option<&'a str> {
-    let own = own.and_then(|own| own_text(gate, own));
+) -> Justification {
+    let text = own.and_then(|own| own_text(gate, own));
     let first = match &gate.origin {
-        Origin::Checkpoint { .. } => why.or(own),
-        Origin::Approval { .. } | Origin::Override { .. } => own.or(why),
+        Origin::Checkpoint { .. } => why.or(text),
+        Origin::Approval { .. } | Origin::Override { .. } => text.or(why),
     };
-    first.or_else(|| said(held, answers, why))
+    let typed = first.or_else(|| said(held, answers, why));
+    typed.map_or_else(|| composed(gate, own), Justification::typed)
+}
+
+/// Reason of an agent at a gate that the agent answered: its first text, or its answers.
+#[must_use]
+pub fn agent_justification(gate: &Gate, own: Option<&Map<String, Value>>) -> Justification {
+    let text = own.and_then(|own| own_text(gate, own));
+    text.map_or_else(
+        || composed(gate, own),
+        |text| Justification {
+            source: JustificationSource::Agent,
+            ..Justification::typed(text)
+        },
+    )
+}
+
+/// Reason of an operator for a whole request: what was typed, or the answers to every open gate.
+pub fn request_justification<'a>(
+    held: &'a Held,
+    answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
+    why: Option<&'a str>,
+) -> String {
+    if let Some(said) = said(held, &answers, why) {
+        return said.to_owned();
+    }
+    let gates = held.gates.iter().enumerate();
+    let open = gates.filter_map(|(at, gate)| Some((gate, answers(at)?)));
+    let composed = open.map(|(gate, own)| composed(gate, Some(own)).text);
+    cut(&composed.collect::<Vec<_>>().join("; "))
+}
+
+/// The answers to a gate in one line, in the order of its questions. Of a sensitive answer it says only that there
+/// is one, so it reads the same before and after the answer is hashed.
+fn composed(gate: &Gate, own: Option<&Map<String, Value>>) -> Justification {
+    let answered = gate.questions.iter().filter_map(|question| {
+        let answer = own?.get(question.id())?;
+        let asked = one_line(question.text());
+        let asked = asked.trim();
+        if question.sensitive() {
+            return Some(format!("{asked}: (sensitive, hashed)"));
+        }
+        Some(match (question.response_type(), answer) {
+            (ResponseType::Acknowledgment, Value::String(said)) if said == ACKNOWLEDGED => {
+                format!("{ACKNOWLEDGED}: {asked}")
+            }
+            (_, Value::Bool(true)) => format!("{asked}: yes"),
+            (_, Value::Bool(false)) => format!("{asked}: no"),
+            (_, Value::String(said)) => format!("{asked}: {}", one_line(said).trim()),
+            (_, other) => format!("{asked}: {}", canonical(other)),
+        })
+    });
+    let answered = answered.collect::<Vec<_>>().join("; ");
+    let text = if answered.is_empty() {
+        NO_ANSWERS.to_owned()
+    } else {
+        cut(&answered)
+    };
+    Justification {
+        text,
+        source: JustificationSource::Answers,
+    }
+}
+
+/// A text, cut to the length of an answer.
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_ANSWER_CHARS).collect()
 }
 
 /// Returns the first text among the answers to a gate that is recorded in readable form.
@@ -133,10 +223,11 @@ pub fn response(
 pub fn approval(
     held: &Held,
     gate: &Gate,
-    justification: Option<&str>,
+    why: &Justification,
     by: Approver<'_>,
 ) -> Option<Payload> {
-    let justification = justification.map(str::to_owned);
+    let justification = Some(why.text.clone());
+    let justification_source = Some(why.source);
     let request_hash = Some(held.request_hash.to_string());
     match &gate.origin {
         Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
@@ -146,6 +237,7 @@ pub fn approval(
                 verified_by: Some(by.name.to_owned()),
                 action_type: held.action().to_owned(),
                 justification,
+                justification_source,
                 approvers: by.both(),
                 request_hash,
                 judged_under: judged_under(gate),
@@ -160,6 +252,7 @@ pub fn approval(
                 approver: by.name.to_owned(),
                 approval_method: by.method.to_owned(),
                 justification,
+                justification_source,
                 approvers: by.both(),
                 request_hash,
                 judged_under: judged_under(gate),
@@ -175,7 +268,7 @@ pub fn passed(
     held: &Held,
     gate: &Gate,
     contexts: Vec<String>,
-    justification: Option<&str>,
+    why: &Justification,
     by: Approver<'_>,
 ) -> CheckpointPassed {
     CheckpointPassed {
@@ -184,7 +277,8 @@ pub fn passed(
         injected_contexts: contexts,
         passed_by: by.name.to_owned(),
         approval_method: Some(by.method.to_owned()),
-        justification: justification.map(str::to_owned),
+        justification: Some(why.text.clone()),
+        justification_source: Some(why.source),
         approvers: by.both(),
         request_hash: Some(held.request_hash.to_string()),
         judged_under: judged_under(gate),
@@ -196,7 +290,7 @@ pub fn passed(
 pub fn approved(
     held: &Held,
     gate: &Gate,
-    justification: Option<String>,
+    why: Justification,
     by: Approver<'_>,
 ) -> CheckpointApproved {
     CheckpointApproved {
@@ -204,7 +298,8 @@ pub fn approved(
         gate_id: held.id.to_string(),
         approved_by: by.name.to_owned(),
         approval_method: by.method.to_owned(),
-        justification,
+        justification: Some(why.text),
+        justification_source: Some(why.source),
         needed: held.approvers().count(),
         request_hash: held.request_hash.to_string(),
         judged_under: judged_under(gate),

@@ -358,6 +358,7 @@ impl Turn<'_> {
             passed_by: format!("the permit of {held}"),
             approval_method: Some("permit".to_owned()),
             justification: None,
+            justification_source: None,
             approvers: Vec::new(),
             request_hash: Some(permit.request_hash.to_string()),
             judged_under: self.under(Some(atlas_id)),

@@ -26,6 +26,10 @@ pub(super) struct Begun {
 }
 
 impl Begun {
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     pub(super) fn is_of(&self, session: &SessionId) -> bool {
         self.place.session == *session
     }

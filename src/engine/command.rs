@@ -371,7 +371,7 @@ pub enum Ruling {
         /// Answers by question; only the invalid ones.
         answers: Vec<BTreeMap<String, Value>>,
     },
-    /// A wrong confirmation of a pass. It is recorded, and has no other effect.
+    /// A wrong text where the operator had to confirm a decision. It is recorded, and nothing else.
     Unconfirmed {
         /// The expected text.
         wanted: Confirmation,
@@ -380,13 +380,17 @@ pub enum Ruling {
     },
 }
 
-/// A text that an operator types to confirm a pass.
+/// A text that an operator types to confirm a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
     /// The first characters of the request's hash.
     RequestHash,
     /// The action's name.
     Action,
+    /// The last word that passes a request, line by line.
+    PassWord,
+    /// The last word that denies a request, line by line.
+    DenyWord,
 }
 
 /// Output of the engine. The runtime executes effects in order; the engine executes none.

@@ -267,8 +267,12 @@ impl Turn<'_> {
         let place = self.held_place(held);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             let Some(judged) = judged else { continue };
-            let answers = self.recordable(gate, &judged.answers);
-            let (problems, redacted) = self.told_problems(held, &judged.problems);
+            let (answers, left_out) = match by.side {
+                Side::Operator => (self.recordable(gate, &judged.answers), Vec::new()),
+                Side::Agent => self.agents_recordable(held, gate, &judged.answers),
+            };
+            let (problems, mut redacted) = self.told_problems(held, &judged.problems);
+            redacted.extend(left_out);
             let record = CheckpointResponse {
                 redacted,
                 ..approval::response(gate, answers, problems, by.approver())

@@ -4,10 +4,11 @@
 //! is recorded when it is selected. If no reply carried it when the command ends, the record is retracted.
 //! The context then waits in the session's pending injections, and is recorded when a reply carries it.
 
-use crate::base::id::{EventId, SessionId};
+use crate::base::id::{EventId, SessionId, SpanId};
 use crate::trace::event::{ContextInjected, ErrorOccurred, Payload};
 
 use super::command::{Given, Injection};
+use super::held::Held;
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
@@ -64,7 +65,27 @@ impl Turn<'_> {
         }
     }
 
-    /// Adds the contexts of the reply to the record of an error.
+    /// Takes the names of contexts out of the records of passed gates whose asker is gone: no answer takes the
+    /// contexts along now. The answer that does later has its own record.
+    pub(super) fn unname_contexts(&mut self, held: &Held) {
+        let is_gate = |span: &Option<SpanId>| {
+            held.gates
+                .iter()
+                .any(|gate| Some(&gate.span_id) == span.as_ref())
+        };
+        self.amend_where(|draft| {
+            if !is_gate(&draft.parent_span_id) {
+                return;
+            }
+            match &mut draft.payload {
+                Payload::CheckpointPassed(passed) => passed.injected_contexts.clear(),
+                Payload::CheckpointCompleted(completed) => completed.contexts_injected.clear(),
+                _ => {}
+            }
+        });
+    }
+
+    /// Adds the contexts that an error was answered with to its record.
     pub(super) fn amend_error(&mut self, event: Option<&EventId>, given: &Given) {
         let Some(event) = event else { return };
         let provided = context_ids(given);

@@ -144,7 +144,7 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
         input: None,
         session: session.id.as_str(),
         agent: &session.agent,
-        intent: session.intent.as_deref(),
+        intent: session.intent.as_ref().map(|intent| intent.said.as_str()),
         actions: session.actions,
         started_at: session.started_at,
         now,

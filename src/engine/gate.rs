@@ -14,13 +14,13 @@ use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
-use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_HELD};
+use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_HELD, MIN_OVERRIDE_REASON};
 use crate::base::pattern::Patterns;
 use crate::trace::event::{
     ActionTaken, CheckpointCompleted, CheckpointTriggered, Durability, InjectTrigger,
 };
 
-use super::approval;
+use super::approval::{self, JUSTIFICATION};
 use super::command::{AskId, DenyCode, Effect, Given, Reply, StateKind};
 use super::fired::{OwnedApproval, OwnedFired};
 use super::give::{Gift, Size};
@@ -118,23 +118,25 @@ impl Turn<'_> {
     pub(super) fn raise_approval(&mut self, approval: &OwnedApproval) -> Raised {
         let (atlas_id, policy_id) = (approval.atlas_id.clone(), approval.policy_id.clone());
         let reason = approval.reason.clone();
-        let origin = if approval.overrides {
-            Origin::Override {
+        let (origin, question) = if approval.overrides {
+            let origin = Origin::Override {
                 atlas_id,
                 policy_id,
                 reason,
-            }
+            };
+            (origin, override_justification())
         } else {
-            Origin::Approval {
+            let origin = Origin::Approval {
                 atlas_id,
                 policy_id,
                 reason,
-            }
+            };
+            (origin, approval_justification())
         };
         let gate = Gate {
             origin,
             why: approval.why.clone(),
-            questions: justification().into_iter().collect(),
+            questions: question.into_iter().collect(),
             guidance: None,
             effects: PassEffects::default(),
             // An approver is never the agent.
@@ -279,7 +281,7 @@ impl Turn<'_> {
             agent: session
                 .map(|session| session.agent.clone())
                 .unwrap_or_default(),
-            intent: session.and_then(|session| session.intent.clone()),
+            intent: session.and_then(|session| Some(session.intent.as_ref()?.kept.clone())),
             subject: request.subject,
             request_hash: request.hash,
             atlas_hash: self.engine.atlas_hash,
@@ -405,18 +407,28 @@ pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> 
     )
 }
 
-/// Builds the question of an approval.
-fn justification() -> Option<Question> {
-    question(
-        "justification",
-        "Why may this go ahead?".to_owned(),
-        ResponseType::Text,
-    )
+/// Question of a policy that wants an approval.
+fn approval_justification() -> Option<Question> {
+    question(JUSTIFICATION, WHY.to_owned(), ResponseType::Text)
 }
 
+/// Question of a denial that may be overruled: its reason has a least length at every interface.
+fn override_justification() -> Option<Question> {
+    let mut asked = CheckpointQuestion::of_type(ResponseType::Text, JUSTIFICATION, WHY.to_owned());
+    asked.validation.min_length = Some(MIN_OVERRIDE_REASON);
+    compiled(asked)
+}
+
+/// Text of the question that asks for a justification.
+const WHY: &str = "Why may this go ahead?";
+
 fn question(id: &str, text: String, response_type: ResponseType) -> Option<Question> {
+    compiled(CheckpointQuestion::of_type(response_type, id, text))
+}
+
+fn compiled(question: CheckpointQuestion) -> Option<Question> {
     // INVARIANT: a question without a pattern or schema always compiles.
-    Question::try_from(CheckpointQuestion::of_type(response_type, id, text)).ok()
+    Question::try_from(question).ok()
 }
 
 /// Action name that stands for the start of a session.

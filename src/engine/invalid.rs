@@ -47,7 +47,7 @@ impl Turn<'_> {
         self.reply(ask, reply);
     }
 
-    /// Records a wrong text where the operator had to confirm a pass.
+    /// Records a wrong text where the operator had to confirm a decision.
     pub(super) fn record_unconfirmed(
         &mut self,
         held: &Held,
@@ -60,6 +60,8 @@ impl Turn<'_> {
         let wanted = match wanted {
             Confirmation::RequestHash => "the first characters of the request hash",
             Confirmation::Action => "the name of the action",
+            Confirmation::PassWord => "the word that passes the request",
+            Confirmation::DenyWord => "the word that denies the request",
         };
         let problem = format!("confirmation: `{typed}` was typed instead of {wanted}");
         let gates = held.gates.iter().enumerate();

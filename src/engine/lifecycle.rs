@@ -22,6 +22,7 @@ use super::gate::{Beside, Raised, Request, SESSION_START, start_params};
 use super::handle::Handling;
 use super::hear::{Stop, handlers_of, hear};
 use super::held::{Subject, request_hash};
+use super::recorded::listed;
 use super::session::{Entry, Session};
 use super::tried::Shown;
 use super::turn::{Place, Turn};
@@ -61,18 +62,21 @@ impl Turn<'_> {
             return;
         }
         let spans = (self.new_trace(), self.new_span());
+        let record = self.started_record(start);
         let mut session = Session::new(
             start.session.clone(),
-            start.agent.clone(),
+            record.agent_type.clone(),
             start.intent.clone(),
             spans,
             self.engine.atlas_hash,
             self.now,
         );
+        if let (Some(intent), Some(kept)) = (&mut session.intent, &record.intent) {
+            intent.kept.clone_from(kept);
+        }
         session.own(start);
         let place = session_place(&session);
         self.state().add_session(session);
-        let record = self.started_record(start);
         self.record(&place, record);
         self.record_loaded(&place);
         let given = self.enter(&start.session, &place);
@@ -276,7 +280,8 @@ impl Turn<'_> {
         let entry = if raised.is_empty() {
             Entry::Open
         } else {
-            let params = start_params(&known.agent, known.intent.as_deref());
+            let intent = known.intent.as_ref().map(|intent| intent.said.as_str());
+            let params = start_params(&known.agent, intent);
             let request = Request {
                 subject: Subject::SessionStart,
                 hash: request_hash(session, SESSION_START, &params),
@@ -452,10 +457,17 @@ impl Turn<'_> {
     /// Builds the record of a session's start. The initial contexts are added later.
     fn started_record(&self, start: &StartSession) -> StartedRecord {
         let atlases = self.engine.atlases.iter();
-        let (intent, redacted) = self.told_option("intent", start.intent.as_deref());
+        let mut redactor = self.redactor(None);
+        let mut told = |field: &str, text: &Option<String>| {
+            let text = text.as_ref()?;
+            Some(redactor.text(field, text))
+        };
+        let intent = told("intent", &start.intent);
+        let agent_version = told("agent_version", &start.agent_version);
+        let agent_type = redactor.text("agent_type", &start.agent);
         StartedRecord {
-            agent_type: start.agent.clone(),
-            agent_version: start.agent_version.clone(),
+            agent_type,
+            agent_version,
             wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
             atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
             initial_contexts: Vec::new(),
@@ -465,7 +477,7 @@ impl Turn<'_> {
                 runtime: None,
             },
             judged_under: Vec::new(),
-            redacted,
+            redacted: listed(redactor.left_out()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::trace::event::{ActionTaken, CheckpointCompleted, Durability};
 
-use super::approval;
+use super::approval::{self, Justification};
 use super::command::Given;
 use super::decide::{By, Side};
 use super::gate::called_by;
@@ -43,9 +43,9 @@ impl Turn<'_> {
                     let own = Some(&judged.answers);
                     approval::justification(held, gate, own, answers, by.why)
                 }
-                None => approval::justification(held, gate, held.answered.get(&at), |_| None, None),
+                None => approval::agent_justification(gate, held.answered.get(&at)),
             };
-            given.extend(self.pass_gate(held, place, (gate, locks), why, by));
+            given.extend(self.pass_gate(held, place, (gate, locks), &why, by));
         }
         given
     }
@@ -55,12 +55,12 @@ impl Turn<'_> {
         held: &Held,
         place: &Place,
         (gate, locks): (&Gate, &BTreeSet<String>),
-        justification: Option<&str>,
+        why: &Justification,
         by: By<'_>,
     ) -> Given {
         let here = place.below(gate.span_id.clone());
         let id = gate.origin.id().to_owned();
-        self.record_approval(held, &here, gate, justification, by);
+        self.record_approval(held, &here, gate, why, by);
         let effects = PassEffects {
             lift: gate.effects.unlock.difference(locks).cloned().collect(),
             ..gate.effects.clone()
@@ -90,8 +90,8 @@ impl Turn<'_> {
             .iter()
             .map(|c| c.context_id.clone())
             .collect();
-        let passed = approval::passed(held, gate, contexts.clone(), justification, by.approver());
-        // This record lets the agent go on, so it is on disk before the reply is sent.
+        let passed = approval::passed(held, gate, contexts.clone(), why, by.approver());
+        // The agent goes on because of this record: it is on disk before the agent is told.
         let span = self.new_span();
         self.record_as(&here.below(span), passed, Durability::Sync);
         self.record_below(
@@ -116,10 +116,10 @@ impl Turn<'_> {
         held: &Held,
         here: &Place,
         gate: &Gate,
-        justification: Option<&str>,
+        why: &Justification,
         by: By<'_>,
     ) {
-        if let Some(record) = approval::approval(held, gate, justification, by.approver()) {
+        if let Some(record) = approval::approval(held, gate, why, by.approver()) {
             let span = self.new_span();
             let event = self.record_as(&here.below(span), record, Durability::Async);
             self.notify_override(held, gate, by.name, event);

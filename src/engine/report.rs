@@ -13,6 +13,7 @@ use super::command::{
 };
 use super::context::Cause;
 use super::lifecycle::session_place;
+use super::recorded::listed;
 use super::session::Session;
 use super::tried::Trick;
 use super::turn::{Place, Turn};
@@ -100,10 +101,14 @@ impl Turn<'_> {
         let Some(root) = self.live(&check.session).map(session_place) else {
             return;
         };
+        let mut redactor = self.redactor(None);
+        let tests_run = redactor.texts("tests_run", &check.tests_run);
+        let failures = redactor.texts("failures", &check.failures);
         let verified = WrapperVerified {
             verification_passed: check.verification_passed,
-            tests_run: check.tests_run.clone(),
-            failures: Some(check.failures.clone()).filter(|failures| !failures.is_empty()),
+            tests_run,
+            failures: Some(failures).filter(|failures| !failures.is_empty()),
+            redacted: listed(redactor.left_out()),
         };
         let here = root.below(self.new_span());
         self.record(&here, verified);
@@ -116,7 +121,8 @@ impl Turn<'_> {
             return;
         };
         let here = root.below(self.new_span());
-        self.record(&here, WrapperConstructed::from(wrapper.clone()));
+        let constructed = self.recordable_wrapper(wrapper);
+        self.record(&here, constructed);
         let tests = wrapper_tests(wrapper);
         let failures: Vec<_> = tests
             .iter()
@@ -126,6 +132,7 @@ impl Turn<'_> {
             verification_passed: failures.is_empty(),
             tests_run: tests.iter().map(|(name, _)| (*name).to_owned()).collect(),
             failures: Some(failures.clone()).filter(|failures| !failures.is_empty()),
+            redacted: Vec::new(),
         };
         self.record_below(&here, verified);
         if let Some(session) = self.state().sessions.get_mut(&wrapper.session) {
@@ -137,6 +144,22 @@ impl Turn<'_> {
             ..Noted::default()
         };
         self.reply(ask, Reply::Noted(noted));
+    }
+
+    /// A wrapper as it is recorded: without secrets in the texts that the agent sent.
+    fn recordable_wrapper(&self, wrapper: &Wrapper) -> WrapperConstructed {
+        let mut redactor = self.redactor(None);
+        let told = WrapperConstructed::from(wrapper.clone());
+        WrapperConstructed {
+            wrapper_version: redactor.text("wrapper_version", &told.wrapper_version),
+            components: redactor.texts("components", &told.components),
+            plugins: redactor.texts("plugins", &told.plugins),
+            transport: redactor.text("transport", &told.transport),
+            cache_backend: redactor.text("cache_backend", &told.cache_backend),
+            construction_hash: redactor.text("construction_hash", &told.construction_hash),
+            redacted: listed(redactor.left_out()),
+            ..told
+        }
     }
 
     fn feedback(&mut self, ask: AskId, feedback: &Feedback) {

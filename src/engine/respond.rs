@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::atlas::document::Respondent;
-use crate::trace::event::Durability;
+use crate::trace::event::{CheckpointResponse, Durability, Redaction};
 
 use super::answer::judge;
 use super::approval::{self, Approver};
@@ -14,6 +16,7 @@ use super::command::{
 use super::decide::{By, Side, Wrong};
 use super::gate::SESSION_START;
 use super::held::{Gate, Held, Subject};
+use super::recorded::scrubbed;
 use super::session::Entry;
 use super::settle::denied;
 use super::suspend::{Answers, Needed};
@@ -68,7 +71,7 @@ impl Turn<'_> {
         held.approval = None;
         for (index, gate) in judged.gates.iter().enumerate() {
             if let (Some(judged), Some(gate)) = (gate, held.gates.get(index).cloned()) {
-                let kept = self.recordable(&gate, &judged.answers);
+                let (kept, _) = self.agents_recordable(&held, &gate, &judged.answers);
                 held.answered.insert(index, kept);
             }
         }
@@ -133,19 +136,35 @@ impl Turn<'_> {
                 let answer = judge(question, raw).recorded(raw)?;
                 Some((question.id().to_owned(), answer))
             });
-            let answers = self.recordable(gate, &answers.collect());
+            let (answers, redacted) = self.agents_recordable(&held, gate, &answers.collect());
             let problems = vec![refusal.reason.clone()];
-            let record = approval::response(gate, answers, problems, by);
+            let record = CheckpointResponse {
+                redacted,
+                ..approval::response(gate, answers, problems, by)
+            };
             let here = place.below(gate.span_id.clone());
             let span = self.new_span();
             self.record_as(&here.below(span), record, Durability::Sync);
         }
     }
 
-    /// Returns the first gate that has to be passed before a held request.
-    ///
-    /// The start gate comes before everything. Gates of other events come before actions. Among them, gates
-    /// that need an operator come first, then the oldest.
+    /// Answers of an agent as the record and the state may have them: without secrets.
+    pub(super) fn agents_recordable(
+        &mut self,
+        held: &Held,
+        gate: &Gate,
+        answers: &Map<String, Value>,
+    ) -> (Map<String, Value>, Vec<Redaction>) {
+        let kept = self.recordable(gate, answers);
+        let call = match &held.subject {
+            Subject::Action(call) => Some(call),
+            Subject::SessionStart | Subject::Moment(_) => None,
+        };
+        scrubbed(self.redactor(call), "answers", &kept)
+    }
+
+    /// The first gate that has to be passed before a held request. The start gate comes before everything. Gates
+    /// of moments come before actions, and one before the other: those that need an operator first, then the oldest.
     pub(super) fn stands_before(&self, held: &Held) -> Option<String> {
         let session = match held.subject {
             Subject::Action(_) | Subject::Moment(_) => self.live(&held.session)?,

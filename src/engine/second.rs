@@ -10,7 +10,7 @@ use crate::trace::event::Durability;
 
 use super::approval;
 use super::command::{Decided, DenyCode, Outcome, Reply, StateKind};
-use super::decide::{By, said};
+use super::decide::By;
 use super::held::{FirstApproval, Held};
 use super::settle::Ending;
 use super::turn::Turn;
@@ -39,21 +39,22 @@ impl Turn<'_> {
             return Reply::Decided(self.refuse(held, code, reason));
         }
         let place = self.held_place(held);
-        let why = said(held, judged, by.why);
+        let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
-            if judged.is_none() {
-                continue;
-            }
-            let record = approval::approved(held, gate, why.clone(), by.approver());
+            let Some(judged) = judged else { continue };
+            let own = Some(&judged.answers);
+            let why = approval::justification(held, gate, own, answers, by.why);
+            let record = approval::approved(held, gate, why, by.approver());
             let span = self.new_span();
             let here = place.below(gate.span_id.clone()).below(span);
             self.record_as(&here, record, Durability::Sync);
         }
+        let why = approval::request_justification(held, answers, by.why);
         let mut held = held.clone();
         held.approval = Some(FirstApproval {
             by: by.name.to_owned(),
             method: by.method.to_owned(),
-            justification: why,
+            justification: Some(why),
             at: self.now,
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,

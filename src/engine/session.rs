@@ -18,6 +18,29 @@ use super::command::{Given, GivenGuidance};
 use super::held::{Moment, PassEffects};
 use super::withhold::Withheld;
 
+/// Purpose of a session. Conditions see it as the agent said it; what is stored and shown has no secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Intent {
+    /// As the agent said it. A restart forgets it.
+    pub said: String,
+    /// Without secrets.
+    pub kept: String,
+}
+
+impl From<String> for Intent {
+    fn from(said: String) -> Self {
+        let kept = said.clone();
+        Self { said, kept }
+    }
+}
+
+impl From<Intent> for String {
+    fn from(intent: Intent) -> Self {
+        intent.kept
+    }
+}
+
 /// One agent session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
@@ -27,8 +50,8 @@ pub struct Session {
     pub agent: String,
     /// Purpose of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub intent: Option<String>,
-    /// Owner: digest of a secret that a caller must show to resume the session.
+    pub intent: Option<Intent>,
+    /// Whose it is: the digest of a secret that whoever takes it up again has to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Digest>,
     /// Key under which its requests are counted, if it was started through a server.
@@ -193,7 +216,7 @@ impl Session {
         Self {
             id,
             agent,
-            intent,
+            intent: intent.map(Intent::from),
             owner: None,
             asker: None,
             peer: None,

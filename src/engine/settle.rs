@@ -109,6 +109,7 @@ impl Turn<'_> {
     fn leave_permit(&mut self, held: &Held, given: Given, approved_by: Option<String>) {
         // The injections go with the next reply, so that no other request of the session runs without them.
         self.owe(&held.session, given);
+        self.unname_contexts(held);
         let permit = Permit {
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,

@@ -266,7 +266,16 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Returns whether a record belongs to this command.
+    /// Changes records of this command before they are written.
+    pub(super) fn amend_where(&mut self, mut amend: impl FnMut(&mut Draft)) {
+        for effect in &mut self.effects {
+            if let Effect::Record(draft) = effect {
+                amend(draft);
+            }
+        }
+    }
+
+    /// Tells whether a record is one of this command's.
     pub(super) fn has_recorded(&self, event: &EventId) -> bool {
         let mut effects = self.effects.iter();
         effects.any(|effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event))

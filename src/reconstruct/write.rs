@@ -22,7 +22,9 @@ pub struct Account {
     pub written_at: String,
     /// True if the session has ended.
     pub ended: bool,
-    /// Final status that the agent reported.
+    /// Import that brought the session, in words, where it was recorded elsewhere.
+    pub imported: Option<String>,
+    /// How it ended, as the agent said.
     pub final_status: Option<String>,
     /// Atlases in force for the session.
     pub atlases: Vec<String>,
@@ -188,15 +190,21 @@ fn metadata(account: &Account) -> Value {
         (None, true) => "ended".to_owned(),
         (_, false) => "active".to_owned(),
     };
-    json!({
-        "version": COMPATIBLE_WITH,
-        "format": "structured",
-        "created_at": account.written_at,
-        "session_id": account.session,
-        "checkpoint_type": if completed { "completion" } else { "transition" },
-        "status": status,
-        "protocol": PROTOCOL_VERSION,
-    })
+    let kind = if completed {
+        "completion"
+    } else {
+        "transition"
+    };
+    let fields = Fields::default()
+        .with("version", COMPATIBLE_WITH)
+        .with("format", "structured")
+        .with("created_at", account.written_at.as_str())
+        .with("session_id", account.session.as_str())
+        .with("checkpoint_type", kind)
+        .with("status", status)
+        .with("protocol", PROTOCOL_VERSION)
+        .known("imported", account.imported.as_deref());
+    fields.into()
 }
 
 /// Subject of the session: the direction of its conversation, else the agent's declared purpose.

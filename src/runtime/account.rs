@@ -17,6 +17,7 @@ use crate::memento::{SignalItem, SignalKind, Summarised, Thread, ThreadMemento};
 use crate::reconstruct::{Account, AccountDecision, AccountFreeze, AccountHeld, Waits};
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
+use crate::trace::export::import_mark;
 use crate::trace::replay::{Holds, State};
 use crate::trace::source::{Source, each};
 
@@ -52,7 +53,10 @@ pub fn account_of<S: Source>(
         own.map(AsRef::as_ref).collect()
     });
     let thread = beside.thread.map(|thread| (thread, beside.atlases));
-    Ok(gathering.finish(thread, held, now))
+    Ok(Account {
+        imported: import_mark(&source.imports(session)?),
+        ..gathering.finish(thread, held, now)
+    })
 }
 
 /// An account under construction. It takes the events of a session in order.
@@ -156,7 +160,7 @@ impl Gathering {
                 self.held_action(event),
                 "passed".to_owned(),
                 approvers(details).or_else(|| named("passed_by")),
-                named("justification"),
+                details.justification(),
             ),
             "checkpoint_blocked" => (
                 named("checkpoint_id"),
@@ -170,14 +174,14 @@ impl Gathering {
                 named("action_type"),
                 "passed".to_owned(),
                 approvers(details).or_else(|| named("approver")),
-                named("justification"),
+                details.justification(),
             ),
             "risk_verified" => (
                 Some(format!("risk {}", details.owned("risk_tier"))),
                 named("action_type"),
                 "passed".to_owned(),
                 approvers(details).or_else(|| named("verified_by")),
-                named("justification"),
+                details.justification(),
             ),
             _ => return None,
         };

@@ -11,7 +11,7 @@ use crate::trace::event::Event;
 use crate::trace::note::Verifier;
 use crate::trace::record::Record;
 use crate::trace::source::Source;
-use crate::trace::verify::{Checked, Trust};
+use crate::trace::verify::{Checked, Imported, Trust};
 
 /// The record as a [`Source`]. It blocks on the disk, so it is only for threads that may block.
 #[derive(Clone)]
@@ -67,6 +67,14 @@ impl Source for Reading {
         let report = self.runtime.block_on(self.store.verify(trust));
         let report = report.map_err(|error| error.to_string())?;
         Ok(report.of_session(session))
+    }
+
+    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, String> {
+        let sessions = self.runtime.block_on(self.store.sessions());
+        let sessions = sessions.map_err(|error| error.to_string())?;
+        let mut sessions = sessions.into_iter();
+        let known = sessions.find(|known| known.session == *session);
+        Ok(known.map(|known| known.imports).unwrap_or_default())
     }
 }
 

@@ -320,7 +320,7 @@ impl SessionSummary {
         Self {
             id: session.id.clone(),
             agent: session.agent.clone(),
-            intent: session.intent.clone(),
+            intent: session.intent.as_ref().map(|intent| intent.kept.clone()),
             entry: session.entry.clone(),
             pending: session.pending.iter().cloned().collect(),
             started_at: session.started_at,

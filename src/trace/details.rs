@@ -6,7 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use super::event::Event;
+use super::event::{Event, NUMBERS_AS_TEXT};
+use crate::base::json::with_numbers;
 
 /// The details of one event.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,23 @@ impl<'e> Details<'e> {
         self.value(name)?.as_object().map(Self)
     }
 
-    /// The strings of an array field.
+    /// The justification of an approval, marked where it was put together from the answers.
+    pub(crate) fn justification(self) -> Option<String> {
+        let text = self.text("justification").filter(|text| !text.is_empty())?;
+        Some(match self.text("justification_source") {
+            Some("answers") => format!("from the answers: {text}"),
+            Some(_) | None => text.to_owned(),
+        })
+    }
+
+    /// The parameters of a request, with numbers that were recorded as text as numbers again.
+    pub(crate) fn params(self) -> Option<Value> {
+        let params = self.value("action_params")?.clone();
+        let paths: Vec<_> = self.texts(NUMBERS_AS_TEXT).collect();
+        Some(with_numbers("action_params", params, &paths))
+    }
+
+    /// The texts of a list.
     pub(crate) fn texts(self, name: &str) -> impl Iterator<Item = &'e str> + use<'e> {
         let list = self.value(name).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str)

@@ -19,6 +19,7 @@ mod read;
 mod registered;
 mod threads;
 mod words;
+mod wrapper;
 
 pub use governance::*;
 pub use numbers::NUMBERS_AS_TEXT;
@@ -29,6 +30,7 @@ pub use read::*;
 pub use registered::*;
 pub use threads::*;
 pub use words::*;
+pub use wrapper::*;
 
 /// Version of the envelope; part of every hash.
 pub const TRACE_VERSION: &str = "1.0";

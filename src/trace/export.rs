@@ -9,7 +9,7 @@ use std::fmt;
 use super::event::Event;
 use super::jsonl;
 use super::source::{Source, each};
-use super::verify::Checked;
+use super::verify::{Checked, Imported};
 use crate::base::id::SessionId;
 
 pub mod csv;
@@ -90,32 +90,63 @@ pub fn write<S: Source>(
     out: &mut impl fmt::Write,
 ) -> Result<(), ExportError<S::Error>> {
     match format {
-        Format::Jsonl => each_event(source, sessions, |event| {
-            writeln!(out, "{}", jsonl::line(event))
-        }),
+        Format::Jsonl => {
+            for session in sessions {
+                each_event(source, session, |event| {
+                    writeln!(out, "{}", jsonl::line(event))
+                })?;
+            }
+            Ok(())
+        }
         Format::Csv => {
             csv::header(out)?;
-            each_event(source, sessions, |event| csv::event(out, event))
+            for session in sessions {
+                let imported = imported(source, session)?;
+                each_event(source, session, |event| {
+                    csv::event(out, event, imported.as_deref())
+                })?;
+            }
+            Ok(())
         }
         Format::Html => html::write(source, report, sessions, out),
         Format::Otlp => otlp::write(source, sessions, out),
         Format::Golden => {
             let mut golden = golden::Golden::default();
-            each_event(source, sessions, |event| golden.event(out, event))
+            for session in sessions {
+                let origin = match imported(source, session)? {
+                    Some(_) => golden::Origin::Imported,
+                    None => golden::Origin::Recorded,
+                };
+                each_event(source, session, |event| golden.event(out, event, origin))?;
+            }
+            Ok(())
         }
     }
 }
 
 fn each_event<S: Source>(
     source: &S,
-    sessions: &[SessionId],
+    session: &SessionId,
     mut write: impl FnMut(&Event) -> fmt::Result,
 ) -> Result<(), ExportError<S::Error>> {
-    for session in sessions {
-        let end = source.end(session).map_err(ExportError::Read)?;
-        visit(source, session, end, |event| Ok(write(&event)?))?;
-    }
-    Ok(())
+    let end = source.end(session).map_err(ExportError::Read)?;
+    visit(source, session, end, |event| Ok(write(&event)?))
+}
+
+/// The mark of a session that was imported: each operator, and the time.
+fn imported<S: Source>(
+    source: &S,
+    session: &SessionId,
+) -> Result<Option<String>, ExportError<S::Error>> {
+    let imports = source.imports(session).map_err(ExportError::Read)?;
+    Ok(import_mark(&imports))
+}
+
+/// The mark of a session that was imported, in words; nothing of one that was recorded here.
+#[must_use]
+pub fn import_mark(imports: &[Imported]) -> Option<String> {
+    let imports: Vec<_> = imports.iter().map(ToString::to_string).collect();
+    (!imports.is_empty()).then(|| format!("IMPORTED {}", imports.join(" and ")))
 }
 
 /// Passes the events of a session with a sequence below `end` to `take`.
@@ -150,5 +181,9 @@ impl<S: Source> Source for Read<'_, S> {
 
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
         self.0.verify(session).map_err(ExportError::Read)
+    }
+
+    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Self::Error> {
+        self.0.imports(session).map_err(ExportError::Read)
     }
 }

@@ -3,7 +3,7 @@
 use crate::base::id::SessionId;
 
 use super::event::Event;
-use super::verify::Checked;
+use super::verify::{Checked, Imported};
 
 /// Events per read, so that memory use stays constant.
 pub const PAGE: usize = 1000;
@@ -35,6 +35,15 @@ pub trait Source {
     /// # Errors
     /// When it cannot be read. A fault in the record is a verdict, not an error.
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error>;
+
+    /// Imports that brought a session, or parts of it, into the record; none of a session that was recorded here.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Self::Error> {
+        let checked = self.verify(session)?;
+        Ok(checked.map(|checked| checked.imports).unwrap_or_default())
+    }
 }
 
 impl<S: Source + ?Sized> Source for &S {
@@ -55,6 +64,10 @@ impl<S: Source + ?Sized> Source for &S {
 
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
         (**self).verify(session)
+    }
+
+    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Self::Error> {
+        (**self).imports(session)
     }
 }
 

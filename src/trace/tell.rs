@@ -166,6 +166,12 @@ impl Told<'_> {
         text.map_or_else(String::new, |text| format!("{before}{}", quoted(text)))
     }
 
+    /// The justification of an approval, behind what it justifies.
+    fn justified(self) -> String {
+        let text = self.0.justification();
+        text.map_or_else(String::new, |text| format!(": {}", quoted(&text)))
+    }
+
     fn number(self, name: &str) -> String {
         let number = self.0.number(name);
         number.map_or_else(|| "?".to_owned(), |number| number.to_string())
@@ -285,7 +291,7 @@ impl Told<'_> {
                 self.text("approver"),
                 self.text("policy_id"),
                 self.text("approval_method"),
-                self.and(": ", "justification")
+                self.justified()
             ),
             "risk_detected" => format!(
                 "risk {} {}: {}",
@@ -294,9 +300,10 @@ impl Told<'_> {
                 self.text("trigger")
             ),
             _ => format!(
-                "{} verified the risk ({}) of {action}",
+                "{} verified the risk ({}) of {action}{}",
                 self.text("verified_by"),
-                self.text("risk_tier")
+                self.text("risk_tier"),
+                self.justified()
             ),
         }
     }
@@ -346,12 +353,12 @@ impl Told<'_> {
                 } else {
                     both
                 };
-                format!("{id} is passed by {by}{unlocks}")
+                format!("{id} is passed by {by}{unlocks}{}", self.justified())
             }
             "checkpoint_approved" => format!(
                 "{} approves {id}, 1 of 2; it is still held{}",
                 self.text("approved_by"),
-                self.and(": ", "justification")
+                self.justified()
             ),
             _ => format!(
                 "{id} is NOT passed ({}): {}",

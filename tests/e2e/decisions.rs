@@ -172,6 +172,7 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
         "approver": OPERATOR,
         "approval_method": "console+challenge",
         "justification": "duplicates of T-0",
+        "justification_source": "operator",
     });
     assert_eq!(overrides.len(), 1);
     assert_eq!(bound_to(&overrides[0], &hash), approved);
@@ -182,6 +183,7 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
         "verified_by": OPERATOR,
         "action_type": "ticket.delete",
         "justification": "the customer confirmed it in writing",
+        "justification_source": "operator",
     });
     assert_eq!(verified.len(), 1);
     assert_eq!(bound_to(&verified[0], &hash), risk);

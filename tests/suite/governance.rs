@@ -227,6 +227,39 @@ fn an_import_stays_marked_everywhere_and_is_never_called_sealed() {
 }
 
 #[test]
+fn an_import_is_marked_in_every_export_and_in_snapshot_files() {
+    let from = Desk::recorded();
+    let file = exported(&from, "s-1");
+    let desk = Desk::empty();
+    runs(&desk, &["trace", "import", &file, "--operator", "mallory"]);
+    let export = |desk: &Desk, format| runs(desk, &["trace", "export", "s-1", "--format", format]);
+    let mark = "IMPORTED by mallory at 20";
+    let csv = export(&desk, "csv");
+    let (names, rows) = csv.split_once("\r\n").unwrap();
+    assert!(names.ends_with(",imported"), "{names}");
+    assert_eq!(rows.matches(mark).count(), 8, "{rows}");
+    let otlp: Value = serde_json::from_str(&export(&desk, "otlp")).unwrap();
+    let resource = otlp["resourceSpans"][0]["resource"].to_string();
+    assert!(
+        resource.contains("cra.imported") && resource.contains(mark),
+        "{resource}"
+    );
+    let golden = export(&desk, "golden");
+    assert_eq!(golden.matches("\"imported\":true").count(), 8, "{golden}");
+    let snapshot: Value = serde_json::from_str(&runs(&desk, &["snapshot", "s-1"])).unwrap();
+    let told = snapshot["checkpoint_metadata"]["imported"]
+        .as_str()
+        .unwrap();
+    assert!(told.starts_with(mark), "{told}");
+    // Sessions that were recorded here have no mark.
+    for format in ["otlp", "golden"] {
+        assert!(!export(&from, format).contains("imported"), "{format}");
+    }
+    assert!(!export(&from, "csv").contains("IMPORTED"));
+    assert!(!runs(&from, &["snapshot", "s-1"]).contains("\"imported\""));
+}
+
+#[test]
 fn events_of_the_future_and_payloads_that_break_their_type_are_not_taken_in() {
     let text = fs::read_to_string(exported(&Desk::recorded(), "s-1")).unwrap();
     let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();

@@ -26,8 +26,8 @@ enum Check {
     NotAPath,
 }
 
-/// Ordinary values in places where a secret could be.
-const PLAIN_VALUES: [&str; 8] = [
+/// Values that stand where a secret could, and are none.
+pub(super) const PLAIN_VALUES: [&str; 8] = [
     "true",
     "false",
     "null",

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use crate::base::canon::is_large;
+use crate::base::canon::{is_hidden, is_large};
 
 /// One step of a path.
 pub(super) enum Step {
@@ -63,6 +63,73 @@ pub fn paths_of_large_numbers_in(field: &str, fields: &Map<String, Value>) -> Ve
     }
     collect_fields(fields, &mut steps, &mut found);
     found
+}
+
+/// Writes every number of `value` as text whose canonical text would hide how it was sent (`1.0`, `-0.0`), and gives
+/// their paths. `field` is the key that `value` lies under.
+pub fn write_hidden_numbers(field: &str, value: &mut Value) -> Vec<String> {
+    let mut found = Vec::new();
+    write_hidden(value, &mut vec![Step::Key(field.to_owned())], &mut found);
+    found
+}
+
+/// The numbers of `value` that were recorded as text, as numbers again. `paths` are theirs.
+#[must_use]
+pub fn with_numbers(field: &str, mut value: Value, paths: &[&str]) -> Value {
+    if !paths.is_empty() {
+        read_numbers(&mut value, &mut vec![Step::Key(field.to_owned())], paths);
+    }
+    value
+}
+
+fn write_hidden(value: &mut Value, steps: &mut Vec<Step>, found: &mut Vec<String>) {
+    match value {
+        Value::Number(number) if is_hidden(number) => {
+            found.push(written(steps.iter()));
+            *value = Value::String(number.to_string());
+        }
+        _ => each_part(value, steps, &mut |part, steps| {
+            write_hidden(part, steps, found);
+        }),
+    }
+}
+
+fn read_numbers(value: &mut Value, steps: &mut Vec<Step>, paths: &[&str]) {
+    match value {
+        Value::String(text) if paths.contains(&written(steps.iter()).as_str()) => {
+            if let Ok(number) = serde_json::from_str::<Number>(text) {
+                *value = Value::Number(number);
+            }
+        }
+        _ => each_part(value, steps, &mut |part, steps| {
+            read_numbers(part, steps, paths);
+        }),
+    }
+}
+
+/// Goes through the parts of a list or an object, each with its path.
+fn each_part(
+    value: &mut Value,
+    steps: &mut Vec<Step>,
+    visit: &mut dyn FnMut(&mut Value, &mut Vec<Step>),
+) {
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                steps.push(Step::Index(index));
+                visit(item, steps);
+                steps.pop();
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                steps.push(Step::Key(key.clone()));
+                visit(field, steps);
+                steps.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn collect(value: &Value, steps: &mut Vec<Step>, found: &mut Vec<String>) {

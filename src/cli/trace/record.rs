@@ -19,7 +19,7 @@ use crate::store::sqlite::Reader;
 use crate::trace::event::Event;
 use crate::trace::jsonl;
 use crate::trace::source::Source;
-use crate::trace::verify::{Checked, Report, Trust};
+use crate::trace::verify::{Checked, Imported, Report, Trust};
 
 /// A record with its verification result, which is computed at most once.
 #[derive(Debug)]
@@ -150,6 +150,16 @@ impl Source for Record {
 
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Failure> {
         Ok(self.report()?.of_session(session))
+    }
+
+    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Failure> {
+        match &self.place {
+            Place::Store(reader) => Ok(reader.session_notes()?.imports(session)),
+            Place::File(_) => {
+                let checked = self.verify(session)?;
+                Ok(checked.map(|checked| checked.imports).unwrap_or_default())
+            }
+        }
     }
 }
 

@@ -59,7 +59,7 @@ mod view;
 pub(crate) use self::context::{LaidOut, LayOut, hidden_words, request_text};
 pub(crate) use self::form::Form as Draft;
 pub(crate) use self::pace::Pass;
-pub(crate) use self::records::{PlannedAnswers, records_of};
+pub(crate) use self::records::{PlannedAnswers, justified_by_answers, records_of};
 pub(crate) use self::reply::After;
 pub(crate) use self::step::{
     Around, CHALLENGE, Care, Entry, Proof, Step, Trouble, Verb, answers_challenge, care,

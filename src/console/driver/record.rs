@@ -17,7 +17,7 @@ use crate::trace::outline::Window;
 use crate::trace::record::Record;
 use crate::trace::replay::State;
 use crate::trace::source::{PAGE, Source, each};
-use crate::trace::verify::{Checked, check};
+use crate::trace::verify::{Checked, Imported, check};
 
 /// Source of records: the runtime's store, or a few records in memory.
 pub(in crate::console) trait Records: Source<Error = String> {
@@ -71,6 +71,11 @@ impl<R: Records> Source for Until<'_, R> {
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, String> {
         self.left.check()?;
         self.records.verify(session)
+    }
+
+    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, String> {
+        self.left.check()?;
+        self.records.imports(session)
     }
 }
 

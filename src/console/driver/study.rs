@@ -17,6 +17,7 @@ use crate::console::theme::Meaning;
 use crate::console::{Trial, Trials};
 use crate::engine::explain::{Imagined, Verdict, WhatIf, explain_under};
 use crate::runtime::{Desk, RecordedSession};
+use crate::trace::details::Details;
 use crate::trace::event::Event;
 use crate::trace::source::Source;
 
@@ -223,7 +224,7 @@ fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> Studied {
 /// Returns the action of an attempt, and its parameters as recorded.
 fn action_of(event: &Event) -> Option<(String, Value)> {
     let action = event.payload.get("action_type")?.as_str()?;
-    let params = event.payload.get("action_params").cloned();
+    let params = Details::of(event).params();
     Some((action.to_owned(), params.unwrap_or_default()))
 }
 

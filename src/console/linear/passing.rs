@@ -9,15 +9,15 @@ use super::words;
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{OnInvalid, ResponseType};
 use crate::base::clock::Timestamp;
-use crate::base::limits::MIN_OVERRIDE_REASON;
 use crate::base::text::one_line;
 use crate::console::dialog::gate::{
-    CHALLENGE, Care, PlannedAnswers, Proof, answers_challenge, care, records_of, shown_action,
+    CHALLENGE, Care, PlannedAnswers, Proof, answers_challenge, care, justified_by_answers,
+    records_of, shown_action,
 };
 use crate::engine::answer::{Judged, judge};
-use crate::engine::approval::{Approver, JUSTIFICATION};
+use crate::engine::approval::Approver;
 use crate::engine::command::{Confirmation, Decide, Ruling};
-use crate::engine::held::{Held, Origin};
+use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
 /// Lines of a request that are printed at a time.
@@ -206,14 +206,6 @@ impl Passing {
                 OnInvalid::LogAndContinue => {}
             }
         }
-        let gate = self.held.gates.get(*at);
-        let overrules = gate.is_some_and(|gate| matches!(gate.origin, Origin::Override { .. }));
-        let said = typed.as_str().unwrap_or_default().trim().chars().count();
-        if overrules && question.id() == JUSTIFICATION && said < MIN_OVERRIDE_REASON {
-            return Taken::No(format!(
-                "Overruling needs {MIN_OVERRIDE_REASON} characters of reason.\n"
-            ));
-        }
         self.answers.push(typed);
         if self.answers.len() == self.questions.len() && self.justifies() {
             self.proofs.retain(|proof| *proof != Proof::Why);
@@ -283,7 +275,14 @@ impl Passing {
                 one_line(first)
             ),
         };
-        for record in records_of(&self.held, by, |at| self.recorded(at)) {
+        let records = records_of(&self.held, by, |at| self.recorded(at));
+        for justification in justified_by_answers(&records) {
+            let told = one_line(justification);
+            text.push_str("Justification (your answers): ");
+            text.push_str(&told);
+            text.push('\n');
+        }
+        for record in records {
             text.push_str(&format_record(&record.event_type, &record.fields));
         }
         text

@@ -12,7 +12,7 @@ use crate::base::text::one_line;
 use crate::console::app::record::unsound;
 use crate::console::dialog::gate::{Care, care};
 use crate::console::screen::queue::find;
-use crate::engine::command::{Decide, Operate, RecordFault, Reply, Ruling};
+use crate::engine::command::{Confirmation, Decide, Operate, RecordFault, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 use crate::trace::verify::{Progress, Report};
@@ -230,7 +230,7 @@ impl Talk {
         };
         if !self.is_word(&held, "deny", text) {
             self.say("It stays held.");
-            return Vec::new();
+            return self.record_wrong_word(&held, Confirmation::DenyWord, text);
         }
         if !self.may_decide() {
             return Vec::new();

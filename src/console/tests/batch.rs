@@ -4,14 +4,14 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
 
-use super::fixture::{gate, held, snapshot, ticket_delete, user_ban, with_params};
+use super::fixture::{acknowledgment, gate, held, snapshot, ticket_delete, user_ban, with_params};
 use super::rules::{answer, denied};
 use super::stage::{Stage, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
 use crate::base::limits::ARMING;
 use crate::console::request::{Message, Request};
-use crate::engine::command::{Decide, Refused, Reply, Ruling};
+use crate::engine::command::{Decide, InvalidAnswers, Refused, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, Snapshot};
 
@@ -127,6 +127,38 @@ fn a_partly_accepted_batch_lists_the_rejected_requests() {
     ));
     stage.shows("2 requests decided; not: c-3:");
     stage.shows("batch of 1: c-3");
+}
+
+/// A request of medium risk whose one answer has a rule.
+fn ruled(id: &str) -> Held {
+    let mut item = update(id);
+    item.gates = vec![gate("g", "action_pre", "why", vec![acknowledgment()])];
+    item
+}
+
+#[test]
+fn an_answer_to_a_batch_that_breaks_its_rule_is_recorded_for_each_request() {
+    let mut stage = Stage::new(snapshot([ruled("c-1"), ruled("c-2")]), WIDE);
+    open_batch(&mut stage, 2);
+    stage.type_text("not understood");
+    stage.presses(KeyCode::PageDown, 4);
+    stage.presses(KeyCode::Tab, 3);
+    let sent = decisions(stage.press(KeyCode::Enter));
+    let names: Vec<&str> = sent.iter().map(|decide| decide.gate.as_str()).collect();
+    assert_eq!(names, ["c-1", "c-2"], "{}", stage.text());
+    for decide in &sent {
+        assert!(matches!(decide.ruling, Ruling::Invalid { .. }));
+        assert_eq!(decide.method, "console+batch");
+        let invalid = InvalidAnswers {
+            held: Box::new(ruled(decide.gate.as_str())),
+            problems: Vec::new(),
+        };
+        stage.message(Message::Decided(
+            decide.gate.clone(),
+            Reply::Invalid(invalid),
+        ));
+    }
+    stage.shows("0 requests decided; not: c-1: the answers were not taken");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::stage::{Stage, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::limits::ARMING;
 use crate::console::request::{Message, Request};
-use crate::engine::command::{Reply, Ruling};
+use crate::engine::command::{InvalidAnswers, Problem, Reply, Ruling};
 use crate::engine::held::{Origin, Subject};
 
 const WIDE: (u16, u16) = (120, 36);
@@ -82,14 +82,31 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
     };
     item.gates[0].questions = vec![question(json!({
         "question_id": "justification", "question": "Why may this go ahead?", "response_type": "text",
+        "validation": {"min_length": 20},
     }))];
-    let mut stage = Stage::new(snapshot([item]), WIDE);
+    let mut stage = Stage::new(snapshot([item.clone()]), WIDE);
     stage.press(KeyCode::Char(':'));
     stage.type_text("override c-118");
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.wait(ARMING);
     stage.type_text("because I say so");
-    stage.shows("overruling needs 20 characters of reason");
+    stage.shows("at least 20 characters (16 now)");
+    stage.presses(KeyCode::Tab, 3);
+    // A reason that is too short is sent to be recorded, and overrules nothing.
+    let thin = decisions(stage.press(KeyCode::Enter));
+    assert_eq!(thin.len(), 1, "{}", stage.text());
+    assert!(matches!(&thin[0].ruling, Ruling::Invalid { answers }
+        if answers[0]["justification"] == json!("because I say so")));
+    let problem = Problem {
+        gate: 0,
+        question: "justification".to_owned(),
+        rules: vec!["at least 20 characters (16 now)".to_owned()],
+    };
+    let invalid = InvalidAnswers {
+        held: Box::new(item.clone()),
+        problems: vec![problem],
+    };
+    stage.message(Message::Decided(item.id.clone(), Reply::Invalid(invalid)));
     stage.type_text(", as agreed");
     stage.presses(KeyCode::Tab, 3);
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::fixture::{busy, decided, now, snapshot, ticket_delete, user_ban, with_params};
 use crate::base::clock::Timestamp;
 use crate::console::linear::talk::{Deed, Talk};
-use crate::engine::command::{InvalidAnswers, Outcome, Refused, Reply, Ruling};
+use crate::engine::command::{Confirmation, InvalidAnswers, Outcome, Refused, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
 use crate::trace::verify::{Progress, Report};
@@ -42,6 +42,20 @@ impl Listener {
         self.talk.on_tick(self.now);
         last.0 += &self.talk.take();
         last
+    }
+
+    /// Types a wrong last word: it is sent to be recorded, and decides nothing.
+    #[track_caller]
+    pub(super) fn leaves_held(&mut self, word: &str) {
+        let (told, deeds) = self.types(&[word]);
+        assert!(told.contains("It stays held."), "{told}");
+        let [Deed::Decide(wrong)] = deeds.as_slice() else {
+            panic!("{deeds:?}");
+        };
+        let Ruling::Unconfirmed { typed, .. } = &wrong.ruling else {
+            panic!("{:?}", wrong.ruling);
+        };
+        assert_eq!(typed, word);
     }
 
     #[track_caller]
@@ -198,8 +212,21 @@ fn a_wrong_or_early_word_decides_nothing() {
         let lines = answers(&ticket_delete());
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         listener.hears(&lines, &["Type pass to let"]);
-        listener.hears(&[word], &["It stays held."]);
-        // The operator has to start again.
+        let (told, deeds) = listener.types(&[word]);
+        assert!(told.contains("It stays held."), "{told}");
+        // A wrong word is sent to be recorded, and passes nothing.
+        match deeds.as_slice() {
+            [] => assert!(matches!(word, "" | "/back"), "{word}"),
+            [Deed::Decide(wrong)] => {
+                let expected = Ruling::Unconfirmed {
+                    wanted: Confirmation::PassWord,
+                    typed: word.to_owned(),
+                };
+                assert_eq!(wrong.ruling, expected);
+            }
+            other => panic!("{other:?}"),
+        }
+        // It has to begin anew.
         listener.hears(&["pass"], &["Name a request"]);
     }
     let mut listener = Listener::new(busy());
@@ -261,7 +288,7 @@ fn a_denial_needs_a_reason_and_the_deciding_word() {
         &["<<", "wrong tenant,", "twice", "."],
         &["Type deny to deny c-121"],
     );
-    listener.hears(&["no"], &["It stays held."]);
+    listener.leaves_held("no");
     listener.hears(&["deny c-121", "wrong tenant"], &["Type deny to deny"]);
     let (_, deeds) = listener.types(&["deny"]);
     let [Deed::Decide(decide)] = deeds.as_slice() else {

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::fixture::{busy, snapshot, ticket_delete, user_ban, with_params};
+use super::fixture::{
+    busy, confirmation, gate, held, snapshot, ticket_delete, user_ban, with_params,
+};
 use super::linear::{Listener, answers};
 use super::rules::denied;
-use crate::atlas::document::Approvers;
+use crate::atlas::document::{Approvers, RiskTier};
 use crate::base::digest::Digest;
 use crate::console::linear::talk::Deed;
 use crate::engine::command::{
-    Acknowledge, ClaimWish, Claiming, Decide, Known, Operate, Overruled, Refused, Reply, Ruling,
-    TakeSeat,
+    Acknowledge, ClaimWish, Claiming, Confirmation, Decide, InvalidAnswers, Known, Operate,
+    Overruled, Refused, Reply, Ruling, TakeSeat,
 };
 use crate::engine::held::{Claim, FirstApproval, Held};
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
@@ -52,16 +54,23 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
         &["A policy denies c-9. To overrule it, type override c-9."],
     );
     listener.hears(&["override c-9"], &["Question 1 of 1"]);
-    for thin in ["", "because", "nineteen characters"] {
-        assert!(thin.chars().count() < 20);
+    listener.hears(&[""], &["Question 1 of 1"]);
+    for thin in ["because", "nineteen characters"] {
         let (told, deeds) = listener.types(&[thin]);
-        assert_eq!(deeds, [], "{told}");
-        assert!(told.contains("Question 1 of 1"), "{thin}: {told}");
+        assert!(told.contains("Not kept: at least 20 characters"), "{told}");
+        let ruling = decision(&deeds).ruling;
+        assert!(
+            matches!(&ruling, Ruling::Invalid { answers } if answers[0]["justification"] == json!(thin)),
+            "{ruling:?}"
+        );
+        let invalid = InvalidAnswers {
+            held: Box::new(held.clone()),
+            problems: Vec::new(),
+        };
+        let reply = Reply::Invalid(invalid);
+        listener.talk.on_reply(&held.id, &reply, listener.now);
+        assert!(listener.talk.take().contains("Question 1 of 1"));
     }
-    listener.hears(
-        &["nineteen characters"],
-        &["Overruling needs 20 characters"],
-    );
     listener.hears(&["twenty characters, ok"], &["hash: "]);
     listener.hears(
         &[&held.request_hash.short(4)],
@@ -72,7 +81,7 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
     let mut other = Listener::new(snapshot([held.clone()]));
     other.types(&["override c-9", "twenty characters, ok"]);
     other.types(&[&held.request_hash.short(4), "ticket.delete"]);
-    other.hears(&["override"], &["It stays held."]);
+    other.leaves_held("override");
     let decide = decision(&listener.types(&["pass"]).1);
     assert_eq!(decide.method, "console+challenge+action");
     assert_eq!(decide.request_hash, held.request_hash);
@@ -267,7 +276,7 @@ fn claimed(by: &str) -> Held {
 fn deciding_a_request_claimed_by_another_operator_needs_their_name() {
     let picture = || snapshot([claimed("o2@ops")]);
     let mut listener = at_the_word(picture());
-    listener.hears(&["pass"], &["It stays held."]);
+    listener.leaves_held("pass");
     let mut listener = at_the_word(picture());
     assert_eq!(
         decision(&listener.types(&["pass over o2@ops"]).1)
@@ -280,7 +289,7 @@ fn deciding_a_request_claimed_by_another_operator_needs_their_name() {
         &["deny c-121", "wrong tenant"],
         &["c-121 is claimed by o2@ops. Type deny over o2@ops to deny c-121."],
     );
-    listener.hears(&["deny"], &["It stays held."]);
+    listener.leaves_held("deny");
     listener.types(&["deny c-121", "wrong tenant"]);
     decision(&listener.types(&["deny over o2@ops"]).1);
     // The operator's own claim changes nothing. A claim that another operator made meanwhile counts.
@@ -288,7 +297,7 @@ fn deciding_a_request_claimed_by_another_operator_needs_their_name() {
     decision(&listener.types(&["pass"]).1);
     let mut listener = at_the_word(snapshot([ticket_delete()]));
     listener.talk.on_snapshot(Arc::new(picture()), listener.now);
-    listener.hears(&["pass"], &["It stays held."]);
+    listener.leaves_held("pass");
 }
 
 #[test]
@@ -460,4 +469,30 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
     assert!(matches!(operated(&deeds), Operate::Acknowledge(_)));
     picture.access = Access::ReadOnly;
     Listener::new(picture).hears(&["ack-override"], &["This console only looks"]);
+}
+
+#[test]
+fn a_wrong_word_to_deny_is_recorded_and_denies_nothing() {
+    let mut listener = Listener::new(busy());
+    listener.types(&["deny c-121", "wrong tenant"]);
+    let (told, deeds) = listener.types(&["yes"]);
+    assert!(told.contains("It stays held."), "{told}");
+    let expected = Ruling::Unconfirmed {
+        wanted: Confirmation::DenyWord,
+        typed: "yes".to_owned(),
+    };
+    assert_eq!(decision(&deeds).ruling, expected);
+}
+
+#[test]
+fn answers_become_the_justification_that_is_told_before_the_word_is_asked_for() {
+    let mut item = held("c-1", "ticket.update", RiskTier::Medium, 10, 600);
+    item.gates = vec![gate("g", "action_pre", "why", vec![confirmation()])];
+    let mut listener = Listener::new(snapshot([item]));
+    let told = [
+        "Justification (your answers): Was the customer asked?: yes",
+        "justification_source: \"answers\"",
+        "Type pass ",
+    ];
+    listener.hears(&["pass c-1", "yes"], &told);
 }

@@ -37,6 +37,7 @@ pub(super) fn denied() -> Held {
         "question_id": "justification",
         "question": "Why?",
         "response_type": "text",
+        "validation": { "min_length": 20 },
     }));
     let mut gate = gate("x", "x", "policy no-deletes denies it", vec![why]);
     gate.origin = Origin::Override {

@@ -189,7 +189,7 @@ fn a_batch_passes_only_after_all_planned_records_were_on_screen() {
     stage.press(KeyCode::F(6));
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.presses(KeyCode::PageDown, 4);
-    stage.shows("checkpoint_passed");
+    stage.shows("checkpoint_response");
     assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 3);
 }
 

@@ -220,7 +220,7 @@ impl<'d> Happened<'d> {
             input: self.input,
             session: session.id.as_str(),
             agent: &session.agent,
-            intent: session.intent.as_deref(),
+            intent: session.intent.as_ref().map(|intent| intent.said.as_str()),
             actions: session.actions,
             started_at: session.started_at,
             now: self.now(),

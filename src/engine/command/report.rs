@@ -113,6 +113,7 @@ impl From<Wrapper> for WrapperConstructed {
             cache_backend: wrapper.cache_backend,
             construction_hash: wrapper.construction_hash,
             capabilities: wrapper.capabilities,
+            redacted: Vec::new(),
         }
     }
 }

@@ -95,7 +95,7 @@ fn an_agent_cannot_answer_gates_of_an_operator() {
     // The operator answers the remaining gates; the agent's answers stay valid.
     bench.answer(
         "c-1",
-        json!([{}, {"why": "all right"}, {"justification": "all right"}]),
+        json!([{}, {"why": "all right"}, {"justification": "as agreed with the customer"}]),
     );
     bench.allowed(mine);
     let by: Vec<_> = bench
@@ -201,7 +201,10 @@ fn a_shared_gate_name_does_not_let_the_agent_approve() {
         let own = bench.respond("c-1", answers.clone());
         assert!(bench.waits(own), "{more}");
         assert_eq!(bench.held("c-1").answered.len(), 1);
-        bench.answer("c-1", json!([{}, {"justification": "all right"}]));
+        bench.answer(
+            "c-1",
+            json!([{}, {"justification": "as agreed with the customer"}]),
+        );
         bench.allowed(own);
     }
     let head = "actions: [{action_id: pay, risk_tier: low}]\n";

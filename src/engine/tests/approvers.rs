@@ -59,6 +59,7 @@ fn only_the_second_of_two_approvals_releases_the_request() {
         [json!({
             "checkpoint_id": "two", "gate_id": "c-1", "approved_by": "op-1",
             "approval_method": "console", "justification": "as agreed with legal",
+            "justification_source": "operator",
             "needed": 2, "request_hash": held.request_hash.to_string(),
         })]
     );

@@ -25,6 +25,7 @@ fn an_approval_records_approver_method_and_justification() {
             "policy_id": "require-admin-approval", "action_type": "ticket.delete",
             "approver": "op-1", "approval_method": "console",
             "justification": "the customer asked for it",
+            "justification_source": "operator",
             "request_hash": hash,
         })]
     );
@@ -33,7 +34,8 @@ fn an_approval_records_approver_method_and_justification() {
         [json!({
             "risk_tier": "high", "verification_method": "console", "verified_by": "op-1",
             "action_type": "ticket.delete",
-            "justification": "duplicates of T-1, confirmed by mail", "request_hash": hash,
+            "justification": "duplicates of T-1, confirmed by mail",
+            "justification_source": "operator", "request_hash": hash,
         })]
     );
     let responses = bench.payloads("checkpoint_response");

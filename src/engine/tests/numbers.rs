@@ -101,3 +101,42 @@ policies:
         bench.reply(more)
     );
 }
+
+// covers T10
+#[test]
+fn requests_that_hash_differently_never_read_the_same_on_record() {
+    let mut bench = Bench::new(&[GATE]);
+    bench.start("s-1");
+    let sent = [
+        (json!({"amount": 1}), json!({"amount": 1}), json!(null)),
+        (
+            json!({"amount": 1.0}),
+            json!({"amount": "1.0"}),
+            json!(["action_params.amount"]),
+        ),
+        (
+            json!({"amount": "1.0"}),
+            json!({"amount": "1.0"}),
+            json!(null),
+        ),
+        (json!({"amount": 1.5}), json!({"amount": 1.5}), json!(null)),
+        (
+            json!({"amount": [0, -0.0, {"deep": 2.0}]}),
+            json!({"amount": [0, "-0.0", {"deep": "2.0"}]}),
+            json!(["action_params.amount[1]", "action_params.amount[2].deep"]),
+        ),
+    ];
+    let mut seen = BTreeSet::new();
+    let mut hashes = BTreeSet::new();
+    for (at, (params, recorded, listed)) in sent.iter().enumerate() {
+        bench.request("s-1", "pay", params.clone());
+        let record = bench.payloads("action_attempted")[at].clone();
+        assert_eq!(&record["action_params"], recorded);
+        assert_eq!(&record["numbers_as_text"], listed);
+        let session = "s-1".parse().unwrap();
+        hashes.insert(held::request_hash(&session, "pay", params));
+        let told = [&record["action_params"], &record["numbers_as_text"]];
+        seen.insert(crate::base::canon::canonical(&told));
+    }
+    assert_eq!((hashes.len(), seen.len()), (sent.len(), sent.len()));
+}

@@ -168,3 +168,75 @@ fn one_session_cannot_fill_the_queue_with_denied_requests() {
     }
     assert_eq!(bench.held_ids().len(), MAX_HELD_PER_SESSION);
 }
+
+// covers T13
+#[test]
+fn every_attempt_at_an_open_override_gate_is_judged_and_recorded() {
+    let mut bench = bench("");
+    for attempt in 1..=3 {
+        let ask = bench.request("s-1", "pay", json!({}));
+        assert_eq!(bench.denied(ask).gate, Some("c-1".parse().unwrap()));
+        let attempts = bench.payloads("action_attempted");
+        assert_eq!(attempts.len(), attempt);
+        assert_eq!(attempts[attempt - 1]["policy_checked"], json!(true));
+        let checked = bench.payloads("policy_checked");
+        assert_eq!(checked.len(), attempt);
+        assert_eq!(checked[attempt - 1]["decision"], json!("deny"));
+        assert_eq!(checked[attempt - 1]["policy_id"], json!("no-pay"));
+        assert_eq!(bench.payloads("action_blocked").len(), attempt);
+    }
+    assert_eq!(bench.held_ids(), ["c-1"]);
+}
+
+#[test]
+fn a_repeated_attempt_meets_the_verdict_of_now() {
+    let body = "actions: [{action_id: pay, risk_tier: low}]\npolicies:\n\
+        - {policy_id: no-pay, type: deny, actions: [pay], reason: closed, override: true, \
+           when: {path: session.age_seconds, lt: 60}}\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let closed = bench.request("s-1", "pay", json!({}));
+    assert!(bench.denied(closed).reason.ends_with("closed"));
+    bench.advance(61);
+    let open = bench.request("s-1", "pay", json!({}));
+    bench.allowed(open);
+    assert_eq!(
+        bench.held_ids(),
+        Vec::<String>::new(),
+        "nothing is left to overrule"
+    );
+    let ended = &bench.payloads("checkpoint_blocked")[0];
+    assert_eq!(ended["outcome"], json!("voided"));
+}
+
+#[test]
+fn a_final_denial_at_an_open_override_gate_offers_nothing_to_overrule() {
+    let mut bench = bench(
+        "  - {policy_id: never, type: deny, actions: [pay], reason: late, \
+         when: {path: session.age_seconds, gte: 60}}\n",
+    );
+    bench.request("s-1", "pay", json!({}));
+    bench.advance(61);
+    let late = bench.request("s-1", "pay", json!({}));
+    assert_eq!(bench.denied(late).gate, None);
+    let blocked = bench.payloads("action_blocked");
+    assert_eq!(blocked[1]["override_available"], json!(false));
+}
+
+#[test]
+fn a_reason_that_is_too_short_to_overrule_is_recorded_and_overrules_nothing() {
+    let mut bench = bench("");
+    bench.request("s-1", "pay", json!({}));
+    let thin = bench.answer("c-1", json!([{"justification": "nineteen characters"}]));
+    assert!(matches!(bench.reply(thin), Reply::Invalid(_)));
+    let refused = &bench.payloads("checkpoint_response")[0];
+    assert_eq!(refused["validation_result"], json!("invalid"));
+    assert_eq!(
+        refused["answers"],
+        json!({"justification": "nineteen characters"})
+    );
+    assert_eq!(refused["answered_by"], json!("op-1"));
+    assert_eq!(bench.held_ids(), ["c-1"]);
+    let enough = bench.answer("c-1", json!([{"justification": "twenty characters ok"}]));
+    assert_eq!(bench.outcome(enough), Outcome::Passed);
+}

@@ -77,10 +77,10 @@ fn passing_the_onboarding_unlocks_and_injects() {
     assert_eq!(
         passed,
         &json!({
-            "checkpoint_id": "onboarding",
-            "unlocked_capabilities": ["basic-support"],
+            "checkpoint_id": "onboarding", "unlocked_capabilities": ["basic-support"],
             "injected_contexts": ["intro-context", "policy-summary"],
             "passed_by": "op-1", "approval_method": "console", "request_hash": passed["request_hash"],
+            "justification": "Do you agree to ACME's terms of service?: yes", "justification_source": "answers",
         })
     );
 }

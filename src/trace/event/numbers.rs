@@ -1,7 +1,9 @@
-//! Numbers of a record that are written as strings of digits.
+//! Numbers of a record that are written as text.
 //!
-//! Canonical JSON passes numbers through doubles, so an integer beyond 2^53 is recorded as text. The
-//! list distinguishes such a number from a text of the same digits that an agent sent.
+//! Canonical JSON passes numbers through doubles, so an integer beyond 2^53 is recorded as text. It also writes `1.0` as
+//! `1` and `-0.0` as `0`, while the hash of a request tells these apart: other programs read them as different values.
+//! So a parameter that was sent as `1.0` is recorded as the text `1.0`, and two requests that hash differently never
+//! read the same. The list tells all of these from texts that an agent sent.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +11,7 @@ use super::Payload;
 use super::registered::Registered;
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
-use crate::base::json::{paths_of_large_numbers, paths_of_large_numbers_in};
+use crate::base::json::{paths_of_large_numbers, paths_of_large_numbers_in, write_hidden_numbers};
 
 /// Name of the field with the list. Registered types cannot declare a field of this name.
 pub const NUMBERS_AS_TEXT: &str = "numbers_as_text";
@@ -19,14 +21,14 @@ const MAX_PATHS: usize = 64;
 const MAX_PATH_CHARS: usize = 4096;
 
 impl Payload {
-    /// Fills in the list of numbers that this record holds as text.
+    /// Writes the parameters of a request as they were sent, and lists the numbers that this record has as text.
     pub fn list_large_numbers(&mut self) {
         match self {
-            Self::ActionAttempted(payload) => {
-                payload.numbers_as_text = listed("action_params", &payload.action_params);
+            Self::ActionAttempted(it) => {
+                it.numbers_as_text = as_sent("action_params", &mut it.action_params);
             }
-            Self::ActionBlocked(payload) => {
-                payload.numbers_as_text = listed("action_params", &payload.action_params);
+            Self::ActionBlocked(it) => {
+                it.numbers_as_text = as_sent("action_params", &mut it.action_params);
             }
             Self::CheckpointTriggered(payload) => {
                 payload.numbers_as_text = listed("trigger_data", &payload.trigger_data);
@@ -49,6 +51,14 @@ fn list_registered(registered: &mut Registered) {
         let fields = registered.fields_mut();
         fields.insert(NUMBERS_AS_TEXT.to_owned(), listed.into());
     }
+}
+
+/// Writes numbers as text whose spelling a record would hide, and lists them with those that are text anyway.
+fn as_sent(field: &str, value: &mut Value) -> Vec<String> {
+    let mut paths = paths_of_large_numbers(field, value);
+    paths.extend(write_hidden_numbers(field, value));
+    paths.sort();
+    bounded(paths)
 }
 
 fn listed(field: &str, value: &Value) -> Vec<String> {

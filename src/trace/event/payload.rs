@@ -12,17 +12,16 @@ use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
     OperatorChanged, RequestClaimed,
 };
-use super::parts::{
-    AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities,
-};
+use super::parts::{AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction};
 use super::read::{PayloadError, canonical_type};
 use super::threads::{
     BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
 };
 use super::words::{
-    ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
-    Recommendation, RequestType, Tier, UsageOutcome, Validity,
+    ActionTaken, FinalStatus, InjectTrigger, InputSource, JustificationSource, OutputType,
+    PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
+use super::wrapper::{WrapperConstructed, WrapperVerified};
 use crate::base::id::EventId;
 
 payloads! {
@@ -67,6 +66,10 @@ payloads! {
         RequestClaimed = "request_claimed",
         /// An operator acknowledged a problem. The text is what the console showed to the operator.
         OperatorAcknowledged = "operator_acknowledged",
+        /// An agent's wrapper was built.
+        WrapperConstructed = "wrapper_constructed",
+        /// An agent's wrapper was checked.
+        WrapperVerified = "wrapper_verified",
     }
     /// A session began.
     SessionStarted = "session_started" under judged_under, redacted {
@@ -103,34 +106,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     }
-    /// An agent's wrapper was built.
-    WrapperConstructed = "wrapper_constructed" {
-        /// Version of the wrapper.
-        wrapper_version: String,
-        /// Components of the wrapper.
-        components: Vec<String>,
-        /// Plugins of the wrapper.
-        plugins: Vec<String>,
-        /// `mcp`, `rest` or `direct`.
-        transport: String,
-        /// Cache backend of the wrapper.
-        cache_backend: String,
-        /// Proof of construction.
-        construction_hash: String,
-        /// Traffic that the wrapper can intercept.
-        capabilities: WrapperCapabilities,
-    }
-    /// An agent's wrapper was checked.
-    WrapperVerified = "wrapper_verified" {
-        /// True if all checks passed.
-        verification_passed: bool,
-        /// Names of the checks.
-        tests_run: Vec<String>,
-        /// Names of the failed checks.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failures: Option<Vec<String>>,
-    }
-    /// An agent, a checkpoint or a keyword requested context.
+    /// Somebody asked for context.
     ContextRequested = "context_requested", redacted {
         /// `explicit`, `checkpoint` or `keyword`.
         request_type: RequestType,
@@ -263,7 +239,10 @@ payloads! {
         /// Reason given by the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Both approvers in order, if two approvals were required.
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
+        /// Both who approved, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
@@ -347,7 +326,10 @@ payloads! {
         /// Reason given, in an answer or in a separate field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Both approvers in order, if two approvals were required.
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
+        /// Both who passed it, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
@@ -367,7 +349,10 @@ payloads! {
         /// Reason given by the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Approvals that the request needs; this event is the first.
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
+        /// Approvals that the request needs; this is the first.
         needed: u64,
         /// Digest of the request that the approval is bound to.
         request_hash: String,
@@ -412,7 +397,10 @@ payloads! {
         /// Reason given, in an answer or in a separate field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Both approvers in order, if two approvals were required.
+        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification_source: Option<JustificationSource>,
+        /// Both who did, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.

@@ -62,7 +62,17 @@ words! {
         RiskBased = "risk_based",
     }
 
-    /// Use that an agent made of a context.
+    /// Source of the justification of an approval.
+    JustificationSource {
+        /// A reason that the operator typed.
+        Operator = "operator",
+        /// A reason that the agent wrote, at a gate that the agent answers.
+        Agent = "agent",
+        /// The answers to the gate, put into one line because no reason was typed.
+        Answers = "answers",
+    }
+
+    /// What an agent made of context.
     UsageOutcome {
         /// The agent followed it.
         Applied = "applied",

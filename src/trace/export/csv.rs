@@ -13,8 +13,8 @@ use crate::base::canon::canonical;
 use crate::trace::event::Event;
 use crate::trace::tell::{about, sentence};
 
-/// Names of the columns, in order.
-pub const COLUMNS: [&str; 14] = [
+/// The columns, in their order.
+pub const COLUMNS: [&str; 15] = [
     "session_id",
     "sequence",
     "timestamp",
@@ -29,6 +29,7 @@ pub const COLUMNS: [&str; 14] = [
     "previous_hash",
     "hash",
     "payload",
+    "imported",
 ];
 
 /// Writes the header row.
@@ -39,11 +40,11 @@ pub fn header(out: &mut impl Write) -> fmt::Result {
     row(out, &COLUMNS.map(Cow::Borrowed))
 }
 
-/// Writes the row of an event.
+/// Writes the row of an event. `imported` marks one of a session that was imported.
 ///
 /// # Errors
-/// When the writer fails.
-pub fn event(out: &mut impl Write, event: &Event) -> fmt::Result {
+/// When the writer takes no more.
+pub fn event(out: &mut impl Write, event: &Event, imported: Option<&str>) -> fmt::Result {
     let payload = if event.pruned {
         String::new()
     } else {
@@ -65,6 +66,7 @@ pub fn event(out: &mut impl Write, event: &Event) -> fmt::Result {
         event.previous_hash.to_string().into(),
         event.hash.to_string().into(),
         payload.into(),
+        imported.unwrap_or_default().into(),
     ];
     row(out, &cells)
 }

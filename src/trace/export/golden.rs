@@ -23,7 +23,16 @@ const RAN_ON: [&str; 3] = ["wrapper_version", "platform", "runtime"];
 /// Fields that depend on earlier runs, not on decisions.
 const INCIDENTAL: [&str; 1] = ["cache_hit"];
 
-/// Writer of golden traces; remembers the placeholders given so far.
+/// Place where the events of a session were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This record.
+    Recorded,
+    /// Another record, from which they were imported.
+    Imported,
+}
+
+/// The names that were given so far.
 #[derive(Debug, Default)]
 pub struct Golden {
     names: BTreeMap<String, String>,
@@ -31,11 +40,16 @@ pub struct Golden {
 }
 
 impl Golden {
-    /// Writes one event as a line.
+    /// Writes one event of a session as a line. One of an imported session says so.
     ///
     /// # Errors
-    /// When the writer fails.
-    pub fn event(&mut self, out: &mut impl fmt::Write, event: &Event) -> fmt::Result {
+    /// When the writer takes no more.
+    pub fn event(
+        &mut self,
+        out: &mut impl fmt::Write,
+        event: &Event,
+        origin: Origin,
+    ) -> fmt::Result {
         let session = self.name("session", event.session_id.as_str());
         let span = self.name("span", event.span_id.as_str());
         let parent = event.parent_span_id.as_ref();
@@ -45,7 +59,7 @@ impl Golden {
         let details = details.filter(|(name, _)| !INCIDENTAL.contains(&name.as_str()));
         let details = details.map(|(name, value)| (name.clone(), self.value(name, value)));
         let details: Map<String, Value> = details.collect();
-        let line = json!({
+        let mut line = json!({
             "session": session,
             "sequence": event.sequence,
             "type": canonical_type(&event.event_type),
@@ -54,6 +68,9 @@ impl Golden {
             "parent": parent,
             "details": details,
         });
+        if let (Origin::Imported, Some(fields)) = (origin, line.as_object_mut()) {
+            fields.insert("imported".to_owned(), json!(true));
+        }
         writeln!(out, "{}", canonical(&line))
     }
 

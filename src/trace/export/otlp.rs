@@ -18,7 +18,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{ExportError, visit};
+use super::{ExportError, imported, visit};
 use crate::base::canon::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -80,12 +80,15 @@ fn write_session<S: Source>(
         Ok(())
     })?;
     spans.close();
-    let resource = attributes([
+    let mark = imported(source, session)?;
+    let mark = mark.map(|mark| ("cra.imported", json!(mark)));
+    let known = [
         ("service.name", json!("cra")),
         ("service.version", json!(env!("CARGO_PKG_VERSION"))),
         ("cra.session_id", json!(session.as_str())),
         ("cra.agent", json!(agent)),
-    ]);
+    ];
+    let resource = attributes(known.into_iter().chain(mark));
     let scope = json!({ "name": "cra.trace", "version": env!("CARGO_PKG_VERSION") });
     write!(
         out,

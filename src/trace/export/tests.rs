@@ -64,7 +64,7 @@ fn assert_csv(events: &[Event]) {
     let mut text = String::new();
     csv::header(&mut text).unwrap();
     for event in events {
-        csv::event(&mut text, event).unwrap();
+        csv::event(&mut text, event, None).unwrap();
     }
     let rows = rows(&text);
     assert_eq!(rows.len(), events.len() + 1);
@@ -296,6 +296,7 @@ fn formula_cells_are_escaped() {
     csv::event(
         &mut text,
         &event(0, "action_attempted", json!({"action_type": "=1+1,\"2\""})),
+        None,
     )
     .unwrap();
     assert!(text.contains(",\"'=1+1,\"\"2\"\"\","), "{text}");
@@ -304,6 +305,7 @@ fn formula_cells_are_escaped() {
     csv::event(
         &mut text,
         &event(0, "action_attempted", json!({"action_type": "a=b"})),
+        None,
     )
     .unwrap();
     assert!(text.contains(",a=b,"), "{text}");

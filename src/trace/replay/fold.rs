@@ -278,7 +278,7 @@ impl State {
         if let Some(held) = self.held.get_mut(request) {
             held.approved = Some(Approved {
                 by: details.text("approved_by").unwrap_or(UNKNOWN).to_owned(),
-                justification: details.text("justification").map(str::to_owned),
+                justification: details.justification(),
                 sequence: event.sequence,
                 at: event.timestamp,
             });
@@ -306,6 +306,7 @@ impl State {
             checkpoint,
             outcome: "passed".to_owned(),
             by: details.text("passed_by").map(str::to_owned),
+            justification: details.justification(),
             sequence: event.sequence,
             at: event.timestamp,
         });
@@ -337,6 +338,7 @@ impl State {
             checkpoint,
             outcome,
             by: details.text("decided_by").map(str::to_owned),
+            justification: None,
             sequence: event.sequence,
             at: event.timestamp,
         });
@@ -424,7 +426,7 @@ impl State {
             policy: details.text("policy_id").unwrap_or(UNKNOWN).to_owned(),
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
             approver: details.text("approver").unwrap_or(UNKNOWN).to_owned(),
-            justification: details.text("justification").map(str::to_owned),
+            justification: details.justification(),
             sequence: event.sequence,
             at: event.timestamp,
         });
@@ -435,6 +437,7 @@ impl State {
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
             tier: details.owned("risk_tier"),
             by: details.text("verified_by").map(str::to_owned),
+            justification: details.justification(),
             sequence: event.sequence,
             at: event.timestamp,
         });

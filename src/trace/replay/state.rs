@@ -308,7 +308,10 @@ pub struct Decision {
     /// Deciding operator, if an operator decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Sequence of its event.
+    /// Justification of a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+    /// The event that says so.
     pub sequence: u64,
     /// Time of the decision.
     pub at: Timestamp,
@@ -342,7 +345,10 @@ pub struct Verification {
     /// Operator who verified it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Sequence of its event.
+    /// Justification of the operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+    /// The event that says so.
     pub sequence: u64,
     /// Time of the verification.
     pub at: Timestamp,

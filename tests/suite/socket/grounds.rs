@@ -308,6 +308,8 @@ async fn two_atlases_with_one_checkpoint_name_are_told_apart_and_one_answer_pass
 async fn verification_finds_the_stored_text_of_an_atlas_changed_or_gone() {
     for change in [
         "UPDATE atlases SET text = text || ' '",
+        "UPDATE atlases SET version = version || '.1'",
+        "UPDATE atlases SET atlas_id = atlas_id || '.other'",
         "DELETE FROM atlases",
     ] {
         let house = House::new().await;

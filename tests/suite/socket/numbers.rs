@@ -204,7 +204,7 @@ async fn a_large_integer_is_shown_and_kept_as_the_number_that_runs() {
 }
 
 #[tokio::test]
-async fn a_request_without_large_integers_records_no_list_of_them() {
+async fn only_numbers_that_canonical_json_would_change_are_listed_as_text() {
     let house = House::under(ATLAS).await;
     let (key, mut stream) = begin(&house).await;
     send(
@@ -217,5 +217,11 @@ async fn a_request_without_large_integers_records_no_list_of_them() {
     let desk = house.bench.runtime.desk();
     let events = desk.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let attempted = events.iter().find(|it| it.event_type == "action_attempted");
-    assert!(!attempted.unwrap().payload.contains_key("numbers_as_text"));
+    // Canonical JSON would write `1.0` as `1`; it keeps the other two.
+    let payload = &attempted.unwrap().payload;
+    assert_eq!(payload["numbers_as_text"], json!(["action_params.a"]));
+    assert_eq!(
+        payload["action_params"],
+        json!({"a": "1.0", "b": 0.1, "to": 9_007_199_254_740_992_u64})
+    );
 }

@@ -108,6 +108,15 @@ fn write_actions(out: &mut impl Write, state: &State) -> io::Result<()> {
 fn write_tallies(out: &mut impl Write, state: &State) -> io::Result<()> {
     let text = format!("{} passed, {} not", state.passed.count, state.blocked.count);
     line(out, "gates", &text)?;
+    for one in state.passed.recent.iter().rev().take(MAX_LINES) {
+        let by = one.by.as_deref().unwrap_or("?");
+        let why = one.justification.as_deref().unwrap_or("no reason given");
+        line(
+            out,
+            "  passed",
+            &format!("{} by {by}: {why}", one.checkpoint),
+        )?;
+    }
     for one in state.overrides.recent.iter().rev().take(MAX_LINES) {
         let why = one.justification.as_deref().unwrap_or("no reason given");
         let text = format!(
@@ -118,11 +127,9 @@ fn write_tallies(out: &mut impl Write, state: &State) -> io::Result<()> {
     }
     for one in state.verified.recent.iter().rev().take(MAX_LINES) {
         let by = one.by.as_deref().unwrap_or("?");
-        line(
-            out,
-            "verified",
-            &format!("{} ({}) by {by}", one.action, one.tier),
-        )?;
+        let why = one.justification.as_deref().unwrap_or("no reason given");
+        let text = format!("{} ({}) by {by}: {why}", one.action, one.tier);
+        line(out, "verified", &text)?;
     }
     for one in state.errors.recent.iter().rev().take(MAX_LINES) {
         let recovered = if one.recovered { " (recovered)" } else { "" };

@@ -4,9 +4,7 @@
 use super::GateDialog;
 use super::step::{Care, Entry, Step, Trouble};
 use crate::base::clock::Timestamp;
-use crate::base::limits::MIN_OVERRIDE_REASON;
-use crate::engine::approval::{JUSTIFICATION, bars};
-use crate::engine::held::Origin;
+use crate::engine::approval::bars;
 use crate::runtime::snapshot::Access;
 
 /// Reason that blocks every decision.
@@ -68,8 +66,7 @@ impl GateDialog {
 
     /// Text of the reason that blocks sending even invalid answers, if there is one.
     pub(super) fn bars_broken(&self, now: Timestamp) -> Option<String> {
-        let batch = || self.is_batch().then(|| "several at once".to_owned());
-        self.bars_sending(now, batch)
+        self.bars_sending(now, || None)
     }
 
     /// Text of the reason that blocks sending, if there is one. `lacks` returns the problem of the
@@ -102,7 +99,6 @@ impl GateDialog {
             .or_else(unasked)
             .or_else(|| self.stale.clone())
             .or_else(lacks)
-            .or_else(|| self.thin_override())
             .or_else(unseen)
     }
 
@@ -124,22 +120,7 @@ impl GateDialog {
         self.bars_pass(now).or_else(unseen).or_else(lacks)
     }
 
-    /// Text of the objection to a too short override reason, if it is too short.
-    fn thin_override(&self) -> Option<String> {
-        let overruled = |field: &&super::field::Field| {
-            let gate = self.held.gates.get(field.gate);
-            let overrules = gate.is_some_and(|gate| matches!(gate.origin, Origin::Override { .. }));
-            overrules && field.question.id() == JUSTIFICATION
-        };
-        let thin = self.form.fields.iter().filter(overruled).any(|field| {
-            let raw = field.raw();
-            let said = raw.as_str().unwrap_or_default().trim().chars().count();
-            said < MIN_OVERRIDE_REASON
-        });
-        thin.then(|| format!("overruling needs {MIN_OVERRIDE_REASON} characters of reason"))
-    }
-
-    /// Text of the reason that blocks a denial, if there is one.
+    /// Why it cannot be denied, if so.
     pub(super) fn bars_deny(&self, now: Timestamp) -> Option<String> {
         let needed = self.care() != Care::Direct && self.form.reason_text().is_empty();
         let missing = || needed.then(|| "a reason is needed".to_owned());

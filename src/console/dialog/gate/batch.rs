@@ -76,15 +76,23 @@ impl GateDialog {
         ids.join(" ")
     }
 
-    /// Builds one decision per request.
-    pub(super) fn decide_each(&mut self, one: &Decide) -> Vec<Decide> {
+    /// The same decision for each request that is decided here.
+    pub(super) fn for_each(&self, one: &Decide) -> Vec<Decide> {
+        if !self.is_batch() {
+            return vec![one.clone()];
+        }
         let each = self.members().iter().map(|held| Decide {
             gate: held.id.clone(),
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
             ..one.clone()
         });
-        let each: Vec<Decide> = each.collect();
+        each.collect()
+    }
+
+    /// One decision for each, whose answers are waited for.
+    pub(super) fn decide_each(&mut self, one: &Decide) -> Vec<Decide> {
+        let each = self.for_each(one);
         self.together.awaited = each.iter().map(|decide| decide.gate.clone()).collect();
         self.together.refused.clear();
         each

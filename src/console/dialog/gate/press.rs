@@ -111,12 +111,13 @@ impl GateDialog {
 
     /// Sends invalid answers: they are recorded and counted, and nothing passes because of them.
     fn send_broken(&mut self, answers: Vec<BTreeMap<String, Value>>) -> Handled {
-        let decide = self.decision(Care::Direct, None, Ruling::Invalid { answers });
-        self.problems.clear();
-        self.refusal = None;
-        self.written_from = self.events;
-        self.step = Step::Writing(Verb::Pass);
-        Handled::with(Change::Ask(Request::Decide(decide)))
+        let care = if self.is_batch() {
+            Care::Together
+        } else {
+            Care::Direct
+        };
+        let decide = self.decision(care, None, Ruling::Invalid { answers });
+        self.send(Verb::Pass, decide)
     }
 
     /// Requests a record of a wrong confirmation that the operator typed.
@@ -126,10 +127,12 @@ impl GateDialog {
         };
         let wrong = review.wrong(&self.held);
         match wrong {
-            Some((wanted, typed)) if self.bars_pass(now).is_none() && !self.is_batch() => {
+            Some((wanted, typed)) if self.bars_pass(now).is_none() => {
                 let ruling = Ruling::Unconfirmed { wanted, typed };
                 let decide = self.decision(self.care(), None, ruling);
-                Handled::with(Change::Ask(Request::Decide(decide)))
+                let asks = self.for_each(&decide).into_iter();
+                let asks = asks.map(|decide| Change::Ask(Request::Decide(decide)));
+                Handled::Consumed(asks.collect())
             }
             Some(_) | None => Handled::quietly(),
         }
@@ -172,15 +175,22 @@ impl GateDialog {
         };
         let why = Some(why).filter(|why| wanted && !why.is_empty());
         let decide = self.decision(care, why, ruling);
+        self.send(verb, decide)
+    }
+
+    /// Sends a decision, one for each request where several are decided, and waits for what becomes of it.
+    fn send(&mut self, verb: Verb, decide: Decide) -> Handled {
         self.problems.clear();
         self.refusal = None;
         self.written_from = self.events;
         self.step = Step::Writing(verb);
-        if self.is_batch() {
-            let each = self.decide_each(&decide).into_iter();
-            let asks = each.map(|decide| Change::Ask(Request::Decide(decide)));
-            return Handled::Consumed(asks.collect());
-        }
-        Handled::with(Change::Ask(Request::Decide(decide)))
+        let each = if self.is_batch() {
+            self.decide_each(&decide)
+        } else {
+            vec![decide]
+        };
+        let asks = each.into_iter();
+        let asks = asks.map(|decide| Change::Ask(Request::Decide(decide)));
+        Handled::Consumed(asks.collect())
     }
 }

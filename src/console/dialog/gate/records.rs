@@ -6,7 +6,7 @@ use crate::atlas::compiled::Question;
 use crate::engine::answer::judge;
 use crate::engine::approval::{self, Approver};
 use crate::engine::held::Held;
-use crate::trace::event::Payload;
+use crate::trace::event::{JustificationSource, Payload};
 
 /// Placeholder for a sensitive answer in the record.
 pub(crate) const HASHED: &str = "sha256, salted";
@@ -75,8 +75,25 @@ impl PlannedAnswers {
     }
 }
 
-/// Lists all records that a pass writes about the gates of a request, built by the engine. `answers`
-/// returns the answers to a gate by its index.
+/// Justifications that the operator's answers become because no reason was typed, each once.
+pub(crate) fn justified_by_answers(records: &[PlannedRecord]) -> Vec<&str> {
+    let mut texts = Vec::new();
+    for PlannedRecord { fields, .. } in records {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        let composed = text("justification_source") == Some(JustificationSource::Answers.as_str());
+        let by_agent = text("approval_method") == Some("agent")
+            || text("verification_method") == Some("agent");
+        if let Some(text) = text("justification").filter(|_| composed && !by_agent)
+            && !texts.contains(&text)
+        {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// Every record that passing a request writes about its gates, as the engine makes them. `answers` are
+/// those to a gate, by its place.
 pub(crate) fn records_of(
     held: &Held,
     operator: Approver<'_>,
@@ -104,17 +121,16 @@ pub(crate) fn records_of(
                 why: None,
                 first: None,
             };
-            let own = Some(answered);
-            (by, approval::justification(held, gate, own, |_| None, None))
+            (by, approval::agent_justification(gate, Some(answered)))
         } else {
             responses.push(given.response(gate, operator));
             let own = Some(&given.answers);
             let why = approval::justification(held, gate, own, open, operator.why);
             (operator, why)
         };
-        let approval = approval::approval(held, gate, why, by);
+        let approval = approval::approval(held, gate, &why, by);
         approvals.extend(approval.map(PlannedRecord::from));
-        let pass = approval::passed(held, gate, gate.effects.inject.clone(), why, by);
+        let pass = approval::passed(held, gate, gate.effects.inject.clone(), &why, by);
         passes.push(PlannedRecord::from(Payload::from(pass)));
     }
     // The sheet shows the signed records first, regardless of the order in which they are written.
@@ -128,13 +144,14 @@ pub(crate) fn records_of(
 /// Lists the records of the first of two approvals. It passes nothing.
 fn first_of_two(held: &Held, by: Approver<'_>, given: &[PlannedAnswers]) -> Vec<PlannedRecord> {
     let answers = |at: usize| given.get(at).map(|given| &given.answers);
-    let why = approval::said(held, answers, by.why).map(str::to_owned);
     let open = || {
         let gates = held.gates.iter().zip(given).enumerate();
         gates.filter(|(at, _)| !held.answered.contains_key(at))
     };
-    let approved = open().map(|(_, (gate, _))| {
-        let approved = approval::approved(held, gate, why.clone(), by);
+    let approved = open().map(|(_, (gate, given))| {
+        let own = Some(&given.answers);
+        let why = approval::justification(held, gate, own, answers, by.why);
+        let approved = approval::approved(held, gate, why, by);
         PlannedRecord::from(Payload::from(approved))
     });
     let responses = open().map(|(_, (gate, given))| given.response(gate, by));

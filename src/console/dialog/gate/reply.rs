@@ -27,6 +27,10 @@ impl GateDialog {
         let Step::Writing(verb) = self.step else {
             return After::Stays;
         };
+        if matches!(reply, Reply::Acted) {
+            // A wrong confirmation is on record; the decision that followed has its own answer.
+            return After::Stays;
+        }
         if self.is_batch() {
             return self.on_reply_of(verb, gate, reply);
         }

@@ -4,7 +4,8 @@ use super::super::passing::{Passing, Taken, Wanted, decide};
 use super::{Deed, Doing, Talk};
 use crate::base::id::GateId;
 use crate::console::dialog::gate::care;
-use crate::engine::command::{Reply, Ruling};
+use crate::engine::command::{Confirmation, Reply, Ruling};
+use crate::engine::held::Held;
 
 impl Talk {
     /// Handles input while a question is open.
@@ -36,7 +37,7 @@ impl Talk {
             Wanted::Proof(proof) => passing.prove(proof, text),
             Wanted::Word if !self.is_word(&passing.held, "pass", text) => {
                 self.say("It stays held.");
-                return Vec::new();
+                return self.record_wrong_word(&passing.held, Confirmation::PassWord, text);
             }
             Wanted::Word => {
                 if !self.may_decide() {
@@ -72,7 +73,23 @@ impl Talk {
             .collect()
     }
 
-    /// Returns the request whose record is being written to disk.
+    /// Has a last word recorded that was typed and is wrong.
+    pub(super) fn record_wrong_word(
+        &mut self,
+        held: &Held,
+        wanted: Confirmation,
+        typed: &str,
+    ) -> Vec<Deed> {
+        if typed.trim().is_empty() || !self.may_decide() {
+            return Vec::new();
+        }
+        let typed = typed.to_owned();
+        let ruling = Ruling::Unconfirmed { wanted, typed };
+        let decide = decide(held, &self.snapshot.operator, care(held), None, ruling);
+        vec![Deed::Decide(Box::new(decide))]
+    }
+
+    /// The request whose record is on its way to the disk.
     pub(super) fn written(&self) -> Option<&GateId> {
         match &self.doing {
             Doing::Writing(gate) => Some(gate),

@@ -6,6 +6,7 @@ use super::{Pane, Trace};
 use crate::base::id::SessionId;
 use crate::engine::explain::{Asker, Imagined, Question};
 use crate::runtime::snapshot::Snapshot;
+use crate::trace::details::Details;
 use crate::trace::event::Event;
 
 /// Explanation request: the question to evaluate, with its title and a note.
@@ -54,11 +55,8 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
     let action = text("action_type")
         .or_else(|| text("blocked_action"))
         .or_else(|| of_data("action_id").and_then(Value::as_str))?;
-    let params = event.payload.get("action_params");
-    let lives = snapshot
-        .sessions
-        .iter()
-        .any(|summary| summary.id == event.session_id);
+    let params = Details::of(event).params();
+    let lives = snapshot.sessions.iter().any(|it| it.id == event.session_id);
     let asker = if lives {
         Asker::Session(event.session_id.clone())
     } else {
@@ -72,7 +70,7 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
     } else {
         "its session is over, so a made-up one that passed its start gates asks"
     };
-    let without = match params {
+    let without = match &params {
         Some(_) => "",
         None => " This event does not record the parameters: it is asked without.",
     };
@@ -84,7 +82,7 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
         title: format!("#{} {action}", event.sequence),
         question: Question::Action {
             action: action.to_owned(),
-            params: params.cloned().unwrap_or_else(|| json!({})),
+            params: params.unwrap_or_else(|| json!({})),
             asker,
         },
         note: format!("Asked again under the loaded Atlases, {session}.{without}{left_out}"),

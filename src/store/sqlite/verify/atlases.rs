@@ -1,4 +1,4 @@
-//! Checks of stored Atlas texts against the digests that the record names.
+//! The Atlases that a store keeps, held against the entries of the log that name them: text, name and version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::super::reader::Reader;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::trace::event::Payload;
+use crate::trace::event::{AtlasLoaded, Payload};
 
 /// Query for the log rows in which an Atlas came into force.
 const LOADED: &str = "SELECT e.records FROM events e JOIN sessions s ON s.number = e.session \
@@ -20,32 +20,28 @@ const LOADED: &str = "SELECT e.records FROM events e JOIN sessions s ON s.number
 /// before.
 const HASH_CHARS: usize = 65;
 
-/// Faults: stored texts that differ from their digest, and texts named by the record that are missing.
+/// Atlases whose text, name or version is not the one that the log has, and those that are gone.
 pub(super) fn faults(reader: &Reader, log: &SessionId) -> Result<Vec<String>, StoreError> {
     let loaded = loaded(reader, log)?;
-    let query = "SELECT hash, atlas_id, text FROM atlases ORDER BY hash";
+    let query = "SELECT hash, atlas_id, version, text FROM atlases ORDER BY hash";
     let kept = reader.rows(query, params![], |row| {
-        let text: String = row.get(2)?;
-        let texts: (String, String) = (row.get(0)?, row.get(1)?);
-        Ok((texts, Digest::of(text.as_bytes()).to_string()))
+        let text: String = row.get(3)?;
+        Ok(Kept {
+            hash: row.get(0)?,
+            atlas_id: row.get(1)?,
+            version: row.get(2)?,
+            digest: Digest::of(text.as_bytes()).to_string(),
+        })
     })?;
     let mut faults = Vec::new();
     let mut there = BTreeSet::new();
-    for ((hash, atlas_id), digest) in kept {
-        let recorded = loaded
-            .get(&hash)
-            .and_then(|(_, text_hash)| text_hash.as_ref());
-        if digest != *recorded.unwrap_or(&hash) {
-            let (atlas_id, hash) = (one_line(&atlas_id), one_line(&hash));
-            faults.push(format!(
-                "the stored text of Atlas `{atlas_id}` is not the one with the hash {hash}"
-            ));
-        }
-        there.insert(hash);
+    for kept in kept {
+        faults.extend(kept.fault(loaded.get(&kept.hash)));
+        there.insert(kept.hash);
     }
-    for (hash, (atlas_id, _)) in loaded {
+    for (hash, atlas) in loaded {
         if !there.contains(&hash) {
-            let atlas_id = one_line(&atlas_id);
+            let atlas_id = one_line(&atlas.atlas_id);
             faults.push(format!(
                 "the text of Atlas `{atlas_id}` with the hash {hash} is gone"
             ));
@@ -54,17 +50,47 @@ pub(super) fn faults(reader: &Reader, log: &SessionId) -> Result<Vec<String>, St
     Ok(faults)
 }
 
-/// Atlases that came into force, by digest: each with its name and, if different, the digest of its
-/// text alone.
-fn loaded(
-    reader: &Reader,
-    log: &SessionId,
-) -> Result<BTreeMap<String, (String, Option<String>)>, StoreError> {
+/// An Atlas that the store keeps.
+struct Kept {
+    hash: String,
+    atlas_id: String,
+    version: String,
+    /// Digest of its text.
+    digest: String,
+}
+
+impl Kept {
+    /// The difference to the entry of the log that names it. A text that the log does not name is held against the
+    /// digest under which it is kept; then no reader is shown its other columns.
+    fn fault(&self, loaded: Option<&AtlasLoaded>) -> Option<String> {
+        let (atlas_id, hash) = (one_line(&self.atlas_id), one_line(&self.hash));
+        let text_hash = loaded.and_then(|loaded| loaded.text_hash.as_ref());
+        if self.digest != *text_hash.unwrap_or(&self.hash) {
+            return Some(format!(
+                "the stored text of Atlas `{atlas_id}` is not the one with the hash {hash}"
+            ));
+        }
+        let loaded = loaded?;
+        let named = one_line(&loaded.atlas_id);
+        if self.atlas_id != loaded.atlas_id {
+            return Some(format!(
+                "the stored Atlas `{named}` with the hash {hash} has another name: `{atlas_id}`"
+            ));
+        }
+        (self.version != loaded.version).then(|| {
+            let (is, was) = (one_line(&self.version), one_line(&loaded.version));
+            format!("the stored Atlas `{named}` has version `{is}`; the log says `{was}`")
+        })
+    }
+}
+
+/// The Atlases that came into force, by digest.
+fn loaded(reader: &Reader, log: &SessionId) -> Result<BTreeMap<String, AtlasLoaded>, StoreError> {
     let rows: Vec<String> = reader.rows(LOADED, params![log.as_str()], |row| row.get(0))?;
     let mut loaded = BTreeMap::new();
     for line in rows.iter().flat_map(|row| row.lines()) {
         if let Some(Payload::AtlasLoaded(atlas)) = read(line) {
-            loaded.insert(atlas.atlas_hash, (atlas.atlas_id, atlas.text_hash));
+            loaded.insert(atlas.atlas_hash.clone(), atlas);
         }
     }
     Ok(loaded)

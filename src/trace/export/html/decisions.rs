@@ -57,6 +57,7 @@ impl Decisions {
         event: &Event,
     ) -> fmt::Result {
         let details = Details::of(event);
+        let justification = details.justification();
         match canonical_type(&event.event_type) {
             "action_attempted" if self.params.len() < MAX_OPEN => {
                 let params = details.value("action_params").map(ToString::to_string);
@@ -76,7 +77,7 @@ impl Decisions {
                     outcome: "approved, 1 of 2",
                     checkpoint: details.text("checkpoint_id").unwrap_or("?"),
                     by: details.text("approved_by"),
-                    reason: details.text("justification"),
+                    reason: justification.as_deref(),
                 };
                 self.write(out, before, &decision)?;
             }
@@ -90,7 +91,7 @@ impl Decisions {
                     outcome: "passed",
                     checkpoint: details.text("checkpoint_id").unwrap_or("?"),
                     by: both.or(details.text("passed_by")),
-                    reason: None,
+                    reason: justification.as_deref(),
                 };
                 self.write(out, before, &decision)?;
             }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::GateDialog;
-use super::super::records::{PlannedAnswers, PlannedRecord, records_of};
+use super::super::records::{PlannedAnswers, PlannedRecord, justified_by_answers, records_of};
 use super::super::scroll::{Sheet, beyond};
 use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, shown_action};
 use super::form::{Piece, Spotlight, paint, rows_of};
@@ -124,6 +124,11 @@ fn sheet_lines(
     for warning in dialog.form.warnings() {
         lines.extend(labelled("WARNING", &warning, cells, look));
     }
+    let records = records(dialog);
+    for text in justified_by_answers(&records) {
+        let told = format!("Justification (your answers): {text}");
+        lines.extend(labelled("WHY", &told, cells, look));
+    }
     lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
     lines.push(Line::default());
     lines.push(Line::from(vec![
@@ -139,14 +144,15 @@ fn sheet_lines(
             look.style(Meaning::Dim),
         ),
     ]));
-    for record in records(dialog) {
+    for record in records {
         lines.extend(record_lines(&record, cells, look));
     }
     lines
 }
 
-/// Fields of approval records that the sheet shows once, above the records.
-const TOLD_ONCE: [&str; 4] = [
+/// Fields of every record of an approval that the sheet tells once, above the records.
+const TOLD_ONCE: [&str; 5] = [
+    "justification_source",
     "approval_method",
     "verification_method",
     "request_hash",

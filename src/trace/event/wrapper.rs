@@ -1,0 +1,45 @@
+//! Records of the wrapper that an agent runs in.
+
+use serde::{Deserialize, Serialize};
+
+use super::declare::payload;
+use super::parts::{Redaction, WrapperCapabilities};
+
+payload! {
+    /// An agent's wrapper was built.
+    WrapperConstructed {
+        /// Its version.
+        wrapper_version: String,
+        /// Its parts.
+        components: Vec<String>,
+        /// Plugins in it.
+        plugins: Vec<String>,
+        /// `mcp`, `rest` or `direct`.
+        transport: String,
+        /// Where it caches.
+        cache_backend: String,
+        /// Proof of construction.
+        construction_hash: String,
+        /// What it can intercept.
+        capabilities: WrapperCapabilities,
+        /// Parts that were left out of these texts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
+    }
+}
+
+payload! {
+    /// An agent's wrapper was checked.
+    WrapperVerified {
+        /// True when every check passed.
+        verification_passed: bool,
+        /// Checks that were made.
+        tests_run: Vec<String>,
+        /// Checks that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failures: Option<Vec<String>>,
+        /// Parts that were left out of these texts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
+    }
+}
