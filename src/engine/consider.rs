@@ -338,7 +338,7 @@ impl Turn<'_> {
             id: session.id.clone(),
             agent: session.agent.clone(),
             intent: session.intent.clone(),
-            actions: session.actions,
+            actions: session.conversation_actions(),
             atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
         }
     }

@@ -145,8 +145,8 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
         session: session.id.as_str(),
         agent: &session.agent,
         intent: session.intent.as_deref(),
-        actions: session.actions,
-        started_at: session.started_at,
+        actions: session.conversation_actions(),
+        started_at: session.conversation_started_at(),
         now,
     }
 }

@@ -16,6 +16,7 @@ use crate::base::pattern::{Pattern, Patterns};
 
 use super::command::{Given, GivenGuidance};
 use super::held::{Moment, PassEffects};
+use super::successor::Earlier;
 use super::withhold::Withheld;
 
 /// One agent session.
@@ -42,6 +43,12 @@ pub struct Session {
     pub begun_by: Option<String>,
     /// When it started.
     pub started_at: Timestamp,
+    /// Session whose conversation it goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<SessionId>,
+    /// Time and runs of its conversation before it.
+    #[serde(default, skip_serializing_if = "Earlier::is_none")]
+    pub earlier: Earlier,
     /// Time of the last thing that happened to it.
     #[serde(default)]
     pub last_at: Option<Timestamp>,
@@ -199,6 +206,8 @@ impl Session {
             peer: None,
             begun_by: None,
             started_at: now,
+            continues: None,
+            earlier: Earlier::default(),
             last_at: None,
             trace_id,
             span_id,

@@ -229,14 +229,14 @@ fn interval_over(
     let is_own = |beat: &&Beat| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id;
     let beat = session.beats.iter().find(is_own);
     if let Trigger::TimeInterval(interval) = &checkpoint.trigger {
-        let last = beat.map_or(session.started_at, |beat| beat.at);
+        let last = beat.map_or(session.conversation_started_at(), |beat| beat.at);
         let seconds = interval.as_secs();
         return (now.since(last) >= *interval)
             .then(|| format!("time_interval: {seconds} s have passed"));
     }
     if let Trigger::CountInterval(interval) = &checkpoint.trigger {
         let last = beat.map_or(0, |beat| beat.actions);
-        return (session.actions.saturating_sub(last) >= *interval)
+        return (session.conversation_actions().saturating_sub(last) >= *interval)
             .then(|| format!("count_interval: {interval} actions have run"));
     }
     None

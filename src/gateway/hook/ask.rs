@@ -12,6 +12,7 @@ use super::{Host, Offline, Options, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
+use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
 use crate::engine::command::{Asked, DenyCode, Given};
 use crate::gateway::client::{CallError, Client};
@@ -57,9 +58,6 @@ impl Verdict {
         }
     }
 }
-
-/// How often an agent may go on with a session that has ended.
-const MOST_AGAIN: u32 = 100;
 
 /// Most of a timer that is kept back, so that an answer is there before it runs out.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -229,7 +227,7 @@ impl Asking<'_> {
     /// Ends the session, or what it went on as. None is begun for that.
     fn end(&mut self) -> Result<Verdict, CallError> {
         let first = self.session.clone();
-        for again in 1..=MOST_AGAIN {
+        for again in 1..=MAX_RESUMPTIONS {
             match self.say("session.end", json!({"given": "later"})) {
                 Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
@@ -277,7 +275,7 @@ impl Asking<'_> {
     /// name; to the record it is another one then.
     fn begin(&mut self) -> Result<Value, CallError> {
         let first = self.session.clone();
-        for again in 1..=MOST_AGAIN {
+        for again in 1..=MAX_RESUMPTIONS {
             match self.start() {
                 Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();

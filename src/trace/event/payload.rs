@@ -12,6 +12,7 @@ use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
     OperatorChanged, RequestClaimed,
 };
+use super::owed::Owed;
 use super::parts::{
     AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities,
 };
@@ -23,7 +24,7 @@ use super::words::{
     ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
     Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
-use crate::base::id::EventId;
+use crate::base::id::{EventId, SessionId};
 
 payloads! {
     elsewhere {
@@ -86,6 +87,9 @@ payloads! {
         intent: Option<String>,
         /// Where it runs.
         environment: Environment,
+        /// Session whose conversation it goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        continues: Option<SessionId>,
     }
     /// A session ended.
     SessionEnded = "session_ended", redacted {
@@ -102,6 +106,9 @@ payloads! {
         /// What it did, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
+        /// Obligations that the conversation still has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owed: Option<Owed>,
     }
     /// An agent's wrapper was built.
     WrapperConstructed = "wrapper_constructed" {
