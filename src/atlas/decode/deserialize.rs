@@ -1,7 +1,6 @@
 //! Serde's way into the format: the parts of a manifest are read by the same decoder as files.
 //!
-//! Contract: what serde reads is what a file may say, draft spellings included. A key that the format does not have is
-//! an error here, also where a file is only warned about it: code that builds manifests has no steward to warn.
+//! Contract: serde reads exactly what a file may say, draft spellings and keys of the steward's own included.
 
 use std::fmt;
 
@@ -28,8 +27,7 @@ fn read<T>(
     let mut problems = Problems::new("", "");
     let read = part(&Value::root(node), &mut problems);
     let found = problems.into_diagnostics();
-    let refused =
-        |found: &&Diagnostic| found.severity == Severity::Error || found.code == Code::IgnoredKey;
+    let refused = |found: &&Diagnostic| found.severity == Severity::Error;
     match found.iter().find(refused) {
         None => Ok(read),
         Some(Diagnostic {

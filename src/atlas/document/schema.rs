@@ -1,7 +1,6 @@
 //! The parts of the JSON Schema that types alone do not say: spellings of drafts, numbers that fit, no `null`.
 //!
-//! Contract: the schema accepts exactly the documents that the decoder of files reads without an error and without an
-//! unknown key. What a document means (references, patterns, rules that contradict each other) is the linter's alone.
+//! Contract: the schema accepts exactly the documents that the decoder of files reads without an error. What a document means (references, patterns, rules that contradict each other) is the linter's alone.
 
 use std::borrow::Cow;
 
@@ -10,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CheckpointTrigger, CustomMoment, MatchMode, RiskTier};
 use crate::atlas::condition::ConditionDef;
+use crate::atlas::decode::OWN_KEY;
 
 /// A JSON Schema inside a manifest.
 pub(super) fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -27,6 +27,30 @@ pub(super) fn expect(schema: &mut Schema) {
     *schema = json_schema!({ "enum": [true, false, "true", "false", "any"] });
     if let Some(description) = description {
         schema.insert("description".to_owned(), description);
+    }
+}
+
+/// Parts in which a steward may add keys, beside the manifest itself. The decoder has the same list in
+/// `Section::is_strict`, and a test holds both against each other.
+const TAKES_OWN_KEYS: [&str; 8] = [
+    "Steward",
+    "Delivery",
+    "CapabilityDef",
+    "StewardCheckpointDef",
+    "CheckpointQuestion",
+    "GuidanceBlock",
+    "ContextBlockDef",
+    "ActionDef",
+];
+
+/// Lets a steward add keys where they can do no harm.
+fn add_own_keys(schema: &mut Value) {
+    let own = json!({ format!("^{OWN_KEY}"): true });
+    let places = TAKES_OWN_KEYS.map(|name| format!("/$defs/{name}"));
+    for place in places.iter().map(String::as_str).chain([""]) {
+        if let Some(Value::Object(part)) = schema.pointer_mut(place) {
+            part.insert("patternProperties".to_owned(), own.clone());
+        }
     }
 }
 
@@ -329,6 +353,7 @@ impl JsonSchema for CheckpointTrigger {
 /// A derived schema made exact: a key is absent or has a value, and a whole number fits its type.
 pub(super) fn exact(mut schema: Value) -> Value {
     tighten(&mut schema);
+    add_own_keys(&mut schema);
     schema
 }
 
