@@ -154,7 +154,7 @@ codes! {
     BadGuidance = "E042", Error;
     /// More errors than are listed.
     MoreErrors = "E099", Error;
-    /// A key that the format does not have, where it can do no harm.
+    /// A key of the steward's own.
     IgnoredKey = "W001", Warning;
     /// A name for which there is a canonical one.
     Alias = "W002", Warning;
@@ -190,6 +190,10 @@ codes! {
     UnknownParameter = "W017", Warning;
     /// A limit that does not say whose runs it counts.
     ImplicitScope = "W018", Warning;
+    /// A condition that can never hold.
+    DeadCondition = "W019", Warning;
+    /// A rule that another rule, or what is declared, keeps from applying.
+    DeadRule = "W020", Warning;
     /// More warnings than are listed.
     MoreWarnings = "W099", Warning;
 }
