@@ -1,13 +1,13 @@
 //! `when:` conditions: data, not a language. Linear in what they look at, compiled at load, and each
 //! leaf can say what it wanted and what it found.
 //!
-//! Three-valued on purpose. What cannot be told (a number that is missing or came as text) is
-//! [`Truth::Unknown`], and whoever asks decides what that means: for a gate it counts as true, because
-//! a request must not slip past it by leaving a parameter out.
+//! Three-valued on purpose. A fact that is missing, or is of another type than the test, gives [`Truth::Unknown`], and
+//! the rule decides what that means: for a gate it counts as true, because a request must not slip past it by leaving a
+//! parameter out or by naming it differently. Only `exists` asks about absence. A fact that its moment does not have at
+//! all, such as parameters at an input, is not missing: tests of it are false, and comparisons unknown.
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Datelike, Timelike, Utc};
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap as _;
@@ -19,6 +19,7 @@ use crate::base::pattern::Pattern;
 
 use super::compiled::compile_regex;
 
+mod fact;
 mod leaf;
 mod words;
 
@@ -431,51 +432,6 @@ fn fact_path(text: &str) -> Result<FactPath, String> {
         return Err("a path has no empty parts".to_owned());
     }
     Ok(FactPath::Params(keys))
-}
-
-impl FactPath {
-    /// The fact, if there is one. Parameters are only looked at: they can be large.
-    fn read<'f>(&self, facts: &Facts<'f>) -> Option<Cow<'f, Value>> {
-        let value = match self {
-            Self::Action => facts.action?.into(),
-            Self::Input => facts.input?.into(),
-            Self::Params(keys) => {
-                let mut value = facts.params?;
-                for key in keys {
-                    value = match value {
-                        Value::Object(fields) => fields.get(key)?,
-                        Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
-                        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                            return None;
-                        }
-                    };
-                }
-                return Some(Cow::Borrowed(value));
-            }
-            Self::Session(fact) => match fact {
-                SessionFact::Id => facts.session.into(),
-                SessionFact::Agent => facts.agent.into(),
-                SessionFact::Intent => facts.intent?.into(),
-                SessionFact::Actions => facts.actions.into(),
-                SessionFact::AgeSeconds => facts.now.since(facts.started_at).as_secs().into(),
-            },
-            Self::Time(fact) => fact.read(facts.now),
-        };
-        Some(Cow::Owned(value))
-    }
-}
-
-impl TimeFact {
-    fn read(self, now: Timestamp) -> Value {
-        let moment: DateTime<Utc> =
-            DateTime::from_timestamp_micros(now.micros()).unwrap_or_default();
-        match self {
-            Self::Hour => json!(moment.hour()),
-            Self::Minute => json!(moment.minute()),
-            Self::Weekday => json!(moment.weekday().to_string().to_lowercase()),
-            Self::Date => json!(moment.date_naive().to_string()),
-        }
-    }
 }
 
 /// A regular expression of a condition.

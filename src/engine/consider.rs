@@ -138,7 +138,12 @@ impl Turn<'_> {
 
     fn start_handlers(&self, session: &Session, answers: &Answers) -> Vec<Needed> {
         let owed = std::collections::BTreeSet::new();
-        let fired = evaluate::session_start(&self.engine.atlases, session, &owed, self.now);
+        let fired = evaluate::session_start(
+            &self.engine.atlases,
+            (session, &self.engine.extensions),
+            &owed,
+            self.now,
+        );
         let scene = Scene {
             session,
             input: None,

@@ -269,7 +269,12 @@ impl Turn<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
-        let fired = evaluate::session_start(&self.engine.atlases, known, owed, self.now);
+        let fired = evaluate::session_start(
+            &self.engine.atlases,
+            (known, &self.engine.extensions),
+            owed,
+            self.now,
+        );
         let mut fired: Vec<OwnedFired> = fired.into_iter().map(Into::into).collect();
         for fired in &mut fired {
             // What was a gate when it fired stays one.

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::{Fired, by_priority, session_facts};
+use super::{Fired, by_priority, may_fire, session_facts};
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::{Facts, Truth};
 use crate::atlas::index::{Matches, Sightings, When};
 use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 use crate::engine::customs::{CustomFiring, Customs};
+use crate::engine::extension::Extensions;
 use crate::engine::session::{Beat, Session};
 
 /// The checkpoints that fire when a session starts, and those that fired before and are `owed`.
 pub(in crate::engine) fn session_start<'a>(
     atlases: &'a [Atlas],
-    session: &Session,
+    (session, extensions): (&Session, &Extensions),
     owed: &BTreeSet<String>,
     now: Timestamp,
 ) -> Vec<Fired<'a>> {
@@ -22,7 +23,7 @@ pub(in crate::engine) fn session_start<'a>(
     let mut fired = Vec::new();
     for atlas in atlases {
         for (_, checkpoint) in atlas.checkpoints_when(When::SessionStart) {
-            if owed.contains(&checkpoint.id) || holds(checkpoint, &facts) {
+            if owed.contains(&checkpoint.id) || may_fire(extensions, checkpoint, &facts) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -78,7 +79,7 @@ pub(in crate::engine) fn on<'a>(
             fired.extend(customs_fired(atlas, customs, &facts));
         }
         let mut fire = |checkpoint: &'a Checkpoint, why: &dyn Fn() -> String| {
-            if holds(checkpoint, &facts) {
+            if may_fire(customs.extensions, checkpoint, &facts) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -105,7 +106,7 @@ pub(in crate::engine) fn on<'a>(
             Occasion::SessionEnd => fire_all(When::SessionEnd, "session_end: it ends"),
             Occasion::Input { seen, .. } => {
                 for (checkpoint, found) in seen.checkpoints(number, atlas) {
-                    if holds(checkpoint, &facts) {
+                    if may_fire(customs.extensions, checkpoint, &facts) {
                         fired.push(Fired {
                             atlas,
                             checkpoint,
@@ -191,7 +192,7 @@ fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) 
             CustomFiring::Fires { why, certain } => (why, certain),
             CustomFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
         };
-        if holds(checkpoint, facts) {
+        if may_fire(customs.extensions, checkpoint, facts) {
             fired.push(Fired {
                 atlas,
                 checkpoint,
@@ -208,12 +209,6 @@ fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) 
 fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
     let when = checkpoint.when.as_ref();
     when.is_none_or(|when| when.evaluate(facts) == Truth::True)
-}
-
-/// Whether a checkpoint's condition lets it fire. What cannot be told does.
-fn holds(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
-    let when = checkpoint.when.as_ref();
-    when.is_none_or(|when| when.evaluate(facts) != Truth::False)
 }
 
 fn keywords_found(found: &[KeywordMatch]) -> String {

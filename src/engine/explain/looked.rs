@@ -141,7 +141,7 @@ impl Engine {
     /// What is looked at when a session starts.
     pub(super) fn account_of_start(&self, session: &Session, now: Timestamp) -> Account {
         let owed = BTreeSet::new();
-        let fired = evaluate::session_start(&self.atlases, session, &owed, now);
+        let fired = evaluate::session_start(&self.atlases, (session, &self.extensions), &owed, now);
         let facts = evaluate::facts_of(session, Occasion::Beat, now);
         let unfired = |checkpoint: &Checkpoint| match &checkpoint.trigger {
             Trigger::SessionStart => condition_fails(),
