@@ -90,6 +90,7 @@ pub mod session;
 mod session_limits;
 mod settle;
 pub mod shade;
+mod successor;
 mod suspend;
 mod tried;
 mod turn;

@@ -1,13 +1,12 @@
 //! `when:` conditions: data, not a language; compiled at load time and linear in the examined values.
 //!
-//! Each leaf can report the expected and the actual value. Conditions are three-valued on purpose. A test that
-//! cannot be decided (a number that is missing or was sent as text) is [`Truth::Unknown`], and the caller decides
-//! what that means. For a gate, unknown counts as true: a request must not bypass a gate by leaving out a
-//! parameter.
+//! Three-valued on purpose. A fact that is missing, or is of another type than the test, gives [`Truth::Unknown`], and
+//! the rule decides what that means: for a gate it counts as true, because a request must not slip past it by leaving a
+//! parameter out or by naming it differently. Only `exists` asks about absence. A fact that its moment does not have at
+//! all, such as parameters at an input, is not missing: tests of it are false, and comparisons unknown.
 
 use std::borrow::Cow;
 
-use chrono::{DateTime, Datelike, Timelike, Utc};
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap as _;
@@ -19,6 +18,7 @@ use crate::base::pattern::Pattern;
 
 use super::compiled::compile_regex;
 
+mod fact;
 mod leaf;
 mod words;
 
@@ -433,52 +433,7 @@ fn fact_path(text: &str) -> Result<FactPath, String> {
     Ok(FactPath::Params(keys))
 }
 
-impl FactPath {
-    /// Returns the fact, if present. Parameters are borrowed because they can be large.
-    fn read<'f>(&self, facts: &Facts<'f>) -> Option<Cow<'f, Value>> {
-        let value = match self {
-            Self::Action => facts.action?.into(),
-            Self::Input => facts.input?.into(),
-            Self::Params(keys) => {
-                let mut value = facts.params?;
-                for key in keys {
-                    value = match value {
-                        Value::Object(fields) => fields.get(key)?,
-                        Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
-                        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                            return None;
-                        }
-                    };
-                }
-                return Some(Cow::Borrowed(value));
-            }
-            Self::Session(fact) => match fact {
-                SessionFact::Id => facts.session.into(),
-                SessionFact::Agent => facts.agent.into(),
-                SessionFact::Intent => facts.intent?.into(),
-                SessionFact::Actions => facts.actions.into(),
-                SessionFact::AgeSeconds => facts.now.since(facts.started_at).as_secs().into(),
-            },
-            Self::Time(fact) => fact.read(facts.now),
-        };
-        Some(Cow::Owned(value))
-    }
-}
-
-impl TimeFact {
-    fn read(self, now: Timestamp) -> Value {
-        let moment: DateTime<Utc> =
-            DateTime::from_timestamp_micros(now.micros()).unwrap_or_default();
-        match self {
-            Self::Hour => json!(moment.hour()),
-            Self::Minute => json!(moment.minute()),
-            Self::Weekday => json!(moment.weekday().to_string().to_lowercase()),
-            Self::Date => json!(moment.date_naive().to_string()),
-        }
-    }
-}
-
-/// Compiles a regular expression of a condition.
+/// A regular expression of a condition.
 fn regex(pattern: &str) -> Result<Regex, String> {
     compile_regex(pattern).map_err(|error| {
         let message = error.to_string();

@@ -15,7 +15,7 @@ mod steward;
 mod trace;
 mod trigger;
 
-pub(super) use fields::{Section, join};
+pub(super) use fields::{OWN_KEY, Section, join};
 
 use fields::{Value, map};
 use names::{

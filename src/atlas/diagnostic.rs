@@ -153,7 +153,7 @@ codes! {
     BadGuidance = "E042", Error;
     /// The list of errors was cut.
     MoreErrors = "E099", Error;
-    /// A key does not exist in the format, in a place where it is harmless.
+    /// A key of the steward's own.
     IgnoredKey = "W001", Warning;
     /// A name has a canonical form.
     Alias = "W002", Warning;
@@ -189,7 +189,11 @@ codes! {
     UnknownParameter = "W017", Warning;
     /// A limit does not say which runs it counts together.
     ImplicitScope = "W018", Warning;
-    /// The list of warnings was cut.
+    /// A condition that can never hold.
+    DeadCondition = "W019", Warning;
+    /// A rule that another rule, or what is declared, keeps from applying.
+    DeadRule = "W020", Warning;
+    /// More warnings than are listed.
     MoreWarnings = "W099", Warning;
 }
 

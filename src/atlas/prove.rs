@@ -6,11 +6,13 @@
 mod advice;
 mod checkpoint;
 mod config;
+mod dead_conditions;
 mod dead_rules;
 mod extension;
 mod ids;
 mod notifications;
 mod parameters;
+mod shadowed;
 mod trace;
 mod trigger;
 

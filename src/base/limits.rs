@@ -410,3 +410,10 @@ pub const ABANDONED_RUN_TIME: Duration = Duration::from_hours(24 * 14);
 
 /// Interval between checks for abandoned sessions.
 pub const ABANDONED_CHECK: Duration = Duration::from_mins(10);
+
+/// Times that an agent may go on with a conversation whose session has ended. A session has to look for its
+/// predecessor among as many names.
+pub const MAX_RESUMPTIONS: u32 = 100;
+
+/// Runs of a rate limit whose exact times a session leaves to its successor. Earlier ones count as the oldest of them.
+pub const MAX_RUNS_LEFT: usize = 100;

@@ -320,6 +320,10 @@ fn leaf(leaf: &LeafReport) -> (&'static str, String) {
         Truth::Unknown => "cannot be told, so it counts against the agent",
     };
     let (path, wanted) = (&leaf.path, &leaf.wanted);
+    if leaf.is_missing() {
+        let told = format!("{path} {wanted} cannot be judged: {path} is missing");
+        return (WHEN, told);
+    }
     (WHEN, format!("{path} {wanted}, actual {actual}: {truth}"))
 }
 

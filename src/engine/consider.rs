@@ -141,7 +141,12 @@ impl Turn<'_> {
 
     fn start_handlers(&self, session: &Session, answers: &Answers) -> Vec<Needed> {
         let owed = std::collections::BTreeSet::new();
-        let fired = evaluate::session_start(&self.engine.atlases, session, &owed, self.now);
+        let fired = evaluate::session_start(
+            &self.engine.atlases,
+            (session, &self.engine.extensions),
+            &owed,
+            self.now,
+        );
         let scene = Scene {
             session,
             input: None,
@@ -342,8 +347,8 @@ impl Turn<'_> {
         SessionState {
             id: session.id.clone(),
             agent: session.agent.clone(),
-            intent: session.intent.as_ref().map(|intent| intent.said.clone()),
-            actions: session.actions,
+            intent: session.intent.clone(),
+            actions: session.conversation_actions(),
             atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
         }
     }

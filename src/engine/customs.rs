@@ -5,6 +5,7 @@ use crate::atlas::condition::{Facts, Truth};
 use crate::base::text::one_line;
 
 use super::extension::Extensions;
+use super::hear::can_restrict;
 use super::suspend::{About, Answers, CallKey};
 
 /// Evaluator of custom triggers: the known extensions, and their answers so far.
@@ -48,6 +49,12 @@ impl Customs<'_> {
             };
         }
         let told = truth != Some(Truth::Unknown);
+        if !told && !can_restrict(self.extensions, checkpoint) {
+            return CustomFiring::Not {
+                wanted: format!("custom trigger `{name}`"),
+                actual: "its condition cannot be judged".to_owned(),
+            };
+        }
         if !self.extensions.triggers.contains(name) {
             let why = match truth {
                 Some(Truth::True) => format!("custom: the condition of `{name}` holds"),

@@ -5,31 +5,56 @@
 //! is therefore refused as reliably as a new one. The newest are kept because their last records may not be
 //! on disk yet.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_ENDED_SESSIONS;
+use crate::trace::event::SessionEnded;
 
 use super::Engine;
 
 /// The newest ended sessions.
 #[derive(Debug, Default)]
 pub(super) struct EndedSessions {
-    names: BTreeSet<SessionId>,
-    /// Names in the order they were added, oldest first.
+    /// Each with its end, where that is known.
+    names: BTreeMap<SessionId, Option<Arc<SessionEnded>>>,
+    /// The oldest first.
     order: VecDeque<SessionId>,
 }
 
 impl EndedSessions {
     pub(super) fn contains(&self, session: &SessionId) -> bool {
-        self.names.contains(session)
+        self.names.contains_key(session)
+    }
+
+    /// The end of a session, where it is known.
+    pub(super) fn end_of(&self, session: &SessionId) -> Option<&Arc<SessionEnded>> {
+        self.names.get(session)?.as_ref()
+    }
+
+    /// Tells whether the end of a session is known.
+    pub(super) fn knows_end(&self, session: &SessionId) -> bool {
+        self.end_of(session).is_some()
     }
 
     /// Adds a name. A full set drops the oldest name.
     pub(super) fn insert(&mut self, session: SessionId) {
-        if !self.names.insert(session.clone()) {
-            return;
+        if !self.contains(&session) {
+            self.add(session, None);
         }
+    }
+
+    /// Adds a name with the end of its session; the oldest makes room.
+    pub(super) fn insert_end(&mut self, session: SessionId, ended: Arc<SessionEnded>) {
+        match self.names.get_mut(&session) {
+            Some(known) => *known = Some(ended),
+            None => self.add(session, Some(ended)),
+        }
+    }
+
+    fn add(&mut self, session: SessionId, ended: Option<Arc<SessionEnded>>) {
+        self.names.insert(session.clone(), ended);
         self.order.push_back(session);
         while self.order.len() > MAX_ENDED_SESSIONS {
             if let Some(oldest) = self.order.pop_front() {

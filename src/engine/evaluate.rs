@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 
 use super::customs::{CustomFiring, Customs};
 use super::deny::{Denial, bad_parameters, denied_action, locked_capability, unknown_action};
+use super::extension::Extensions;
+use super::hear::can_restrict;
 use super::held::{Asked, TierSource};
 use super::policy::{
     Approval, Denying, DenyingPolicy, PolicyVerdict, approvals, by_default, denying_policy,
@@ -90,7 +92,13 @@ impl Case<'_, '_> {
         when.is_none_or(|when| when.evaluate(&self.facts()) != Truth::False)
     }
 
-    /// Returns whether a condition lets a permitting rule apply. An unknown condition does not.
+    /// Tells whether the condition of a checkpoint lets it fire. One that cannot be judged fires where that can hold the
+    /// agent back.
+    pub(super) fn may_fire(&self, checkpoint: &Checkpoint) -> bool {
+        may_fire(self.customs.extensions, checkpoint, &self.facts())
+    }
+
+    /// Whether a condition lets a rule that lets agents go on apply. What cannot be told does not.
     pub(super) fn surely_holds(&self, when: Option<&Condition>) -> bool {
         when.is_none_or(|when| when.evaluate(&self.facts()) == Truth::True)
     }
@@ -144,9 +152,9 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
         input: None,
         session: session.id.as_str(),
         agent: &session.agent,
-        intent: session.intent.as_ref().map(|intent| intent.said.as_str()),
-        actions: session.actions,
-        started_at: session.started_at,
+        intent: session.intent.as_deref(),
+        actions: session.conversation_actions(),
+        started_at: session.conversation_started_at(),
         now,
     }
 }
@@ -200,7 +208,7 @@ fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
         places.sort_unstable();
         places.dedup();
         let checkpoints = places.iter().filter_map(|at| atlas.checkpoints.get(*at));
-        for checkpoint in checkpoints.filter(|checkpoint| case.holds(checkpoint.when.as_ref())) {
+        for checkpoint in checkpoints.filter(|checkpoint| case.may_fire(checkpoint)) {
             let firing = trigger_firing(case, matches, atlas, checkpoint);
             if let Firing::Fires { why, certain } = firing {
                 fired.push(Fired {
@@ -257,13 +265,45 @@ pub(super) fn firing<'a>(
     checkpoint: &Checkpoint,
 ) -> Firing {
     let firing = trigger_firing(case, matches, atlas, checkpoint);
-    if matches!(firing, Firing::Fires { .. }) && !case.holds(checkpoint.when.as_ref()) {
+    if matches!(firing, Firing::Fires { .. }) && !case.may_fire(checkpoint) {
         return Firing::Not {
             wanted: "when".to_owned(),
-            actual: "its condition does not hold".to_owned(),
+            actual: unmet(checkpoint, &case.facts()),
         };
     }
     firing
+}
+
+/// Tells whether the condition of a checkpoint lets it fire. One that cannot be judged counts against the agent: it
+/// fires where the checkpoint can deny, lock, hold or ask. One that only gives something does not.
+fn may_fire(extensions: &Extensions, checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
+    match checkpoint.when.as_ref().map(|when| when.evaluate(facts)) {
+        None | Some(Truth::True) => true,
+        Some(Truth::False) => false,
+        Some(Truth::Unknown) => can_restrict(extensions, checkpoint),
+    }
+}
+
+/// The reason why the condition of a checkpoint does not let it fire.
+pub(super) fn unmet(checkpoint: &Checkpoint, facts: &Facts<'_>) -> String {
+    let when = checkpoint.when.as_ref();
+    let when = when.filter(|when| when.evaluate(facts) == Truth::Unknown);
+    let leaves = when.map(|when| when.explain(facts)).unwrap_or_default();
+    let missing: BTreeSet<_> = leaves
+        .iter()
+        .filter(|leaf| leaf.is_missing())
+        .map(|leaf| format!("`{}`", leaf.path))
+        .collect();
+    let missing: Vec<_> = missing.into_iter().collect();
+    match (when, missing.as_slice()) {
+        (None, _) => "its condition does not hold".to_owned(),
+        (Some(_), []) => "its condition cannot be judged".to_owned(),
+        (Some(_), [one]) => format!("its condition cannot be judged: {one} is missing"),
+        (Some(_), many) => format!(
+            "its condition cannot be judged: {} are missing",
+            many.join(", ")
+        ),
+    }
 }
 
 fn trigger_firing<'a>(

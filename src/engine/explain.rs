@@ -371,12 +371,12 @@ fn short_of(
     let last = beats.find(|beat| beat.key.1 == checkpoint.id);
     let (wanted, actual, unit) = match &checkpoint.trigger {
         Trigger::TimeInterval(interval) => {
-            let passed = now.since(last.map_or(session.started_at, |beat| beat.at));
+            let passed = now.since(last.map_or(session.conversation_started_at(), |beat| beat.at));
             (interval.as_secs(), passed.as_secs(), "seconds")
         }
         Trigger::CountInterval(interval) => {
             let run = session
-                .actions
+                .conversation_actions()
                 .saturating_sub(last.map_or(0, |beat| beat.actions));
             (*interval, run, "actions")
         }

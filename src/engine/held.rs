@@ -123,7 +123,13 @@ impl Held {
         by.filter(|by| !same_name(by, operator))
     }
 
-    /// Returns the risk tier of the request.
+    /// Identifiers of the checkpoints and policies in its way.
+    pub(super) fn checkpoint_ids(&self) -> BTreeSet<String> {
+        let gates = self.gates.iter();
+        gates.map(|gate| gate.origin.id().to_owned()).collect()
+    }
+
+    /// The tier that decides how carefully it is treated.
     #[must_use]
     pub fn tier(&self) -> RiskTier {
         match &self.subject {

@@ -220,10 +220,10 @@ impl Session {
     /// Stores that an interval fired. It counts from its last multiple, not from now.
     fn note_beat(&mut self, key: (String, String), trigger: &Trigger, now: Timestamp) {
         let last = self.beats.iter().find(|beat| beat.key == key);
-        let (mut at, mut actions) = (now, self.actions);
+        let (mut at, mut actions) = (now, self.conversation_actions());
         match trigger {
             Trigger::TimeInterval(interval) => {
-                let last = last.map_or(self.started_at, |beat| beat.at);
+                let last = last.map_or(self.conversation_started_at(), |beat| beat.at);
                 let passed = now.since(last);
                 at = last.plus(passed.saturating_sub(past_multiple(passed, *interval)));
             }

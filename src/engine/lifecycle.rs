@@ -1,6 +1,7 @@
 //! Session lifecycle: start, start gates, parked requests, and end.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, Respondent};
@@ -8,7 +9,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
-use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
+use crate::trace::event::{Environment, SessionStarted as StartedRecord};
 
 use super::access::not_theirs;
 use super::command::{
@@ -61,6 +62,13 @@ impl Turn<'_> {
             self.reply(ask, Reply::Denied(denied));
             return;
         }
+        let predecessor = match self.predecessor(&start.session) {
+            Ok(predecessor) => predecessor,
+            Err(denied) => {
+                self.reply(ask, Reply::Denied(denied));
+                return;
+            }
+        };
         let spans = (self.new_trace(), self.new_span());
         let record = self.started_record(start);
         let mut session = Session::new(
@@ -75,11 +83,16 @@ impl Turn<'_> {
             intent.kept.clone_from(kept);
         }
         session.own(start);
+        if let Some(predecessor) = predecessor {
+            self.succeed(&mut session, predecessor);
+        }
         let place = session_place(&session);
+        let mut record = self.started_record(start);
+        record.continues.clone_from(&session.continues);
         self.state().add_session(session);
         self.record(&place, record);
         self.record_loaded(&place);
-        let given = self.enter(&start.session, &place);
+        let given = self.enter_first(&start.session, &place);
         self.name_initial_contexts(&given);
         let started = self.started(&start.session, given);
         self.reply(ask, started);
@@ -117,27 +130,38 @@ impl Turn<'_> {
         })
     }
 
-    /// Returns whether a gate blocks a session's start, because of a checkpoint or of its handlers' answers.
-    fn starts_gated(&self, session: &SessionId) -> bool {
-        let fired = self.start_checkpoints(session, &BTreeSet::new());
+    /// Runs the checkpoints of a new session's start, with those that its conversation owes. A conversation that was
+    /// refused stays so.
+    fn enter_first(&mut self, session: &SessionId, place: &Place) -> Given {
+        match self.live(session).map(|known| known.entry.clone()) {
+            None | Some(Entry::Refused { .. }) => Given::default(),
+            Some(Entry::Lapsed { owed }) => self.enter(session, place, &owed),
+            Some(Entry::Open | Entry::Held(_)) => self.enter(session, place, &BTreeSet::new()),
+        }
+    }
+
+    /// Tells whether a gate stands at a session's start, by its checkpoints or by what their handlers say.
+    fn starts_gated(&self, session: &SessionId, owed: &BTreeSet<String>) -> bool {
+        let fired = self.start_checkpoints(session, owed);
         let checkpoints = fired.iter();
         let checkpoints = checkpoints.map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
         let heard = hear(self, &self.answers, checkpoints);
         heard.closes() || fired.iter().any(OwnedFired::is_gate)
     }
 
-    /// Runs the checkpoints of a session's start. If one of them is a gate, all injections are withheld.
-    fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
+    /// Runs the checkpoints of a session's start, and those that are owed. Where a gate stands there, everything else
+    /// that they give is withheld.
+    fn enter(&mut self, session: &SessionId, place: &Place, owed: &BTreeSet<String>) -> Given {
         let closed = Entry::Lapsed {
             owed: BTreeSet::new(),
         };
-        let gated = self.starts_gated(session);
+        let gated = self.starts_gated(session, owed);
         if let Some(known) = self.state().sessions.get_mut(session) {
             // The session is closed until its gate is held. The gate replaces this state below.
             known.entry = if gated { closed } else { Entry::Open };
         }
         let mut given = self.give_on(place, Cause::Start);
-        let mut fired = self.start_checkpoints(session, &BTreeSet::new());
+        let mut fired = self.start_checkpoints(session, owed);
         let subject = Subject::SessionStart;
         let handled = self.handle_fired(place, &subject, &mut fired, Handling::Start);
         given.extend(handled.given);
@@ -188,7 +212,7 @@ impl Turn<'_> {
         let refused = matches!(known.entry, Entry::Refused { .. });
         self.touch(session);
         if !refused {
-            let given = self.enter(session, &place);
+            let given = self.enter(session, &place, &BTreeSet::new());
             self.owe(session, given);
         }
         true
@@ -249,7 +273,12 @@ impl Turn<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
-        let fired = evaluate::session_start(&self.engine.atlases, known, owed, self.now);
+        let fired = evaluate::session_start(
+            &self.engine.atlases,
+            (known, &self.engine.extensions),
+            owed,
+            self.now,
+        );
         let mut fired: Vec<OwnedFired> = fired.into_iter().map(Into::into).collect();
         for fired in &mut fired {
             // A gate that was not passed stays a gate.
@@ -345,10 +374,6 @@ impl Turn<'_> {
             .resolutions
             .retain(|issued| issued.session != *ended);
         self.state().begun.retain(|_, begun| !begun.is_of(ended));
-        for key in self.state().usage.forget(&end.session) {
-            self.persist::<()>(StateKind::Usage, &key, None);
-        }
-        let now = self.now;
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return Given::default();
         };
@@ -357,20 +382,15 @@ impl Turn<'_> {
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return given;
         };
-        let (summary, redacted) = self.told_option("summary", end.summary.as_deref());
-        let record = SessionEnded {
-            duration_ms: millis(now, session.started_at),
-            event_count: session.events.saturating_add(1),
-            actions_taken: session.actions,
-            contexts_injected: session.injected,
-            final_status: end.status,
-            summary,
-            redacted,
-        };
+        let record = self.ended_record(session, end.status, end.summary.as_deref());
+        let ended = Arc::new(record.clone());
         self.record_below(&root, record);
         self.state().remove_session(&end.session);
         self.forget_tries(&end.session);
-        self.state().ended.insert(end.session);
+        for key in self.state().usage.forget(&end.session) {
+            self.persist::<()>(StateKind::Usage, &key, None);
+        }
+        self.state().ended.insert_end(end.session, ended);
         given
     }
 
@@ -476,6 +496,7 @@ impl Turn<'_> {
                 platform: std::env::consts::OS.to_owned(),
                 runtime: None,
             },
+            continues: None,
             judged_under: Vec::new(),
             redacted: listed(redactor.left_out()),
         }

@@ -16,6 +16,7 @@ use crate::base::pattern::{Pattern, Patterns};
 
 use super::command::{Given, GivenGuidance};
 use super::held::{Moment, PassEffects};
+use super::successor::Earlier;
 use super::withhold::Withheld;
 
 /// Purpose of a session. Conditions see it as the agent said it; what is stored and shown has no secrets.
@@ -65,7 +66,13 @@ pub struct Session {
     pub begun_by: Option<String>,
     /// Start time.
     pub started_at: Timestamp,
-    /// Time of its last change.
+    /// Session whose conversation it goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<SessionId>,
+    /// Time and runs of its conversation before it.
+    #[serde(default, skip_serializing_if = "Earlier::is_none")]
+    pub earlier: Earlier,
+    /// Time of the last thing that happened to it.
     #[serde(default)]
     pub last_at: Option<Timestamp>,
     /// The trace of its start and end.
@@ -222,6 +229,8 @@ impl Session {
             peer: None,
             begun_by: None,
             started_at: now,
+            continues: None,
+            earlier: Earlier::default(),
             last_at: None,
             trace_id,
             span_id,

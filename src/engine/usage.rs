@@ -16,6 +16,8 @@ use crate::atlas::document::Scope;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::json::compare_with;
+use crate::base::limits::MAX_RUNS_LEFT;
+use crate::trace::event::UsedLimit;
 
 use super::held::ActionCall;
 use super::session::Session;
@@ -182,10 +184,30 @@ impl Usage {
         changed
     }
 
-    /// Forgets the usage that counted for one session only. Returns the forgotten keys.
+    /// Use of the limits that count for a session alone, for the session that goes on with its conversation.
+    pub(super) fn left_by(&self, session: &SessionId) -> Vec<UsedLimit> {
+        let own = self.spent.iter();
+        let own = own.filter_map(|(key, spent)| Some(spent.left(own_limit(key, session)?)));
+        own.collect()
+    }
+
+    /// Counts the use of limits for the session that goes on with a conversation. Gives them as they are now.
+    pub(super) fn take_over<'l>(
+        &mut self,
+        session: &SessionId,
+        limits: impl Iterator<Item = &'l UsedLimit>,
+        now: Timestamp,
+    ) -> Vec<(String, Spent)> {
+        let taken: Vec<_> = limits
+            .map(|used| (format!("{}/{session}", used.limit), Spent::of(used, now)))
+            .collect();
+        self.spent.extend(taken.iter().cloned());
+        taken
+    }
+
+    /// Forgets what counted for a session alone. Gives what was forgotten.
     pub(super) fn forget(&mut self, session: &SessionId) -> Vec<String> {
-        let ending = format!("/{session}");
-        let own = |key: &String| key.ends_with(&ending) && !key.contains(AGENT);
+        let own = |key: &String| own_limit(key, session).is_some();
         let gone = self.spent.extract_if(.., |key, _| own(key));
         gone.map(|(key, _)| key).collect()
     }
@@ -217,8 +239,40 @@ impl Usage {
     }
 }
 
+/// Atlas and policy of a limit, where a key is the one of a session alone.
+fn own_limit<'k>(key: &'k str, session: &SessionId) -> Option<&'k str> {
+    let limit = key.strip_suffix(session.as_str())?.strip_suffix('/')?;
+    (!key.contains(AGENT)).then_some(limit)
+}
+
 impl Spent {
-    /// Returns the sum with a cost, and the rounding error.
+    /// The use as a session leaves it to its successor.
+    fn left(&self, limit: &str) -> UsedLimit {
+        let older = self.runs.len().saturating_sub(MAX_RUNS_LEFT);
+        UsedLimit {
+            limit: limit.to_owned(),
+            runs: self.runs.iter().skip(older).copied().collect(),
+            older_runs: older as u64,
+            total: self.total,
+            rest: self.rest,
+        }
+    }
+
+    /// The use as a session takes it over. A run is never later than now, so that a clock that was set back does not
+    /// make it count for longer.
+    fn of(used: &UsedLimit, now: Timestamp) -> Self {
+        let oldest = used.runs.first().copied().unwrap_or(now);
+        let older = usize::try_from(used.older_runs).unwrap_or(usize::MAX);
+        let older = std::iter::repeat_n(oldest, older);
+        let runs = older.chain(used.runs.iter().copied());
+        Self {
+            runs: runs.map(|run| run.min(now)).collect(),
+            total: used.total,
+            rest: used.rest,
+        }
+    }
+
+    /// The sum with a cost, and what rounding cuts off it.
     fn sum(&self, cost: f64) -> (f64, f64) {
         let sum = self.total + cost;
         // Exact for any two doubles (Knuth).

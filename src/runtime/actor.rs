@@ -41,6 +41,7 @@ mod loading;
 mod messages;
 mod notifying;
 mod picture;
+mod predecessor;
 mod sealing;
 pub(super) mod told;
 mod turning;
@@ -236,7 +237,8 @@ impl Actor {
             let _ = reply.send(refusal_of(&command, denied));
             return;
         }
-        if let Err(error) = self.look_up(command.named_session()).await {
+        let looked_up = self.look_up(command.named_session()).await;
+        if let Err(error) = looked_up.and(self.look_up_predecessor(&command).await) {
             let _ = reply.send(unavailable(&command, &error.to_string()));
             return;
         }

@@ -15,6 +15,7 @@ mod gates;
 mod hostile;
 mod impostor;
 mod numbers;
+mod resumed;
 
 /// The Atlas for coding agents, in force.
 const CODING: &str = include_str!("../../assets/atlas/coding-agents.yaml");

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod dead_rules;
+
 const HEAD: &str = "atlas_version: '1.0'\natlas_id: test\nversion: '1'\nname: Test\n\
                     default_decision: allow\n";
 
@@ -90,7 +92,7 @@ fn gate(rest: &str) -> String {
 fn lint_tells_of_patterns_that_match_no_declared_action() {
     let deny = |pattern: &str| {
         policies(&format!(
-            "  - {{ policy_id: p, type: deny, actions: ['{pattern}'] }}\n"
+            "  - {{ policy_id: p, type: deny, actions: ['{pattern}'], when: {{ path: session.agent, eq: x }} }}\n"
         ))
     };
     for (pattern, meant) in [

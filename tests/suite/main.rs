@@ -40,6 +40,7 @@ mod keeping;
 mod lint;
 mod logs;
 mod mcp;
+mod missing_parameters;
 mod notices;
 mod numbers;
 mod own_code;

@@ -31,6 +31,7 @@ mod grounds;
 mod hostile;
 pub(crate) mod numbers;
 mod reports;
+mod resumed;
 mod thread_limits;
 mod threads;
 

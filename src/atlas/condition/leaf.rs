@@ -23,7 +23,36 @@ pub struct LeafReport {
     pub truth: Truth,
 }
 
-/// A compiled test.
+impl LeafReport {
+    /// Tells whether the leaf cannot be judged because its fact is missing.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.truth == Truth::Unknown && self.actual.is_none()
+    }
+}
+
+/// Result of looking for a fact.
+#[derive(Clone, Copy)]
+enum Found<'v> {
+    /// The fact.
+    Value(&'v Value),
+    /// The moment can have it, and does not.
+    Missing,
+    /// The moment never has it.
+    Elsewhere,
+}
+
+impl<'v> Found<'v> {
+    fn of(actual: Option<&'v Value>, is_of_moment: bool) -> Self {
+        match actual {
+            Some(actual) => Self::Value(actual),
+            None if is_of_moment => Self::Missing,
+            None => Self::Elsewhere,
+        }
+    }
+}
+
+/// One test, compiled.
 #[derive(Clone, Debug)]
 pub struct Test {
     operator: Operator,
@@ -96,24 +125,16 @@ impl Test {
         })
     }
 
-    fn evaluate(&self, actual: Option<&Value>) -> Truth {
+    fn evaluate(&self, found: Found<'_>) -> Truth {
         if self.operator == Operator::Exists {
-            return Truth::from(self.wanted == Value::Bool(actual.is_some()));
+            let is_there = matches!(found, Found::Value(_));
+            return Truth::from(self.wanted == Value::Bool(is_there));
         }
-        let Some(actual) = actual else {
-            return match self.operator {
-                // A missing fact differs from every value.
-                Operator::Ne => Truth::True,
-                Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => Truth::Unknown,
-                Operator::Eq
-                | Operator::In
-                | Operator::Matches
-                | Operator::Glob
-                | Operator::Contains
-                | Operator::StartsWith
-                | Operator::EndsWith
-                | Operator::Exists => Truth::False,
-            };
+        let actual = match found {
+            Found::Value(actual) => actual,
+            // A request that leaves a fact out cannot be judged by it.
+            Found::Missing => return Truth::Unknown,
+            Found::Elsewhere => return self.elsewhere(),
         };
         match self.operator {
             Operator::Eq => equal(actual, &self.wanted),
@@ -130,6 +151,22 @@ impl Test {
                     .map_or(Truth::Unknown, |text| self.is_like(text))
             }
             Operator::Exists => Truth::Unknown,
+        }
+    }
+
+    /// The result for a fact that the moment never has: it is not this, and has no order.
+    fn elsewhere(&self) -> Truth {
+        match self.operator {
+            Operator::Ne => Truth::True,
+            Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => Truth::Unknown,
+            Operator::Eq
+            | Operator::In
+            | Operator::Matches
+            | Operator::Glob
+            | Operator::Contains
+            | Operator::StartsWith
+            | Operator::EndsWith
+            | Operator::Exists => Truth::False,
         }
     }
 
@@ -227,9 +264,10 @@ fn all(parts: impl Iterator<Item = Truth>) -> Truth {
 impl Leaf {
     pub(super) fn evaluate(&self, facts: &Facts<'_>) -> Truth {
         let actual = self.path.read(facts);
+        let found = Found::of(actual.as_deref(), self.path.is_of(facts));
         let mut sum = Truth::True;
         for test in &self.tests {
-            match test.evaluate(actual.as_deref()) {
+            match test.evaluate(found) {
                 Truth::False => return Truth::False,
                 Truth::Unknown => sum = Truth::Unknown,
                 Truth::True => {}
@@ -240,11 +278,12 @@ impl Leaf {
 
     pub(super) fn explain(&self, facts: &Facts<'_>) -> Vec<LeafReport> {
         let actual = self.path.read(facts);
+        let found = Found::of(actual.as_deref(), self.path.is_of(facts));
         let report = |test: &Test| LeafReport {
             path: self.written.clone(),
             wanted: test.to_string(),
             actual: actual.as_deref().cloned(),
-            truth: test.evaluate(actual.as_deref()),
+            truth: test.evaluate(found),
         };
         self.tests.iter().map(report).collect()
     }

@@ -41,8 +41,8 @@ fn every_operator_returns_the_expected_truth() {
         ("params.amount", Eq, json!(1500), True),
         ("params.amount", Eq, json!(1500.0), True),
         ("params.amount", Eq, json!("1500"), Unknown),
-        ("params.missing", Eq, json!(1), False),
-        ("params.missing", Ne, json!(1), True),
+        ("params.missing", Eq, json!(1), Unknown),
+        ("params.missing", Ne, json!(1), Unknown),
         ("params.none", Eq, json!(null), True),
         ("params.none", Eq, json!(1), False),
         ("params.big", Eq, json!(9_007_199_254_740_992_u64), False),
@@ -66,7 +66,13 @@ fn every_operator_returns_the_expected_truth() {
         ("params.deep", Contains, json!("items"), True),
         ("params.text", StartsWith, json!("abc"), True),
         ("params.text", EndsWith, json!("abc"), False),
-        ("params.missing", StartsWith, json!("a"), False),
+        ("params.missing", StartsWith, json!("a"), Unknown),
+        ("params.missing", EndsWith, json!("a"), Unknown),
+        ("params.missing", In, json!([1]), Unknown),
+        ("params.missing", Matches, json!("a"), Unknown),
+        ("params.missing", Glob, json!("a"), Unknown),
+        ("params.missing", Contains, json!("a"), Unknown),
+        ("session.intent", Matches, json!("a"), Unknown),
         ("params.missing", Exists, json!(true), False),
         ("params.missing", Exists, json!(false), True),
         ("params.none", Exists, json!(true), True),
@@ -113,7 +119,45 @@ fn unknown_propagates_unless_the_other_parts_decide() {
 }
 
 #[test]
-fn explain_reports_every_leaf() {
+fn a_condition_that_asks_for_a_parameter_is_false_without_it() {
+    let exists = leaf("params.command", Operator::Exists, json!(true));
+    let matches = leaf("params.command", Operator::Matches, json!("rm"));
+    let both = ConditionDef::All(vec![exists, matches.clone()]);
+    let params = json!({"cmd": "rm"});
+    assert_eq!(truth(&matches, &params), Truth::Unknown);
+    assert_eq!(truth(&both, &params), Truth::False);
+    let one = ConditionDef::Leaf {
+        path: "params.command".to_owned(),
+        tests: vec![
+            (Operator::Matches, json!("rm")),
+            (Operator::Exists, json!(true)),
+        ],
+    };
+    assert_eq!(truth(&one, &params), Truth::False);
+}
+
+#[test]
+fn a_fact_that_the_moment_never_has_is_not_missing() {
+    let params = json!({});
+    let at_input = Facts {
+        action: None,
+        params: None,
+        ..facts(&params)
+    };
+    for (operator, wanted, expected) in [
+        (Operator::Eq, json!("x"), Truth::False),
+        (Operator::Matches, json!("x"), Truth::False),
+        (Operator::Ne, json!("x"), Truth::True),
+        (Operator::Exists, json!(true), Truth::False),
+        (Operator::Gt, json!(1), Truth::Unknown),
+    ] {
+        let compiled = Condition::compile(&leaf("params.x", operator, wanted)).unwrap();
+        assert_eq!(compiled.evaluate(&at_input), expected, "{operator:?}");
+    }
+}
+
+#[test]
+fn each_leaf_explains_itself() {
     let definition = ConditionDef::All(vec![
         leaf("params.amount", Operator::Gt, json!(1000)),
         leaf("params.country", Operator::Eq, json!("DE")),
@@ -137,7 +181,7 @@ fn explain_reports_every_leaf() {
         told,
         [
             ("params.amount", "gt 1000", Some(json!(750)), Truth::False),
-            ("params.country", "eq \"DE\"", None, Truth::False),
+            ("params.country", "eq \"DE\"", None, Truth::Unknown),
         ]
     );
 }

@@ -1,7 +1,6 @@
 //! Serde deserialization for the parts of a manifest, through the decoder that also reads files.
 //!
-//! Contract: serde accepts what a file may contain, including draft spellings. An unknown key is always an error
-//! here, even where a file only gets a warning: code that builds manifests has no steward to warn.
+//! Contract: serde reads exactly what a file may say, draft spellings and keys of the steward's own included.
 
 use std::fmt;
 
@@ -28,8 +27,7 @@ fn read<T>(
     let mut problems = Problems::new("", "");
     let read = part(&Value::root(node), &mut problems);
     let found = problems.into_diagnostics();
-    let refused =
-        |found: &&Diagnostic| found.severity == Severity::Error || found.code == Code::IgnoredKey;
+    let refused = |found: &&Diagnostic| found.severity == Severity::Error;
     match found.iter().find(refused) {
         None => Ok(read),
         Some(Diagnostic {

@@ -33,10 +33,11 @@ pub(in crate::atlas) enum Section {
     TraceConfig,
 }
 
+/// Beginning of keys that stewards add for themselves.
+pub(in crate::atlas) const OWN_KEY: &str = "x-";
+
 impl Section {
-    /// Returns true if every unknown key is an error in this section.
-    ///
-    /// In rules about permissions, an unknown key may be a restriction that the steward intended.
+    /// Tells whether a steward may add no keys here: rules about who may do what say nothing beside themselves.
     fn is_strict(self) -> bool {
         match self {
             Self::Access
@@ -346,6 +347,22 @@ impl Fields<'_, '_, '_> {
         }
     }
 
+    /// Advice about a key that is not known.
+    fn help_for(&self, key: &str) -> String {
+        if let Some(place) = self.section.belongs(key) {
+            return format!("write it {place}");
+        }
+        if let Some(near) = nearest(key, self.known.iter().copied()) {
+            return format!("did you mean `{near}`?");
+        }
+        let known = listed(self.known.iter().copied());
+        if self.section.is_strict() {
+            format!("known here: {known}")
+        } else {
+            format!("known here: {known}; a key of your own begins with `{OWN_KEY}`")
+        }
+    }
+
     fn finish(self) {
         if self.muted {
             return;
@@ -354,20 +371,20 @@ impl Fields<'_, '_, '_> {
             if *taken {
                 continue;
             }
-            let belongs = self.section.belongs(&entry.key);
-            let near = nearest(&entry.key, self.known.iter().copied());
-            // A misspelt or misplaced key is a rule that the steward intended and that would be missing.
-            let is_rule = near.is_some() || belongs.is_some();
-            let (code, ending) = if is_rule || self.section.is_strict() {
-                (Code::UnknownKey, "")
+            let key = quoted(&entry.key);
+            let known = || listed(self.known.iter().copied());
+            let is_own = entry.key.starts_with(OWN_KEY) && !self.section.is_strict();
+            let (code, message, help) = if is_own {
+                let message = format!("key {key} is your own, and is ignored");
+                (
+                    Code::IgnoredKey,
+                    message,
+                    format!("known here: {}", known()),
+                )
             } else {
-                (Code::IgnoredKey, " is ignored")
-            };
-            let message = format!("unknown key {}{ending}", quoted(&entry.key));
-            let help = match (belongs, near) {
-                (Some(place), _) => format!("write it {place}"),
-                (None, Some(near)) => format!("did you mean `{near}`?"),
-                (None, None) => format!("known here: {}", listed(self.known.iter().copied())),
+                // A key that is not understood may be a rule that was meant and is not there.
+                let message = format!("unknown key {key}");
+                (Code::UnknownKey, message, self.help_for(&entry.key))
             };
             self.problems.add(
                 Problem::new(code, message)

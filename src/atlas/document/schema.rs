@@ -1,8 +1,6 @@
 //! The parts of the JSON Schema that the types do not express: draft spellings, number ranges, no `null`.
 //!
-//! Contract: the schema accepts exactly the documents that the file decoder reads without an error and without an
-//! unknown key. The meaning of a document (references, patterns, contradictory rules) is checked only by the
-//! linter.
+//! Contract: the schema accepts exactly the documents that the decoder of files reads without an error. What a document means (references, patterns, rules that contradict each other) is the linter's alone.
 
 use std::borrow::Cow;
 
@@ -11,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CheckpointTrigger, CustomMoment, MatchMode, RiskTier};
 use crate::atlas::condition::ConditionDef;
+use crate::atlas::decode::OWN_KEY;
 
 /// The schema of a JSON Schema inside a manifest.
 pub(super) fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -31,7 +30,31 @@ pub(super) fn expect(schema: &mut Schema) {
     }
 }
 
-/// Accepts the injection keys of a context also in a nested map, but not in both places.
+/// Parts in which a steward may add keys, beside the manifest itself. The decoder has the same list in
+/// `Section::is_strict`, and a test holds both against each other.
+const TAKES_OWN_KEYS: [&str; 8] = [
+    "Steward",
+    "Delivery",
+    "CapabilityDef",
+    "StewardCheckpointDef",
+    "CheckpointQuestion",
+    "GuidanceBlock",
+    "ContextBlockDef",
+    "ActionDef",
+];
+
+/// Lets a steward add keys where they can do no harm.
+fn add_own_keys(schema: &mut Value) {
+    let own = json!({ format!("^{OWN_KEY}"): true });
+    let places = TAKES_OWN_KEYS.map(|name| format!("/$defs/{name}"));
+    for place in places.iter().map(String::as_str).chain([""]) {
+        if let Some(Value::Object(part)) = schema.pointer_mut(place) {
+            part.insert("patternProperties".to_owned(), own.clone());
+        }
+    }
+}
+
+/// The keys that call for a context may stand in a map of their own, but not in both places.
 pub(super) fn context(schema: &mut Schema) {
     let keys = ["keywords", "actions", "priority"];
     let Some(Value::Object(properties)) = schema.get("properties").cloned() else {
@@ -330,6 +353,7 @@ impl JsonSchema for CheckpointTrigger {
 /// Tightens a derived schema: a present key has a value, and a whole number fits its type.
 pub(super) fn exact(mut schema: Value) -> Value {
     tighten(&mut schema);
+    add_own_keys(&mut schema);
     schema
 }
 

@@ -7,8 +7,8 @@ use regex::Regex;
 use super::Prover;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
-    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, DefaultDecision,
-    MatchMode, OnInvalid, PolicyDef, Respondent, RiskTier, StewardCheckpointDef,
+    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, DefaultDecision, Expect,
+    MatchMode, OnInvalid, PolicyDef, Respondent, ResponseType, RiskTier, StewardCheckpointDef,
 };
 use crate::base::pattern::Pattern;
 
@@ -38,8 +38,11 @@ impl Prover<'_, '_> {
         if comparable {
             self.advise_policies(manifest);
             self.advise_patterns(manifest);
+            self.advise_denied(manifest);
             self.advise_parameters(manifest);
         }
+        self.advise_conditions(manifest);
+        self.advise_access(manifest);
         self.advise_scopes(manifest);
         self.advise_policy_checks(manifest);
         self.advise_mappings(manifest);
@@ -63,7 +66,10 @@ impl Prover<'_, '_> {
             if comparable {
                 self.advise_records(index, checkpoint, manifest);
                 self.advise_soft_gate(index, checkpoint, manifest);
+                self.advise_either_answer(index, checkpoint, manifest);
+                self.advise_tier(index, checkpoint, manifest);
             }
+            self.advise_timeout(index, checkpoint);
             self.advise_keywords(index, checkpoint);
             self.advise_respondent(index, checkpoint);
         }
@@ -163,7 +169,7 @@ impl Prover<'_, '_> {
         manifest: &AtlasManifest,
     ) {
         let is_gate = checkpoint.mode == CheckpointMode::Blocking;
-        if !is_gate || !stands_before_critical(checkpoint, manifest) {
+        if !is_gate || !stands_before(RiskTier::Critical, checkpoint, manifest) {
             return;
         }
         let path = format!("checkpoints[{index}].questions");
@@ -190,7 +196,33 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Advises about rules that the respondent has to guess, and rules that demand too much.
+    /// Advises about a gate before something risky that passes with "no" as well as with "yes".
+    fn advise_either_answer(
+        &mut self,
+        index: usize,
+        checkpoint: &StewardCheckpointDef,
+        manifest: &AtlasManifest,
+    ) {
+        let is_gate = checkpoint.mode == CheckpointMode::Blocking;
+        if !is_gate || !stands_before(RiskTier::High, checkpoint, manifest) {
+            return;
+        }
+        let questions = checkpoint.questions.iter().enumerate();
+        let mut required = questions.filter(|(_, question)| question.required);
+        let (Some((number, question)), None) = (required.next(), required.next()) else {
+            return;
+        };
+        if question.response_type == ResponseType::Boolean && question.expect == Expect::Any {
+            let message =
+                "the only required question passes with either answer: \"no\" lets the action run";
+            let problem = Problem::new(Code::SoftGate, message)
+                .help("write `expect: true`, or ask for something that can be refused".to_owned());
+            let path = format!("checkpoints[{index}].questions[{number}].expect");
+            self.report(&path, problem);
+        }
+    }
+
+    /// Rules that whoever answers has to guess, and rules that ask for too much.
     fn advise_rules(&mut self, path: &str, question: &CheckpointQuestion) {
         let rules = &question.validation;
         let hidden = rules.pattern.is_some()
@@ -217,6 +249,7 @@ impl Prover<'_, '_> {
             let path = format!("checkpoints[{index}].questions[{number}]");
             self.advise_rules(&path, question);
             self.advise_text_rules(&path, question);
+            self.advise_unused_keys(&path, question);
             let found = CREDENTIALS
                 .as_ref()
                 .and_then(|words| words.find(&question.question));
@@ -277,23 +310,25 @@ impl Prover<'_, '_> {
     }
 }
 
-/// Returns true if a checkpoint can fire before an action that is declared critical.
-fn stands_before_critical(checkpoint: &StewardCheckpointDef, manifest: &AtlasManifest) -> bool {
-    let is_critical = |patterns: &[String]| {
+/// Tells whether a checkpoint can stand before an action that is declared to have at least this tier.
+fn stands_before(
+    least: RiskTier,
+    checkpoint: &StewardCheckpointDef,
+    manifest: &AtlasManifest,
+) -> bool {
+    let is_risky = |patterns: &[String]| {
         let mut actions = manifest.actions.iter();
-        actions.any(|action| {
-            action.risk_tier == Some(RiskTier::Critical) && matches(patterns, &action.action_id)
-        })
+        actions
+            .any(|action| action.risk_tier >= Some(least) && matches(patterns, &action.action_id))
     };
     match &checkpoint.trigger {
         // The highest tier reaches every threshold.
         CheckpointTrigger::RiskThreshold { .. } => true,
-        CheckpointTrigger::ActionPre { patterns } => is_critical(patterns),
+        CheckpointTrigger::ActionPre { patterns } => is_risky(patterns),
         CheckpointTrigger::CapabilityAccess { capability_ids } => {
             let capabilities = manifest.capabilities.iter();
-            let mut gated = capabilities
-                .filter(|capability| capability_ids.contains(&capability.capability_id));
-            gated.any(|capability| is_critical(&capability.actions))
+            let mut gated = capabilities.filter(|it| capability_ids.contains(&it.capability_id));
+            gated.any(|capability| is_risky(&capability.actions))
         }
         _ => false,
     }

@@ -6,8 +6,8 @@ use super::Prover;
 use super::config::overlap;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
-    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, PolicyKind, ResponseType,
-    StewardCheckpointDef, UnknownActions,
+    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, Expect, OnInvalid,
+    PolicyKind, ResponseType, StewardCheckpointDef, UnknownActions,
 };
 use crate::atlas::nearest::nearest;
 use crate::base::pattern::Pattern;
@@ -15,16 +15,16 @@ use crate::base::pattern::Pattern;
 /// Maximum number of names compared with a dead pattern; a suggestion is not worth more time.
 const MAX_SUGGESTIONS: usize = 1000;
 
-/// The actions that agents can request under an Atlas.
-struct Declared<'m> {
+/// The actions that agents can ask for under an Atlas.
+pub(super) struct Declared<'m> {
     ids: Vec<&'m str>,
     /// Patterns of capabilities; the actions that they list are known, too.
     listed: Vec<&'m str>,
 }
 
 impl<'m> Declared<'m> {
-    /// Returns `None` if the Atlas declares no actions or allows unknown ones, because then every name is possible.
-    fn of(manifest: &'m AtlasManifest) -> Option<Self> {
+    /// Nothing where the Atlas declares no actions, or lets others run: then every name may come.
+    pub(super) fn of(manifest: &'m AtlasManifest) -> Option<Self> {
         if manifest.actions.is_empty() || manifest.unknown_actions != UnknownActions::Deny {
             return None;
         }
@@ -39,26 +39,57 @@ impl<'m> Declared<'m> {
         })
     }
 
+    /// Tells whether capabilities list actions that are not declared.
+    pub(super) fn lists_others(&self) -> bool {
+        let mut listed = self.listed.iter();
+        listed.any(|listed| {
+            let pattern = Pattern::new(*listed);
+            !pattern.is_literal() || !self.ids.contains(listed)
+        })
+    }
+
     fn has(&self, text: &str) -> bool {
         let pattern = Pattern::new(text);
-        self.ids.iter().any(|id| pattern.matches(id))
-            || self.listed.iter().any(|listed| overlap(listed, text))
+        if self.ids.iter().any(|id| pattern.matches(id)) {
+            return true;
+        }
+        let mut listed = self.listed.iter();
+        listed.any(|listed| overlap(listed, text)) && !self.shares_typo(text)
+    }
+
+    /// Tells whether a pattern is known only because a capability has the same name, and that name is nearly the one
+    /// of a declared action.
+    fn shares_typo(&self, text: &str) -> bool {
+        let own = |listed: &&&str| overlap(listed, text);
+        let mut listed = self.listed.iter().filter(own);
+        listed.all(|listed| Pattern::new(*listed).is_literal())
+            && self.near_declared(text).is_some()
+    }
+
+    fn near_declared(&self, text: &str) -> Option<String> {
+        let names = self.ids.iter().take(MAX_SUGGESTIONS);
+        near(text, names.map(|name| (*name).to_owned()).collect())
     }
 
     /// Returns the name, or the pattern of names, that the steward probably meant.
     fn suggestion(&self, text: &str) -> Option<String> {
-        let names = self.ids.iter().chain(&self.listed).take(MAX_SUGGESTIONS);
-        let mut candidates: Vec<String> = names.map(|name| (*name).to_owned()).collect();
-        if text.contains('*') {
-            let families: Vec<_> = candidates.iter().flat_map(|name| families(name)).collect();
-            candidates.extend(families);
-        }
-        let found = nearest(text, candidates.iter().map(String::as_str));
-        found.map(str::to_owned)
+        let listed = self.listed.iter().filter(|listed| **listed != text);
+        let names = self.ids.iter().chain(listed).take(MAX_SUGGESTIONS);
+        near(text, names.map(|name| (*name).to_owned()).collect())
     }
 }
 
-/// Returns the patterns that a name belongs to: `ticket.*` and `*.delete` for `ticket.delete`.
+/// The name, or the pattern of names, that is nearest to a text.
+fn near(text: &str, mut candidates: Vec<String>) -> Option<String> {
+    if text.contains('*') {
+        let families: Vec<_> = candidates.iter().flat_map(|name| families(name)).collect();
+        candidates.extend(families);
+    }
+    let found = nearest(text, candidates.iter().map(String::as_str));
+    found.map(str::to_owned)
+}
+
+/// Patterns that a name belongs to: `ticket.*` and `*.delete` for `ticket.delete`.
 fn families(name: &str) -> Vec<String> {
     let beginning = name.rsplit_once('.').map(|(first, _)| format!("{first}.*"));
     let end = name.split_once('.').map(|(_, last)| format!("*.{last}"));
@@ -206,7 +237,28 @@ impl Prover<'_, '_> {
         }
     }
 
-    /// Advises about limits without an explicit scope.
+    /// Advises about keys of a question that its other keys make meaningless.
+    pub(super) fn advise_unused_keys(&mut self, path: &str, question: &CheckpointQuestion) {
+        let word = question.on_invalid.as_str();
+        if question.max_retries.is_some() && question.on_invalid != OnInvalid::Retry {
+            let message = format!("an answer is never asked for again with `on_invalid: {word}`");
+            let problem = Problem::new(Code::NoEffect, message)
+                .help("write `on_invalid: retry`, or take `max_retries` out".to_owned());
+            self.report(&format!("{path}.max_retries"), problem);
+        }
+        let expects = format!("{path}.expect");
+        // Code that builds manifests writes the default out.
+        if question.response_type != ResponseType::Boolean && question.expect != Expect::True {
+            let kind = question.response_type.as_str();
+            let message =
+                format!("`expect` is for yes or no: an answer of type `{kind}` is not held to it");
+            let problem = Problem::new(Code::NoEffect, message)
+                .help("write `response_type: boolean`, or take `expect` out".to_owned());
+            self.report(&expects, problem);
+        }
+    }
+
+    /// Advises about limits that do not say whose runs they count.
     pub(super) fn advise_scopes(&mut self, manifest: &AtlasManifest) {
         for (index, policy) in manifest.policies.iter().enumerate() {
             let path = format!("policies[{index}]");

@@ -266,12 +266,12 @@ fn write_leaves(out: &mut impl Write, leaves: &[LeafReport]) -> io::Result<()> {
             .map_or_else(|| "nothing".to_owned(), ToString::to_string);
         let truth = format!("{:?}", leaf.truth).to_lowercase();
         let (path, wanted) = (one_line(&leaf.path), one_line(&leaf.wanted));
-        let actual = one_line(&actual);
-        writeln!(
-            out,
-            "{:36} when {path}: wanted {wanted}, actual {actual}: {truth}",
-            ""
-        )?;
+        let found = if leaf.is_missing() {
+            format!("cannot be judged: `{path}` is missing")
+        } else {
+            format!("actual {}: {truth}", one_line(&actual))
+        };
+        writeln!(out, "{:36} when {path}: wanted {wanted}, {found}", "")?;
     }
     Ok(())
 }

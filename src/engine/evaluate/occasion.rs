@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::{Fired, by_priority, session_facts};
+use super::{Fired, by_priority, may_fire, session_facts};
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::{Facts, Truth};
 use crate::atlas::index::{Matches, Sightings, When};
 use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 use crate::engine::customs::{CustomFiring, Customs};
+use crate::engine::extension::Extensions;
 use crate::engine::session::{Beat, Session};
 
 /// Returns the checkpoints that fire when a session starts, and the earlier ones in `owed` that were not
 /// passed.
 pub(in crate::engine) fn session_start<'a>(
     atlases: &'a [Atlas],
-    session: &Session,
+    (session, extensions): (&Session, &Extensions),
     owed: &BTreeSet<String>,
     now: Timestamp,
 ) -> Vec<Fired<'a>> {
@@ -23,7 +24,7 @@ pub(in crate::engine) fn session_start<'a>(
     let mut fired = Vec::new();
     for atlas in atlases {
         for (_, checkpoint) in atlas.checkpoints_when(When::SessionStart) {
-            if owed.contains(&checkpoint.id) || holds(checkpoint, &facts) {
+            if owed.contains(&checkpoint.id) || may_fire(extensions, checkpoint, &facts) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -79,7 +80,7 @@ pub(in crate::engine) fn on<'a>(
             fired.extend(customs_fired(atlas, customs, &facts));
         }
         let mut fire = |checkpoint: &'a Checkpoint, why: &dyn Fn() -> String| {
-            if holds(checkpoint, &facts) {
+            if may_fire(customs.extensions, checkpoint, &facts) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -106,7 +107,7 @@ pub(in crate::engine) fn on<'a>(
             Occasion::SessionEnd => fire_all(When::SessionEnd, "session_end: it ends"),
             Occasion::Input { seen, .. } => {
                 for (checkpoint, found) in seen.checkpoints(number, atlas) {
-                    if holds(checkpoint, &facts) {
+                    if may_fire(customs.extensions, checkpoint, &facts) {
                         fired.push(Fired {
                             atlas,
                             checkpoint,
@@ -192,7 +193,7 @@ fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) 
             CustomFiring::Fires { why, certain } => (why, certain),
             CustomFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
         };
-        if holds(checkpoint, facts) {
+        if may_fire(customs.extensions, checkpoint, facts) {
             fired.push(Fired {
                 atlas,
                 checkpoint,
@@ -211,12 +212,6 @@ fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
     when.is_none_or(|when| when.evaluate(facts) == Truth::True)
 }
 
-/// Returns whether a checkpoint's condition lets it fire. An unknown condition does.
-fn holds(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
-    let when = checkpoint.when.as_ref();
-    when.is_none_or(|when| when.evaluate(facts) != Truth::False)
-}
-
 fn keywords_found(found: &[KeywordMatch]) -> String {
     format!("keyword: found {}", KeywordMatch::listed(found))
 }
@@ -230,14 +225,14 @@ fn interval_over(
     let is_own = |beat: &&Beat| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id;
     let beat = session.beats.iter().find(is_own);
     if let Trigger::TimeInterval(interval) = &checkpoint.trigger {
-        let last = beat.map_or(session.started_at, |beat| beat.at);
+        let last = beat.map_or(session.conversation_started_at(), |beat| beat.at);
         let seconds = interval.as_secs();
         return (now.since(last) >= *interval)
             .then(|| format!("time_interval: {seconds} s have passed"));
     }
     if let Trigger::CountInterval(interval) = &checkpoint.trigger {
         let last = beat.map_or(0, |beat| beat.actions);
-        return (session.actions.saturating_sub(last) >= *interval)
+        return (session.conversation_actions().saturating_sub(last) >= *interval)
             .then(|| format!("count_interval: {interval} actions have run"));
     }
     None

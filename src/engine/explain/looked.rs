@@ -142,7 +142,7 @@ impl Engine {
     /// Explains the start of a session.
     pub(super) fn account_of_start(&self, session: &Session, now: Timestamp) -> Account {
         let owed = BTreeSet::new();
-        let fired = evaluate::session_start(&self.atlases, session, &owed, now);
+        let fired = evaluate::session_start(&self.atlases, (session, &self.extensions), &owed, now);
         let facts = evaluate::facts_of(session, Occasion::Beat, now);
         let unfired = |checkpoint: &Checkpoint| match &checkpoint.trigger {
             Trigger::SessionStart => condition_fails(),

@@ -12,6 +12,7 @@ use super::{Host, Offline, Options, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
+use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
 use crate::engine::command::{Asked, DenyCode, Given};
 use crate::gateway::client::{CallError, Client};
@@ -59,10 +60,7 @@ impl Verdict {
     }
 }
 
-/// Most times that an agent may resume a session that has ended.
-const MOST_AGAIN: u32 = 100;
-
-/// Longest part of a timer that is reserved, so that the answer arrives before the timer ends.
+/// Most of a timer that is kept back, so that an answer is there before it runs out.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// Longest part of the hook's time that is reserved for the arrival of the console's answer.
@@ -230,7 +228,7 @@ impl Asking<'_> {
     /// Ends the session, or its continuation. Starts none for that purpose.
     fn end(&mut self) -> Result<Verdict, CallError> {
         let first = self.session.clone();
-        for again in 1..=MOST_AGAIN {
+        for again in 1..=MAX_RESUMPTIONS {
             match self.say("session.end", json!({"given": "later"})) {
                 Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
@@ -279,7 +277,7 @@ impl Asking<'_> {
     /// then has another session.
     fn begin(&mut self) -> Result<Value, CallError> {
         let first = self.session.clone();
-        for again in 1..=MOST_AGAIN {
+        for again in 1..=MAX_RESUMPTIONS {
             match self.start() {
                 Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();

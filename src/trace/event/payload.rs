@@ -12,7 +12,10 @@ use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
     OperatorChanged, RequestClaimed,
 };
-use super::parts::{AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction};
+use super::owed::Owed;
+use super::parts::{
+    AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities,
+};
 use super::read::{PayloadError, canonical_type};
 use super::threads::{
     BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
@@ -21,8 +24,7 @@ use super::words::{
     ActionTaken, FinalStatus, InjectTrigger, InputSource, JustificationSource, OutputType,
     PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
-use super::wrapper::{WrapperConstructed, WrapperVerified};
-use crate::base::id::EventId;
+use crate::base::id::{EventId, SessionId};
 
 payloads! {
     elsewhere {
@@ -89,6 +91,9 @@ payloads! {
         intent: Option<String>,
         /// Environment that the session runs in.
         environment: Environment,
+        /// Session whose conversation it goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        continues: Option<SessionId>,
     }
     /// A session ended.
     SessionEnded = "session_ended", redacted {
@@ -105,6 +110,9 @@ payloads! {
         /// The agent's own summary of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
+        /// Obligations that the conversation still has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owed: Option<Owed>,
     }
     /// Somebody asked for context.
     ContextRequested = "context_requested", redacted {

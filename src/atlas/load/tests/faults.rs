@@ -24,8 +24,8 @@ fn every_invalid_manifest_is_reported_with_positions() {
 }
 
 #[test]
-fn summary_names_the_first_error_and_counts_the_rest() {
-    let error = load_str("a.yaml", "atlas_version: '1.0'\nname: [x]\nfoo: 1\n").unwrap_err();
+fn the_summary_names_the_first_error_and_counts_the_rest() {
+    let error = load_str("a.yaml", "atlas_version: '1.0'\nname: [x]\nx-foo: 1\n").unwrap_err();
     assert_eq!(
         error.to_string(),
         "a.yaml:1:1: error[E010]: missing key `atlas_id` (and 2 more)"

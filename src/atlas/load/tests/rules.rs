@@ -65,7 +65,8 @@ fn every_field_of_a_checkpoint_is_read() {
          allow_actions: ['admin.*']\n    deny_actions: ['public.*', x]\n    force_sync_trace: true\n    \
          priority: 12\n    timeout_seconds: 604800\n    respondent: operator\n",
     );
-    assert_eq!(loaded.warnings, []);
+    // Nothing waits at an advisory checkpoint.
+    assert_eq!(codes(&loaded.warnings), [Code::NoEffect]);
     let gate = &loaded.atlas.checkpoints[0];
     assert_eq!((gate.id.as_str(), gate.name.as_str()), ("gate", "Gate"));
     assert_eq!(gate.trigger, Trigger::RiskThreshold(RiskTier::Medium));

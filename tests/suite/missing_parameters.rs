@@ -1,0 +1,89 @@
+//! Requests that leave out, or name differently, the parameter that a condition looks at.
+
+use serde_json::json;
+
+use super::cli::Desk;
+use super::socket::House;
+
+/// A gate, a denial, a permission and advice, each on a parameter.
+const RULES: &str = "atlas_version: '1.0'
+atlas_id: own
+version: '1'
+name: Own
+default_decision: allow
+actions:
+  - {action_id: shell.run, risk_tier: low}
+  - {action_id: mail.send, risk_tier: low}
+  - {action_id: note.read, risk_tier: low}
+context_blocks:
+  - {context_id: care, content: be careful, inject_mode: on_demand}
+checkpoints:
+  - {checkpoint_id: delete, trigger: {type: action_pre, patterns: [shell.run]}, mode: blocking,
+     when: {path: params.command, matches: 'rm'}}
+  - {checkpoint_id: hint, trigger: {type: action_pre, patterns: ['*']}, inject_contexts: [care],
+     when: {path: params.command, matches: 'rm'}}
+  - {checkpoint_id: asked, trigger: {type: action_pre, patterns: [note.read]}, mode: blocking,
+     when: {all: [{path: params.secret, exists: true}, {path: params.secret, eq: true}]}}
+policies:
+  - {policy_id: outside, type: deny, actions: [mail.send], when: {path: params.to, ends_with: '.example'}}
+";
+
+// covers B28
+#[tokio::test]
+async fn a_gate_holds_a_request_that_names_its_parameter_differently() {
+    let house = House::under(RULES).await;
+    let mut agent = house.agent().await;
+    agent
+        .says("session.start", json!({"session": "s", "agent": "bot"}))
+        .await;
+    let ask = |action: &str, params: serde_json::Value| json!({"session": "s", "action": action, "params": params});
+    let (told, ()) = tokio::join!(
+        agent.refused(
+            "action.request",
+            ask("shell.run", json!({"cmd": "rm -rf /"}))
+        ),
+        house.deny("not that")
+    );
+    assert!(told.contains("not that"), "{told}");
+    // The advice on the same condition is not given: it cannot be judged.
+    let allowed = agent
+        .says("action.request", ask("note.read", json!({"cmd": "rm"})))
+        .await;
+    assert_eq!(allowed["given"]["contexts"], json!([]), "{allowed}");
+    let harmless = ask("shell.run", json!({"command": "ls"}));
+    agent.says("action.request", harmless).await;
+    let told = agent
+        .refused(
+            "action.request",
+            ask("mail.send", json!({"recipient": "a@b.example"})),
+        )
+        .await;
+    assert!(told.contains("outside"), "{told}");
+}
+
+#[test]
+fn explain_says_which_parameter_is_missing() {
+    let desk = Desk::empty();
+    let file = desk.0.path().join("own.yaml");
+    std::fs::write(&file, RULES).unwrap();
+    let file = file.to_str().unwrap();
+    let params = ["--action", "shell.run", "--params", "{\"cmd\":\"rm\"}"];
+    let told = desk.run(&[&["atlas", "explain", file][..], &params].concat());
+    told.succeeds();
+    assert!(told.out.contains("HELD at delete"), "{}", told.out);
+    let missing = "wanted matches \"rm\", cannot be judged: `params.command` is missing";
+    assert!(told.out.contains(missing), "{}", told.out);
+    let skipped = "not fired  wanted when, actual its condition cannot be judged: `params.command` is missing";
+    assert!(told.out.contains(skipped), "{}", told.out);
+    // A condition that asks for the parameter is false without it.
+    let told = desk.run(&[
+        "atlas",
+        "explain",
+        file,
+        "--action",
+        "note.read",
+        "--params",
+        "{}",
+    ]);
+    assert!(told.out.contains("ALLOWED"), "{}", told.out);
+}
