@@ -347,7 +347,7 @@ impl Turn<'_> {
         SessionState {
             id: session.id.clone(),
             agent: session.agent.clone(),
-            intent: session.intent.clone(),
+            intent: session.intent.as_ref().map(|intent| intent.said.clone()),
             actions: session.conversation_actions(),
             atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
         }

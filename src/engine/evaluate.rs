@@ -152,7 +152,7 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
         input: None,
         session: session.id.as_str(),
         agent: &session.agent,
-        intent: session.intent.as_deref(),
+        intent: session.intent.as_ref().map(|intent| intent.said.as_str()),
         actions: session.conversation_actions(),
         started_at: session.conversation_started_at(),
         now,

@@ -13,9 +13,7 @@ use super::operators::{
     OperatorChanged, RequestClaimed,
 };
 use super::owed::Owed;
-use super::parts::{
-    AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities,
-};
+use super::parts::{AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction};
 use super::read::{PayloadError, canonical_type};
 use super::threads::{
     BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
@@ -24,6 +22,7 @@ use super::words::{
     ActionTaken, FinalStatus, InjectTrigger, InputSource, JustificationSource, OutputType,
     PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
+use super::wrapper::{WrapperConstructed, WrapperVerified};
 use crate::base::id::{EventId, SessionId};
 
 payloads! {
