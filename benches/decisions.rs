@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use cra_core::atlas::Atlas;
-use cra_core::atlas::index::{Matches, Sightings};
+use cra_core::atlas::index::{ActionMatches, KeywordMatches};
 use cra_core::base::id::SessionId;
 use cra_core::engine::Engine;
 use cra_core::engine::command::{
-    ActionCompleted, ActionRequest, AskId, Command, Effect, Reply, StartSession,
+    ActionCompletion, ActionRequest, CallerId, Effect, EngineCommand, Reply, StartSession,
 };
 use cra_core::engine::judge::judge_under;
 use criterion::{BenchmarkId, Criterion, Throughput};
@@ -79,7 +79,7 @@ fn decisions(criterion: &mut Criterion, atlases: &[(usize, [Atlas; 1])]) {
     let mut group = criterion.benchmark_group("look_up");
     for (rules, atlases) in atlases {
         group.bench_function(BenchmarkId::from_parameter(rules), |bench| {
-            bench.iter(|| Matches::of(atlases, black_box(ALLOWED)).len());
+            bench.iter(|| ActionMatches::of(atlases, black_box(ALLOWED)).len());
         });
     }
     group.finish();
@@ -103,18 +103,18 @@ fn run(engine: &mut Engine) -> usize {
         resolution: None,
         call: None,
     };
-    let effects = engine.handle(Command::RequestAction(AskId(2), request), now());
+    let effects = engine.handle(EngineCommand::RequestAction(CallerId(2), request), now());
     let allowed = effects.iter().find_map(|effect| match effect {
         Effect::Reply(_, Reply::Allowed(allowed)) => Some(allowed.execution.clone()),
         _ => None,
     });
-    let completed = ActionCompleted {
-        delivery: cra_core::engine::command::GivenWhen::Now,
+    let completed = ActionCompletion {
+        delivery: cra_core::engine::command::DeliveryTime::Now,
         session,
         execution: allowed.expect("an allowed run"),
         result: Ok(String::new()),
     };
-    let after = engine.handle(Command::CompleteAction(AskId(3), completed), now());
+    let after = engine.handle(EngineCommand::CompleteAction(CallerId(3), completed), now());
     effects.len() + after.len()
 }
 
@@ -129,7 +129,7 @@ fn started(atlases: &[Atlas]) -> Engine {
         intent: None,
         owner: None,
     };
-    engine.handle(Command::StartSession(AskId(1), start), now());
+    engine.handle(EngineCommand::StartSession(CallerId(1), start), now());
     engine
 }
 
@@ -144,7 +144,7 @@ fn inputs(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group("keywords");
         group.throughput(throughput.clone());
         group.bench_function(BenchmarkId::from_parameter(bytes), |bench| {
-            bench.iter(|| Sightings::of(&atlases, black_box(&text)));
+            bench.iter(|| KeywordMatches::of(&atlases, black_box(&text)));
         });
         group.finish();
         let mut group = criterion.benchmark_group("automaton");
@@ -170,7 +170,7 @@ fn turns(criterion: &mut Criterion, atlases: &[(usize, [Atlas; 1])]) {
         let mut group = criterion.benchmark_group("turn");
         group.bench_function(BenchmarkId::from_parameter(rules), |bench| {
             bench.iter(|| {
-                let seen = Sightings::of(atlases, black_box(&text));
+                let seen = KeywordMatches::of(atlases, black_box(&text));
                 let judged = judge_under(atlases, &session, black_box(ALLOWED), &params, now);
                 (seen, judged.is_allowed())
             });
@@ -180,7 +180,7 @@ fn turns(criterion: &mut Criterion, atlases: &[(usize, [Atlas; 1])]) {
         group.bench_function(BenchmarkId::from_parameter(rules), |bench| {
             bench.iter(|| {
                 let seen = automaton.find_overlapping_iter(black_box(&text)).count();
-                (seen, Matches::of(atlases, black_box(ALLOWED)).len())
+                (seen, ActionMatches::of(atlases, black_box(ALLOWED)).len())
             });
         });
     }

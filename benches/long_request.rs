@@ -13,15 +13,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cra_core::atlas::compiled::Question;
+use cra_core::atlas::compiled::CompiledQuestion;
 use cra_core::atlas::document::{Respondent, RiskTier};
 use cra_core::base::clock::Timestamp;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::{CountedIds, IdSource, SessionId};
-use cra_core::console::measured::{Measured as Record, MeasuredQueue as Measured};
-use cra_core::engine::held::{ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource};
-use cra_core::runtime::Reading;
-use cra_core::runtime::snapshot::{Access, Snapshot};
+use cra_core::console::measured::{BenchConsole as Record, BenchQueue as BenchConsole};
+use cra_core::engine::held::{
+    ActionCall, Gate, GateOrigin, Held, HeldSubject, PassEffects, TierSource,
+};
+use cra_core::runtime::RecordReader;
+use cra_core::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 use cra_core::store::sqlite::SqliteStore;
 use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
@@ -65,7 +67,7 @@ fn measure(name: &str, params: &Value) {
 
 fn dialog(params: &Value, tell: impl Fn(&str, Duration)) {
     let picture = picture(params);
-    let mut screen = Measured::new(picture, now()).expect("memory");
+    let mut screen = BenchConsole::new(picture, now()).expect("memory");
     screen.paint();
     let cost = best(1, || {
         screen.press(KeyCode::Enter);
@@ -74,7 +76,7 @@ fn dialog(params: &Value, tell: impl Fn(&str, Duration)) {
     tell("open", cost);
     tell("beside the screen: rows", best(1, || screen.lay_out()));
     let cost = best(1, || {
-        screen.take_rows();
+        screen.apply_layouts();
         screen.paint();
     });
     tell("rows come", cost);
@@ -118,7 +120,7 @@ fn event(params: &Value, tell: impl Fn(&str, Duration)) {
     let session = runtime.block_on(store.sessions()).expect("sessions");
     let session = session.first().expect("a session").clone();
     let key = Signer::new("bench", &[7; 32]).expect("a key").verifier();
-    let reading = Reading::new(store, key, runtime.handle().clone());
+    let reading = RecordReader::new(store, key, runtime.handle().clone());
     let mut screen = Record::open(reading, session, (120, 36));
     let cost = best(1, || while screen.answer() {});
     tell("beside the screen: reading its event", cost);
@@ -190,18 +192,18 @@ fn now() -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000)
 }
 
-fn picture(params: &Value) -> Arc<Snapshot> {
-    Arc::new(Snapshot {
+fn picture(params: &Value) -> Arc<RuntimeSnapshot> {
+    Arc::new(RuntimeSnapshot {
         revision: 1,
         operator: "op-1@ops".to_owned(),
-        access: Access::Write,
+        access: ConsoleAccess::Write,
         held: vec![Arc::new(request(params))],
-        ..Snapshot::empty()
+        ..RuntimeSnapshot::empty()
     })
 }
 
 fn request(params: &Value) -> Held {
-    let question: Question = serde_json::from_value(json!({
+    let question: CompiledQuestion = serde_json::from_value(json!({
         "question_id": "confirm",
         "question": "Was the customer asked?",
         "response_type": "boolean",
@@ -212,7 +214,7 @@ fn request(params: &Value) -> Held {
         session: "s-1".parse().expect("an identifier"),
         agent: "agent".to_owned(),
         intent: None,
-        subject: Subject::Action(ActionCall {
+        subject: HeldSubject::Action(ActionCall {
             action: "file.write".to_owned(),
             params: params.clone(),
             tier: RiskTier::High,
@@ -221,7 +223,7 @@ fn request(params: &Value) -> Held {
         request_hash: Digest::of("request"),
         atlas_hash: Digest::of("atlas"),
         gates: vec![Gate {
-            origin: Origin::Checkpoint {
+            origin: GateOrigin::Checkpoint {
                 atlas_id: "com.acme.support".to_owned(),
                 checkpoint_id: "write-confirm".to_owned(),
                 name: "write-confirm".to_owned(),

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use cedar_policy::{Authorizer, Context, Decision, Entities, EntityUid, PolicySet, Request};
 use cra_core::atlas::Atlas;
-use cra_core::atlas::index::Matches;
+use cra_core::atlas::index::ActionMatches;
 use cra_core::base::clock::Timestamp;
 use cra_core::engine::judge::judge_under;
 use cra_core::engine::session::Session;
@@ -94,7 +94,7 @@ fn measure(
     criterion
         .benchmark_group("floor")
         .bench_function(id(), |bench| {
-            let look_up = |action| Matches::of(&ours.atlases, black_box(action)).len();
+            let look_up = |action| ActionMatches::of(&ours.atlases, black_box(action)).len();
             bench.iter(|| actions.map(look_up));
         });
     let requests = actions.map(Cedar::request);

@@ -14,13 +14,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::atlas::compiled::Question;
+use cra_core::atlas::compiled::CompiledQuestion;
 use cra_core::atlas::document::{Respondent, RiskTier};
 use cra_core::base::clock::Timestamp;
 use cra_core::base::digest::Digest;
-use cra_core::console::measured::MeasuredQueue as Measured;
-use cra_core::engine::held::{ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource};
-use cra_core::runtime::snapshot::{Access, Snapshot};
+use cra_core::console::measured::BenchQueue as BenchConsole;
+use cra_core::engine::held::{
+    ActionCall, Gate, GateOrigin, Held, HeldSubject, PassEffects, TierSource,
+};
+use cra_core::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 use criterion::Criterion;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
@@ -50,7 +52,7 @@ fn measure(criterion: &mut Criterion, size: usize) {
     let gone = size / 2;
     fewer.held.remove(gone);
     let fewer = Arc::new(fewer);
-    let mut screen = Measured::new(Arc::clone(&full), now()).expect("memory");
+    let mut screen = BenchConsole::new(Arc::clone(&full), now()).expect("memory");
     screen.press(KeyCode::PageDown);
     screen.paint();
     let mut group = criterion.benchmark_group("queue_frame");
@@ -78,14 +80,14 @@ fn now() -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000)
 }
 
-fn picture(size: usize) -> Arc<Snapshot> {
+fn picture(size: usize) -> Arc<RuntimeSnapshot> {
     let held = (0..size).map(|at| Arc::new(request(at))).collect();
-    Arc::new(Snapshot {
+    Arc::new(RuntimeSnapshot {
         revision: 1,
         operator: "op-1@ops".to_owned(),
-        access: Access::Write,
+        access: ConsoleAccess::Write,
         held,
-        ..Snapshot::empty()
+        ..RuntimeSnapshot::empty()
     })
 }
 
@@ -97,7 +99,7 @@ fn request(at: usize) -> Held {
         RiskTier::Critical,
     ];
     let tier = tiers.get(at % tiers.len()).copied().expect("four tiers");
-    let question: Question = serde_json::from_value(json!({
+    let question: CompiledQuestion = serde_json::from_value(json!({
         "question_id": "confirm",
         "question": "Was the customer asked?",
         "response_type": "boolean",
@@ -108,7 +110,7 @@ fn request(at: usize) -> Held {
         session: format!("s-{}", at % 500).parse().expect("an identifier"),
         agent: format!("agent-{}", at % 40),
         intent: Some("clean up duplicate tickets".to_owned()),
-        subject: Subject::Action(ActionCall {
+        subject: HeldSubject::Action(ActionCall {
             action: "ticket.update".to_owned(),
             params: json!({ "ticket_ids": [at], "cascade": true }),
             tier,
@@ -117,7 +119,7 @@ fn request(at: usize) -> Held {
         request_hash: Digest::of(format!("request {at}")),
         atlas_hash: Digest::of("atlas"),
         gates: vec![Gate {
-            origin: Origin::Checkpoint {
+            origin: GateOrigin::Checkpoint {
                 atlas_id: "com.acme.support".to_owned(),
                 checkpoint_id: "update-confirm".to_owned(),
                 name: "update-confirm".to_owned(),

@@ -21,12 +21,12 @@ use std::time::Duration;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
 use cra_core::runtime::lines::{READ_BYTES, each_line};
-use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::jsonl::{self, LinesVerifier};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use criterion::{BatchSize, Criterion, Throughput};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
@@ -212,7 +212,7 @@ fn verifying(criterion: &mut Criterion) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let lines = folder.path().join("lines.jsonl");
     let texts = fill(folder.path(), &lines);
-    let reader = Reader::open(&folder.path().join(FILE_NAME)).expect("a store");
+    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).expect("a store");
     let mut group = criterion.benchmark_group("verify");
     group
         .sample_size(10)
@@ -232,7 +232,7 @@ fn verifying(criterion: &mut Criterion) {
         group.bench_function(format!("store_{threads}"), |bench| {
             bench.iter(|| {
                 let report = reader
-                    .verify_on(Trust::nothing(), threads)
+                    .verify_on_threads(TrustAnchors::nothing(), threads)
                     .expect("a report");
                 assert!(report.is_sound() && report.events() == EVENTS as u64);
             });
@@ -240,7 +240,7 @@ fn verifying(criterion: &mut Criterion) {
     }
     group.bench_function("jsonl", |bench| {
         bench.iter(|| {
-            let mut verifier = LinesVerifier::new(Trust::nothing());
+            let mut verifier = LinesVerifier::new(TrustAnchors::nothing());
             let file = fs::File::open(&lines).expect("a file");
             let file = std::io::BufReader::with_capacity(READ_BYTES, file);
             each_line(file, |line| verifier.push(line)).expect("lines");

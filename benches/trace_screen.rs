@@ -15,8 +15,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::console::measured::Measured;
-use cra_core::runtime::Reading;
+use cra_core::console::measured::BenchConsole;
+use cra_core::runtime::RecordReader;
 use cra_core::store::sqlite::SqliteStore;
 use cra_core::store::{Batch, RecordedSession, Store};
 use cra_core::trace::note::Signer;
@@ -92,14 +92,15 @@ impl Kept {
     }
 
     /// A session, opened, with nothing read.
-    fn open(&self, events: usize) -> Measured {
+    fn open(&self, events: usize) -> BenchConsole {
         let key = Signer::new("bench", &[7; 32]).expect("a key").verifier();
-        let reading = Reading::new(Arc::clone(&self.store), key, self.runtime.handle().clone());
-        Measured::open(reading, self.session(events), SIZE)
+        let reading =
+            RecordReader::new(Arc::clone(&self.store), key, self.runtime.handle().clone());
+        BenchConsole::open(reading, self.session(events), SIZE)
     }
 
     /// A session, opened and read, the cursor in the middle.
-    fn read(&self, events: usize) -> Measured {
+    fn read(&self, events: usize) -> BenchConsole {
         let mut screen = self.open(events);
         while screen.answer() {}
         screen.press(KeyCode::Char(':'));

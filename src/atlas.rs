@@ -33,7 +33,7 @@ mod yaml;
 pub use compiled::Atlas;
 pub use diagnostic::Diagnostic;
 pub use load::{
-    Configure, LoadError, Loaded, lint_file, lint_file_with, load_file, load_file_with, load_str,
-    load_str_with,
+    LoadError, LoadOutcome, ManifestTransform, lint_file, lint_file_with, load_file,
+    load_file_with, load_str, load_str_with,
 };
 pub use prove::KnownExtensions;

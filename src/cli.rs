@@ -40,7 +40,7 @@ mod thread;
 mod trace;
 mod turn;
 
-use args::{Args, Command, ThreadCommand, TraceCommand};
+use args::{CliArgs, CliCommand, ThreadCommand, TraceCommand};
 use error::Failure;
 pub use reference::command_reference;
 use settings::Settings;
@@ -69,7 +69,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// ```
 pub fn main_with(registry: Registry, args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let typed: Vec<OsString> = args.into_iter().collect();
-    let args = match Args::try_parse_from(&typed) {
+    let args = match CliArgs::try_parse_from(&typed) {
         Ok(args) => args,
         Err(error) => {
             let help = args::help(&typed).filter(|_| error.kind() == ErrorKind::DisplayHelp);
@@ -95,22 +95,22 @@ pub fn main_with(registry: Registry, args: impl IntoIterator<Item = OsString>) -
     }
 }
 
-fn run(args: Args, registry: Registry) -> Result<u8, Failure> {
+fn run(args: CliArgs, registry: Registry) -> Result<u8, Failure> {
     let settings = Settings::from_args(&args.common, registry);
     match args.command {
         None => console::open(&settings, &args.atlas),
-        Some(Command::Demo(demo)) => console::demo(&settings, &demo),
-        Some(Command::Run(scenario)) => run::run(&settings, &scenario),
-        Some(Command::Queue(queue)) => queue::queue(&settings, &queue),
-        Some(Command::Notices(args)) => notices::notices(&settings, &args),
-        Some(Command::Reconstruct(file)) => reconstruct::reconstruct(&file),
-        Some(Command::Snapshot(wanted)) => snapshot::snapshot(&settings, &wanted),
-        Some(Command::Turn(turn)) => turn::turn(&settings, &turn),
-        Some(Command::Thread { command }) => match command {
+        Some(CliCommand::Demo(demo)) => console::demo(&settings, &demo),
+        Some(CliCommand::Run(scenario)) => run::run(&settings, &scenario),
+        Some(CliCommand::Queue(queue)) => queue::queue(&settings, &queue),
+        Some(CliCommand::Notices(args)) => notices::notices(&settings, &args),
+        Some(CliCommand::ReconstructArgs(file)) => reconstruct::reconstruct(&file),
+        Some(CliCommand::Snapshot(wanted)) => snapshot::snapshot(&settings, &wanted),
+        Some(CliCommand::Turn(turn)) => turn::turn(&settings, &turn),
+        Some(CliCommand::Thread { command }) => match command {
             ThreadCommand::List(list) => thread::list(&settings, &list),
             ThreadCommand::Show(show) => thread::show(&settings, &show),
         },
-        Some(Command::Trace { command }) => match command {
+        Some(CliCommand::Trace { command }) => match command {
             TraceCommand::List(list) => trace::list(&settings, &list),
             TraceCommand::Show(show) => trace::show(&settings, &show),
             TraceCommand::Verify(verify) => trace::verify(&settings, &verify),
@@ -124,7 +124,7 @@ fn run(args: Args, registry: Registry) -> Result<u8, Failure> {
             TraceCommand::Head(head) => trace::head(&settings, &head),
             TraceCommand::Key(key) => trace::key(&settings, &key),
         },
-        Some(Command::Atlas { command }) => match command {
+        Some(CliCommand::Atlas { command }) => match command {
             args::AtlasCommand::Lint(lint) => atlas::lint(&settings, &lint),
             args::AtlasCommand::Explain(explain) => atlas::explain(&settings, &explain),
             args::AtlasCommand::Types(types) => atlas::types(&settings, &types),
@@ -132,15 +132,15 @@ fn run(args: Args, registry: Registry) -> Result<u8, Failure> {
             args::AtlasCommand::Init(init) => atlas::init(&init),
             args::AtlasCommand::Schema => atlas::schema(),
         },
-        Some(Command::Hook(given)) => Ok(hook::hook(&settings, &given)),
-        Some(Command::Answer(given)) => answer::answer(&settings, given),
-        Some(Command::Connect(given)) => connect::connect(&settings, &given),
-        Some(Command::Disconnect(given)) => connect::disconnect(&settings, &given),
-        Some(Command::Doctor(given)) => doctor::doctor(&settings, &given),
-        Some(Command::McpProxy(given)) => mcp::proxy(&settings, given),
-        Some(Command::Mcp(given)) => mcp::tools(&settings, given),
-        Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
-        Some(Command::Completions(completions)) => paths::completions(&completions),
-        Some(Command::Man(pages)) => reference::man(&pages),
+        Some(CliCommand::HookArgs(given)) => Ok(hook::hook(&settings, &given)),
+        Some(CliCommand::Answer(given)) => answer::answer(&settings, given),
+        Some(CliCommand::Connect(given)) => connect::connect(&settings, &given),
+        Some(CliCommand::Disconnect(given)) => connect::disconnect(&settings, &given),
+        Some(CliCommand::Doctor(given)) => doctor::doctor(&settings, &given),
+        Some(CliCommand::McpProxy(given)) => mcp::proxy(&settings, given),
+        Some(CliCommand::Mcp(given)) => mcp::tools(&settings, given),
+        Some(CliCommand::Paths(paths)) => paths::paths(&settings, &paths),
+        Some(CliCommand::Completions(completions)) => paths::completions(&completions),
+        Some(CliCommand::Man(pages)) => reference::man(&pages),
     }
 }

@@ -11,9 +11,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::atlas::Configure;
+use crate::atlas::ManifestTransform;
 use crate::base::clock::Clock;
-use crate::runtime::Desk;
+use crate::runtime::OperatorHandle;
 
 mod alarm;
 mod app;
@@ -38,33 +38,33 @@ mod tests;
 mod theme;
 mod thread;
 
-pub use alarm::Alarms;
+pub use alarm::AlarmReceiver;
 pub use keymap::markdown as key_table;
 #[doc(hidden)]
-pub use terminal::Toasts;
-pub use theme::{Colour, Glyphs, Ground, Look, Theme};
+pub use terminal::ToastMethod;
+pub use theme::{Appearance, Background, ColourMode, Glyphs, Theme};
 
 /// Settings of a console run.
 #[derive(Clone)]
-pub struct Options {
+pub struct ConsoleOptions {
     /// Appearance: colours, glyphs and background.
-    pub look: Look,
+    pub look: Appearance,
     /// Colour theme: for a dark or a light background.
     pub theme: Theme,
     /// Method for desktop notifications when a request arrives.
-    pub toasts: Toasts,
+    pub toasts: ToastMethod,
     /// Captures the mouse from the start.
     pub mouse: bool,
     /// Source of the current time.
     pub clock: Arc<dyn Clock>,
     /// Runner for the test scenarios next to the Atlas files, if there is one.
-    pub trials: Option<Trials>,
+    pub trials: Option<ScenarioRunner>,
     /// Source of the list of Atlas files, if the list can change.
-    pub shelf: Option<Shelf>,
+    pub shelf: Option<AtlasFileSource>,
     /// Changes to apply to manifests before they are validated.
-    pub configure: Configure,
+    pub configure: ManifestTransform,
     /// Source of alarms, if there is one.
-    pub alarms: Option<Alarms>,
+    pub alarms: Option<AlarmReceiver>,
     /// Text shown when the console opens, until a key is pressed.
     pub greeting: Option<String>,
 }
@@ -72,26 +72,26 @@ pub struct Options {
 /// Runs the test scenarios stored next to Atlas files. The call reads files and blocks until it is
 /// done.
 #[derive(Clone)]
-pub struct Trials(pub Arc<Play>);
+pub struct ScenarioRunner(pub Arc<RunScenariosFn>);
 
 /// Function that runs the scenarios next to the given files.
-pub type Play = dyn Fn(&[PathBuf]) -> Vec<Trial> + Send + Sync;
+pub type RunScenariosFn = dyn Fn(&[PathBuf]) -> Vec<ScenarioReport> + Send + Sync;
 
 /// Returns the files that Atlases are loaded from, in order, at the time of the call; or why the list
 /// cannot be read.
 #[derive(Clone)]
-pub struct Shelf(pub Arc<List>);
+pub struct AtlasFileSource(pub Arc<ListAtlasFilesFn>);
 
 /// Function that lists the Atlas files.
-pub type List = dyn Fn() -> Result<Vec<PathBuf>, String> + Send + Sync;
+pub type ListAtlasFilesFn = dyn Fn() -> Result<Vec<PathBuf>, String> + Send + Sync;
 
-impl std::fmt::Debug for Shelf {
+impl std::fmt::Debug for AtlasFileSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shelf").finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Trials {
+impl std::fmt::Debug for ScenarioRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Trials").finish_non_exhaustive()
     }
@@ -99,25 +99,25 @@ impl std::fmt::Debug for Trials {
 
 /// Result of one scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct ScenarioReport {
     /// The scenario's file.
     pub file: PathBuf,
     /// Number of steps in the scenario.
     pub steps: usize,
     /// Steps that did not go as expected.
-    pub failed: Vec<FailedStep>,
+    pub failed: Vec<FailedScenarioStep>,
 }
 
 /// A scenario step that did not go as expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailedStep {
+pub struct FailedScenarioStep {
     /// Line of the step in the scenario file.
     pub line: Option<usize>,
     /// The expected result and the actual one.
     pub what: String,
 }
 
-impl std::fmt::Debug for Options {
+impl std::fmt::Debug for ConsoleOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options")
             .field("look", &self.look)
@@ -143,7 +143,7 @@ impl ConsoleError {
     }
 
     /// Returns `Ok` if the terminal was closed, as if the operator had quit; otherwise the error.
-    fn unless_gone(self) -> Result<(), Self> {
+    fn ok_if_terminal_closed(self) -> Result<(), Self> {
         if self.is_terminal_gone() {
             Ok(())
         } else {
@@ -171,7 +171,7 @@ pub(crate) fn is_terminal_gone(error: &std::io::Error) -> bool {
 ///
 /// # Errors
 /// Returns an error if the terminal fails or the runtime stops.
-pub async fn run(desk: Desk, options: Options) -> Result<(), ConsoleError> {
+pub async fn run(desk: OperatorHandle, options: ConsoleOptions) -> Result<(), ConsoleError> {
     driver::drive(desk, options).await
 }
 
@@ -180,9 +180,9 @@ pub async fn run(desk: Desk, options: Options) -> Result<(), ConsoleError> {
 /// # Errors
 /// Returns an error if the terminal fails or the runtime stops.
 pub async fn run_linear(
-    desk: Desk,
+    desk: OperatorHandle,
     clock: Arc<dyn Clock>,
-    alarms: Option<Alarms>,
+    alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
     linear::drive(desk, clock, alarms).await
 }

@@ -20,21 +20,24 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::limits::RECENT_DECISIONS;
 
-use access::Askers;
-use begin::Begun;
+use access::RequestRates;
+use begin::PendingAttempt;
 use cache::Caches;
-use command::{ActionRequest, AskId, Command, Decided, Effect, Given, Overruled, RecordFault};
+use command::{
+    ActionRequest, CallerId, Effect, EngineCommand, Injected, OverruledDenial, RecordFault,
+    SettledRequest,
+};
 use ended::EndedSessions;
 use extension::Extensions;
 use held::{Held, PassEffects, request_hash};
-use queue::{Parked, Permits, Queue};
-use resolve::Issued;
+use queue::{HeldQueue, ParkedRequests, PermitIndex};
+use resolve::IssuedResolution;
 use session::Session;
-use suspend::Suspension;
-use tried::Tries;
-use turn::Turn;
+use suspend::SuspendedCommands;
+use tried::MisuseTallies;
+use turn::Transaction;
 use usage::Usage;
-use withhold::Withheld;
+use withhold::WithheldInjection;
 
 mod abandoned;
 mod access;
@@ -122,22 +125,22 @@ struct State {
     peers: BTreeMap<String, usize>,
     /// Ended sessions. Their identifiers are never used again.
     ended: EndedSessions,
-    held: Queue,
-    permits: Permits,
-    parked: Parked,
+    held: HeldQueue,
+    permits: PermitIndex,
+    parked: ParkedRequests,
     /// Attempts that wait for extensions, by the caller that waits.
-    begun: BTreeMap<AskId, Begun>,
+    begun: BTreeMap<CallerId, PendingAttempt>,
     usage: Usage,
-    asked: Askers,
-    tries: Tries,
+    asked: RequestRates,
+    tries: MisuseTallies,
     /// Resolutions that agents can still rely on, in the order issued. They are kept in memory only: after a
     /// restart an agent asks again.
-    resolutions: Vec<Issued>,
+    resolutions: Vec<IssuedResolution>,
     caches: Caches,
-    suspension: Suspension,
-    settled: VecDeque<Arc<Decided>>,
+    suspension: SuspendedCommands,
+    settled: VecDeque<Arc<SettledRequest>>,
     /// Overruled denials that no operator has acknowledged yet.
-    overruled: BTreeMap<GateId, Overruled>,
+    overruled: BTreeMap<GateId, OverruledDenial>,
     /// Fault of the record that an operator has acknowledged.
     fault: Option<RecordFault>,
     gates_opened: u64,
@@ -145,28 +148,28 @@ struct State {
 
 /// A held request, with the callers that wait for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Waiting {
+struct HeldEntry {
     held: Arc<Held>,
     /// Injections of advisory checkpoints, delivered when the request passes. Only earlier versions wrote
     /// this field.
     #[serde(default)]
-    given: Given,
+    given: Injected,
     /// Injections of advisory checkpoints that wait until the request passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    withheld: Vec<Withheld>,
+    withheld: Vec<WithheldInjection>,
     /// The agent's own identifier of the call, if it gave one. A repeated request with this identifier joins
     /// the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<String>,
     /// Grants of advisory checkpoints. They take effect when the request passes.
     #[serde(default)]
-    advice: Vec<Advice>,
+    advice: Vec<AdvisoryEffects>,
     /// Input as an extension rewrote it. Like the input, it is not persisted.
     #[serde(skip)]
     modified_input: Option<String>,
     /// Callers that wait for the decision, in the order asked. They are not persisted.
     #[serde(skip)]
-    askers: Vec<AskId>,
+    askers: Vec<CallerId>,
     /// Size of the request in bytes, for the queue's byte limit.
     #[serde(skip)]
     bytes: usize,
@@ -174,7 +177,7 @@ struct Waiting {
 
 /// Effects of an advisory checkpoint on a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Advice {
+struct AdvisoryEffects {
     atlas_id: String,
     checkpoint_id: String,
     effects: PassEffects,
@@ -188,7 +191,7 @@ struct Permit {
     session: SessionId,
     gate: GateId,
     expires_at: Timestamp,
-    given: Given,
+    given: Injected,
     /// Denials that an operator overruled for this request.
     #[serde(default)]
     overrides: BTreeSet<String>,
@@ -224,10 +227,10 @@ impl Engine {
     }
 
     /// Handles one command and returns its effects, in the order in which the runtime must execute them.
-    pub fn handle(&mut self, command: Command, now: Timestamp) -> Vec<Effect> {
-        let mut turn = Turn::new(self, now);
-        turn.tell_tries(&command);
-        if !turn.asked_too_often(&command) {
+    pub fn handle(&mut self, command: EngineCommand, now: Timestamp) -> Vec<Effect> {
+        let mut turn = Transaction::new(self, now);
+        turn.record_due_misuse(&command);
+        if !turn.deny_if_rate_limited(&command) {
             turn.take_up(command);
         }
         turn.finish()
@@ -280,7 +283,7 @@ impl Engine {
     /// A runtime that finds one of these callers gone reports that to the engine before it passes `request`
     /// on.
     #[must_use]
-    pub fn twin_askers(&self, request: &ActionRequest) -> Vec<AskId> {
+    pub fn joinable_callers(&self, request: &ActionRequest) -> Vec<CallerId> {
         if self.state.held.count_of(&request.session) == 0 {
             return Vec::new();
         }
@@ -298,13 +301,13 @@ impl Engine {
     }
 
     /// Returns the outcomes of earlier held requests, newest first.
-    pub fn settled(&self) -> impl Iterator<Item = &Arc<Decided>> {
+    pub fn settled(&self) -> impl Iterator<Item = &Arc<SettledRequest>> {
         self.state.settled.iter()
     }
 
     /// Returns the overruled denials that no operator has acknowledged, oldest first.
     #[must_use]
-    pub fn overruled(&self) -> Vec<Overruled> {
+    pub fn overruled(&self) -> Vec<OverruledDenial> {
         let mut overruled: Vec<_> = self.state.overruled.values().cloned().collect();
         overruled.sort_by_key(|denial| denial.at);
         overruled
@@ -312,7 +315,7 @@ impl Engine {
 
     /// Returns the fault of the record that an operator has acknowledged.
     #[must_use]
-    pub fn known_fault(&self) -> Option<&RecordFault> {
+    pub fn acknowledged_fault(&self) -> Option<&RecordFault> {
         self.state.fault.as_ref()
     }
 
@@ -330,7 +333,7 @@ impl Engine {
 }
 
 impl State {
-    fn note_settled(&mut self, decided: Arc<Decided>) {
+    fn add_outcome(&mut self, decided: Arc<SettledRequest>) {
         self.settled.push_front(decided);
         self.settled.truncate(RECENT_DECISIONS);
     }

@@ -28,24 +28,26 @@ mod turn;
 
 pub use ack::is_ack_only;
 pub use affect::{
-    Affect, Confidence, Intensity, Phase, Point, PointSource, Rollup, rollup, within_window,
+    Affect, AffectPhase, AffectPoint, AffectRollup, AffectSource, Confidence, Intensity, rollup,
+    within_window,
 };
 pub use baseline::{Baseline, BaselineSource};
-pub(crate) use contract::strictly_all;
+pub(crate) use contract::read_all_strictly;
 pub use contract::{
-    MEMENTO_VERSION, MementoError, SignalItem, SignalSource, Signals, Summarised, ThreadMemento,
-    Version,
+    MEMENTO_VERSION, MementoError, MementoVersion, SignalItem, SignalList, SignalSource,
+    SignalSummary, ThreadMemento,
 };
-pub use decision::{Decided, Decision, Inputs, Rule, decide};
-pub use freeze::{Freeze, ThawedBy};
+pub use decision::{DecisionInputs, DecisionRule, TurnClassification, TurnDecision, decide};
+pub use freeze::{Freeze, ThawCondition};
 pub use owner::{RefusedWrites, ThreadOwner};
-pub use retry::TurnAnswer;
-pub use shape::{Change, Shape, Side};
-pub use signal::{Category, SignalKind};
-pub use text::{Datetime, Name, Text};
-pub use thread::{Given, HeldBack, Named, Thread, Turned};
+pub use retry::TurnResponse;
+pub use shape::{ChangeSide, ShapeChange, SummaryShape};
+pub use signal::{SignalCategory, SignalKind};
+pub use text::{BoundedText, Datetime, ExternalName};
+pub use thread::{DecisionFlags, HeldProposal, ProcessedTurn, Thread, TurnIds};
 pub use turn::{
-    AffectSignal, Author, Kept, Outcome, Pressure, Refusal, Summary, Turn, TurnContext,
+    AffectSignal, ContextPressure, KeptReason, MessageAuthor, SummaryResult, Turn, TurnContext,
+    TurnOutcome, TurnRefusal,
 };
 
 #[cfg(test)]

@@ -25,14 +25,16 @@ pub use glossary::{
     QUALITY, UPDATED,
 };
 pub use infer::{Inference, infer};
-pub use look::Fault;
-pub use retrieve::{Read, Step, retrieve};
+pub use look::SnapshotFault;
+pub use retrieve::{RetrievalStep, RetrievedField, retrieve};
 pub use snapshot::{
-    Artifact, Blocking, Certainty, ConversationState, Decided, Deferred, Insight, NextStep,
-    OpenQuestion, Pivot, Snapshot, SnapshotError, Tradeoff,
+    Artifact, Blocker, ConfidenceLevel, ConversationSnapshot, ConversationState, DeferredItem,
+    Insight, NextStep, OpenQuestion, Pivot, SnapshotDecision, SnapshotError, Tradeoff,
 };
-pub use validate::{Check, Checklist, validate};
-pub use write::{Account, AccountDecision, AccountFreeze, AccountHeld, Waits, written};
+pub use validate::{Checklist, ChecklistItem, validate};
+pub use write::{
+    AccountDecision, AccountFreeze, AccountHeld, SessionAccount, WaitingSubject, written,
+};
 
 use serde::Serialize;
 
@@ -40,7 +42,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reconstruction {
     /// Phase 1: the fields read, in order.
-    pub retrieved: Vec<Step>,
+    pub retrieved: Vec<RetrievalStep>,
     /// Phase 2: the inferences.
     pub inferred: Vec<Inference>,
     /// Phase 3: the checklist of clear and unclear points.
@@ -57,12 +59,12 @@ impl Reconstruction {
     /// # Errors
     /// When it is not a snapshot file, or its version is not supported.
     pub fn of(text: &[u8]) -> Result<Self, SnapshotError> {
-        Ok(Self::of_snapshot(&Snapshot::read(text)?))
+        Ok(Self::from_snapshot(&ConversationSnapshot::read(text)?))
     }
 
     /// Runs all four phases on a snapshot.
     #[must_use]
-    pub fn of_snapshot(snapshot: &Snapshot) -> Self {
+    pub fn from_snapshot(snapshot: &ConversationSnapshot) -> Self {
         let checklist = validate(snapshot);
         Self {
             retrieved: retrieve(snapshot),

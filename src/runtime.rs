@@ -64,35 +64,36 @@ mod watched;
 pub mod witness;
 
 pub use crate::store::RecordedSession;
-pub(crate) use agents::Taken;
-pub use agents::{Agents, Answered, Requested, TurnTaken};
-pub use desk::Desk;
-pub use load::{Load, LoadRefused};
-pub use message::DraftOf;
-pub use reading::Reading;
-pub use records::Records;
+pub(crate) use agents::EventReply;
+pub use agents::{AgentHandle, AnswerReply, RequestReply, TurnReply};
+pub use desk::OperatorHandle;
+pub use load::{AtlasLoad, LoadRefusal};
+pub use message::DraftSubject;
+pub use reading::RecordReader;
+pub use records::RecordStream;
 pub use threads::{
-    HandOver, KeptThreads, TakeTurn, ThreadAct, ThreadDrafts, kept_threads, recorded_turn,
+    SessionTurn, StoredThreads, ThreadAction, ThreadDrafts, ThreadHandOver, stored_threads,
+    turn_record,
 };
 pub use viewer::ViewParts;
 pub use watchdog::STALL_TIME;
-pub use watched::Watch;
+pub use watched::WatchSetting;
 
 use acknowledgement::{ACKNOWLEDGEMENT, Acknowledgement};
-use actor::{Beginning, Copies, Sealing};
+use actor::{ActorParts, HeadCopies, SealProgress};
 use extension::Registry;
-use hooks::Hooks;
+use hooks::EventHooks;
 pub use ledger::LogError;
 use ledger::{Ledger, ReadBack};
-use message::{AskIds, Message};
-use notices::{Outbox, Webhooks};
-use outside::Outside;
-use snapshot::{Access, Drafts};
-use state_seal::{OpenedState, STATE_SEAL, StateSeal, written_by};
-use threads::Threads;
+use message::{ActorMessage, AskIds};
+use notices::{NoticeOutbox, Webhooks};
+use outside::ExtensionCaller;
+use snapshot::{ConsoleAccess, Drafts};
+use state_seal::{OpenedState, STATE_SEAL, StateSeal, writer_version};
+use threads::ThreadStore;
 
 /// Components of a runtime.
-pub struct Parts {
+pub struct RuntimeParts {
     /// Storage of records and state.
     pub store: Arc<dyn Store>,
     /// Atlases that decide.
@@ -104,7 +105,7 @@ pub struct Parts {
     /// Operator at the console.
     pub operator: String,
     /// Tells whether this console can decide.
-    pub access: Access,
+    pub access: ConsoleAccess,
     /// Extensions that checkpoints can call.
     pub extensions: Registry,
     /// Key that signs the heads of the log.
@@ -118,10 +119,10 @@ pub struct Parts {
 /// A running runtime.
 #[derive(Debug)]
 pub struct Runtime {
-    agents: Agents,
-    desk: Desk,
-    messages: mpsc::Sender<Message>,
-    snapshots: watch::Sender<Arc<snapshot::Snapshot>>,
+    agents: AgentHandle,
+    desk: OperatorHandle,
+    messages: mpsc::Sender<ActorMessage>,
+    snapshots: watch::Sender<Arc<snapshot::RuntimeSnapshot>>,
     /// Verifies the whole record once, in the background.
     checking: JoinHandle<()>,
 }
@@ -154,7 +155,7 @@ impl Runtime {
     ///
     /// # Errors
     /// Fails when the stored state cannot be read or used.
-    pub async fn start(parts: Parts) -> Result<Self, StartError> {
+    pub async fn start(parts: RuntimeParts) -> Result<Self, StartError> {
         check_names(&parts.atlases)?;
         let now = parts.clock.now();
         let table = parts.extensions.table();
@@ -175,37 +176,37 @@ impl Runtime {
         let (store, seal) = (&parts.store, &mut state.seal);
         let begun = actor::begin(store, &mut ledger, seal, read_back, entries, batch, now);
         let (mut read_back, seal) = begun.await?;
-        forget_ended(&engine, &mut ledger, &mut read_back);
+        drop_ended_chains(&engine, &mut ledger, &mut read_back);
         if let Some(path) = &parts.head_file {
             witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
         }
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
-        let actor = actor::Actor::new(Beginning {
+        let actor = actor::Actor::new(ActorParts {
             engine,
             ledger,
             state_seal: state.seal,
             distrusted: state.distrusted.map(Arc::from),
-            sealing: Sealing::new(read_back, seal.size),
-            copies: Copies::new(parts.head_file),
+            sealing: SealProgress::new(read_back, seal.size),
+            copies: HeadCopies::new(parts.head_file),
             store: Arc::clone(&parts.store),
             clock: Arc::clone(&parts.clock),
-            seat: snapshot::Seat {
+            seat: snapshot::ConsoleOperator {
                 operator: parts.operator,
                 access: parts.access,
             },
-            hooks: Hooks::new(
+            hooks: EventHooks::new(
                 parts.extensions.hooks().to_vec(),
                 parts.extensions.events().clone(),
             ),
-            outside: Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
+            outside: ExtensionCaller::new(parts.extensions, messages.downgrade(), ids.clone()),
             drafts: beside.drafts,
             threads: beside.threads,
-            outbox: Outbox::new(parts.webhooks, &beside.notices, now),
+            outbox: NoticeOutbox::new(parts.webhooks, &beside.notices, now),
         });
         let (sender, snapshots) = (actor.snapshot_sender(), actor.snapshots());
         tokio::spawn(actor.run(effects, inbox));
-        let desk = Desk::new(
+        let desk = OperatorHandle::new(
             messages.clone(),
             snapshots.clone(),
             Arc::clone(&parts.store),
@@ -213,7 +214,7 @@ impl Runtime {
             key,
         );
         Ok(Self {
-            agents: Agents::new(messages.clone(), ids, snapshots),
+            agents: AgentHandle::new(messages.clone(), ids, snapshots),
             checking: check(desk.clone()),
             desk,
             messages,
@@ -234,26 +235,26 @@ impl Runtime {
 
     /// Returns the handle for agents.
     #[must_use]
-    pub fn agents(&self) -> Agents {
+    pub fn agents(&self) -> AgentHandle {
         self.agents.clone()
     }
 
     /// Returns a read-only stream of records.
     #[must_use]
-    pub fn records(&self) -> Records {
+    pub fn records(&self) -> RecordStream {
         self.desk.records()
     }
 
     /// Returns the handle for the operator.
     #[must_use]
-    pub fn desk(&self) -> Desk {
+    pub fn desk(&self) -> OperatorHandle {
         self.desk.clone()
     }
 
     /// Finishes running work, makes it durable, and stops. Held requests stay held.
     pub async fn stop(self) {
         let (done, stopped) = oneshot::channel();
-        if self.messages.send(Message::Stop(done)).await.is_ok() {
+        if self.messages.send(ActorMessage::Stop(done)).await.is_ok() {
             let _ = stopped.await;
         }
         // The next process that opens the store must not find it still in use by this one.
@@ -263,7 +264,7 @@ impl Runtime {
 }
 
 /// Verifies the whole record in the background: agents do not wait while a large record is opened.
-fn check(desk: Desk) -> JoinHandle<()> {
+fn check(desk: OperatorHandle) -> JoinHandle<()> {
     tokio::spawn(async move {
         let _ = desk.verify().await;
     })
@@ -281,7 +282,7 @@ fn first_batch(atlases: &[Atlas], mut state: Vec<StateRow>) -> Batch {
 }
 
 /// Drops the chains of ended sessions: they get no more records.
-fn forget_ended(engine: &Engine, ledger: &mut Ledger, read_back: &mut ReadBack) {
+fn drop_ended_chains(engine: &Engine, ledger: &mut Ledger, read_back: &mut ReadBack) {
     let log = ledger.log().clone();
     let is_live = |session: &SessionId| *session == log || engine.session(session).is_some();
     ledger.keep_chains(is_live);
@@ -296,7 +297,7 @@ async fn open_state(
     now: Timestamp,
 ) -> Result<(Ledger, ReadBack, OpenedState), StartError> {
     let rows = store.state().await?;
-    let by = written_by(store.as_ref(), &store.log().await?).await?;
+    let by = writer_version(store.as_ref(), &store.log().await?).await?;
     let seal = StateSeal::new(&signer, &rows);
     let (ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
     let state = OpenedState::new(seal, rows, &ledger, by, now);
@@ -304,14 +305,14 @@ async fn open_state(
 }
 
 fn check_names(atlases: &[Atlas]) -> Result<(), StartError> {
-    match named_twice(atlases) {
+    match duplicate_atlas_id(atlases) {
         Some(twice) => Err(StartError::SameAtlas(twice.to_owned())),
         None => Ok(()),
     }
 }
 
 /// Returns an identifier that two Atlases share.
-fn named_twice(atlases: &[Atlas]) -> Option<&str> {
+fn duplicate_atlas_id(atlases: &[Atlas]) -> Option<&str> {
     let mut known = BTreeSet::new();
     let mut atlases = atlases.iter();
     let twice = atlases.find(|atlas| !known.insert(&atlas.id))?;
@@ -319,9 +320,9 @@ fn named_twice(atlases: &[Atlas]) -> Option<&str> {
 }
 
 /// State that does not belong to the engine.
-struct Beside {
+struct StoredRuntimeState {
     drafts: Drafts,
-    threads: Threads,
+    threads: ThreadStore,
     /// Stored notices.
     notices: Vec<StateRow>,
     /// Acknowledgement mode of the last console.
@@ -333,14 +334,14 @@ fn restore(
     atlases: Vec<Atlas>,
     ids: Box<dyn IdSource>,
     now: Timestamp,
-) -> Result<(Engine, Vec<Effect>, Beside), StartError> {
+) -> Result<(Engine, Vec<Effect>, StoredRuntimeState), StartError> {
     let mut kept = Vec::new();
     let mut threads = Vec::new();
     let mut notices = Vec::new();
     let mut drafts = Drafts::new();
     let mut acknowledgement = None;
     for row in rows {
-        if row.kind == actor::DRAFT {
+        if row.kind == actor::DRAFT_KIND {
             let draft = row.body.and_then(|body| json::read(body.as_bytes()).ok());
             // An unreadable draft was only typed, not decided: the operator can type it again.
             if let (Ok(gate), Some(draft)) = (row.key.parse(), draft) {
@@ -348,7 +349,7 @@ fn restore(
             }
             continue;
         }
-        if row.kind == threads::THREAD || row.kind == threads::THREAD_DRAFT {
+        if row.kind == threads::THREAD || row.kind == threads::THREAD_DRAFT_KIND {
             threads.push(row);
             continue;
         }
@@ -356,7 +357,7 @@ fn restore(
             acknowledgement = Acknowledgement::read(&row);
             continue;
         }
-        if row.kind == notices::NOTICE {
+        if row.kind == notices::NOTICE_KIND {
             notices.push(row);
             continue;
         }
@@ -380,8 +381,8 @@ fn restore(
     let (engine, effects) = Engine::restore(atlases, ids, kept, over, now)?;
     let held = engine.held();
     drafts.retain(|gate, _| held.iter().any(|held| held.id == *gate));
-    let threads = Threads::restored(threads);
-    let beside = Beside {
+    let threads = ThreadStore::restored(threads);
+    let beside = StoredRuntimeState {
         drafts,
         threads,
         notices,
@@ -433,4 +434,4 @@ fn atlas_text(atlas: &Atlas) -> AtlasText {
 }
 
 /// Receiver of snapshots for the screen.
-type Snapshots = watch::Receiver<Arc<snapshot::Snapshot>>;
+type SnapshotReceiver = watch::Receiver<Arc<snapshot::RuntimeSnapshot>>;

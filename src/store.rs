@@ -17,7 +17,9 @@ use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
 use crate::trace::source::PAGE;
-use crate::trace::verify::{Head, Imported, Progress, Report, Trust};
+use crate::trace::verify::{
+    ChainHead, ImportEntry, TrustAnchors, VerificationProgress, VerificationReport,
+};
 
 mod error;
 pub mod key;
@@ -40,7 +42,7 @@ pub struct Batch {
     /// Atlases that came into force, kept for later readers of the record.
     pub atlases: Vec<AtlasText>,
     /// Records whose details are pruned; only the envelope and the hash stay.
-    pub prune: Vec<Prune>,
+    pub prune: Vec<PruneRanges>,
     /// Rewrites the store, so that deleted data cannot be read in its files.
     pub compact: bool,
 }
@@ -115,7 +117,7 @@ pub struct AtlasText {
 
 /// Records of a session to prune.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prune {
+pub struct PruneRanges {
     /// The session.
     pub session: SessionId,
     /// First and last sequence number of each range of records.
@@ -139,7 +141,7 @@ pub struct RecordedSession {
     pub ended: bool,
     /// Imports that brought it, or parts of it, into this store.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub imports: Vec<Imported>,
+    pub imports: Vec<ImportEntry>,
 }
 
 /// Agent name under which the log appears in lists of sessions.
@@ -166,7 +168,7 @@ const UNFINISHED_WRITE: &str = "an unfinished write";
 impl LogState {
     /// True if an unfinished write was dropped when the store was opened.
     #[must_use]
-    pub fn dropped_a_write(&self) -> bool {
+    pub fn has_dropped_write(&self) -> bool {
         let mended = self.mended.as_deref().unwrap_or_default();
         mended.contains(UNFINISHED_WRITE)
     }
@@ -217,10 +219,10 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>>;
 
     /// Ends of all chains.
-    fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>>;
+    fn heads(&self) -> Boxed<'_, Result<Vec<ChainHead>, StoreError>>;
 
     /// End of one chain, if it exists.
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>>;
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<ChainHead>, StoreError>>;
 
     /// State of the log.
     fn log(&self) -> Boxed<'_, Result<LogState, StoreError>>;
@@ -303,15 +305,15 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
 
     /// Verifies the whole record. The log and its signed heads come from the store; keys and heads from
     /// elsewhere come in `trust`.
-    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>>;
+    fn verify(&self, trust: TrustAnchors) -> Boxed<'_, Result<VerificationReport, StoreError>>;
 
     /// Verifies the whole record like [`Store::verify`], with progress and cancellation. A cancelled
     /// verification ends with an error: it proves nothing. A store that verifies instantly need not stop.
     fn verify_watched(
         &self,
-        trust: Trust,
-        progress: Progress,
-    ) -> Boxed<'_, Result<Report, StoreError>> {
+        trust: TrustAnchors,
+        progress: VerificationProgress,
+    ) -> Boxed<'_, Result<VerificationReport, StoreError>> {
         let _ = progress;
         self.verify(trust)
     }

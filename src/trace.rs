@@ -27,7 +27,7 @@ pub mod tell;
 pub mod tree;
 pub mod verify;
 
-pub use spans::Depths;
+pub use spans::SpanDepths;
 
 #[cfg(test)]
 mod tests;

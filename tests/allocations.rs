@@ -9,7 +9,7 @@
 )]
 
 use cra_core::atlas::Atlas;
-use cra_core::atlas::index::Sightings;
+use cra_core::atlas::index::KeywordMatches;
 use cra_core::engine::judge::judge_under;
 
 #[path = "../benches/support/generated.rs"]
@@ -53,7 +53,7 @@ fn input_without_keywords_asks_for_as_much_whatever_else_is_written() {
     let count = |rules| {
         let atlases = [atlas(&manifest(rules))];
         let text = prose(10_000);
-        allocation_counter::measure(|| drop(Sightings::of(&atlases, &text))).count_total
+        allocation_counter::measure(|| drop(KeywordMatches::of(&atlases, &text))).count_total
     };
     assert_eq!((count(10), count(1_000)), (2, 2));
 }

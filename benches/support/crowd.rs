@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 use cra_core::atlas::load_str;
 use cra_core::base::clock::SystemClock;
 use cra_core::base::id::{RandomIds, SessionId};
-use cra_core::engine::command::{Decide, Refused, Reply, Ruling};
-use cra_core::engine::held::{Held, Subject};
-use cra_core::gateway::client::{CallError, Speaker};
-use cra_core::gateway::hall::Hall;
-use cra_core::gateway::place::Place;
+use cra_core::engine::command::{DecisionRefusal, DecisionRequest, Reply, Ruling};
+use cra_core::engine::held::{Held, HeldSubject};
+use cra_core::gateway::client::{CallError, GatewayClient};
+use cra_core::gateway::hall::GatewayState;
+use cra_core::gateway::place::SocketLock;
 use cra_core::gateway::proof::AnswerSigner;
-use cra_core::gateway::socket::Door;
+use cra_core::gateway::socket::UnixServer;
 use cra_core::runtime::extension::Registry;
-use cra_core::runtime::notices::{Off, Webhooks};
-use cra_core::runtime::snapshot::Access;
-use cra_core::runtime::{Desk, Parts, Runtime};
+use cra_core::runtime::notices::{NoticesOff, Webhooks};
+use cra_core::runtime::snapshot::ConsoleAccess;
+use cra_core::runtime::{OperatorHandle, Runtime, RuntimeParts};
 use cra_core::store::Store;
 use cra_core::store::sqlite::SqliteStore;
 use cra_core::trace::event::Event;
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::{Signer, Verifier};
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ const ATLAS: &str = r#"
 atlas_version: "1.0"
 atlas_id: "org.test.crowd"
 version: "1.0.0"
-name: "Crowd"
+name: "ConnectionShortage"
 default_decision: allow
 actions:
   - { action_id: "note.read", name: "Read", risk_tier: low }
@@ -63,7 +63,7 @@ const PAGE: usize = 1000;
 /// A console without a screen.
 pub(crate) struct Console {
     pub(crate) runtime: Runtime,
-    pub(crate) door: Door,
+    pub(crate) door: UnixServer,
     key: Verifier,
     folder: TempDir,
 }
@@ -83,22 +83,22 @@ impl Console {
         let signer = Signer::new(&LogHead::origin(&log), &SEED).expect("a key");
         let key = signer.verifier();
         let answers = AnswerSigner::derive(&signer);
-        let runtime = Runtime::start(Parts {
+        let runtime = Runtime::start(RuntimeParts {
             store,
             atlases: vec![load_str("crowd.yaml", atlas).expect("an Atlas").atlas],
             clock: Arc::new(SystemClock),
             ids: Box::new(RandomIds),
             operator: "op-1".to_owned(),
-            access: Access::Write,
+            access: ConsoleAccess::Write,
             extensions: Registry::default(),
             signer,
             head_file: None,
-            webhooks: Webhooks::Off(Off::Setting),
+            webhooks: Webhooks::Off(NoticesOff::Setting),
         });
         let runtime = runtime.await.expect("a runtime");
-        let place = Place::take(&folder.path().join("run/console.sock")).expect("a place");
-        let hall = Hall::new(runtime.agents(), answers);
-        let door = Door::open(place, hall).expect("a door");
+        let place = SocketLock::take(&folder.path().join("run/console.sock")).expect("a place");
+        let hall = GatewayState::new(runtime.agents(), answers);
+        let door = UnixServer::open(place, hall).expect("a door");
         Self {
             runtime,
             door,
@@ -127,7 +127,7 @@ impl Console {
                 Err(error) => panic!("{error}"),
             }
         };
-        let report = store.verify(Trust::nothing().key(self.key)).await;
+        let report = store.verify(TrustAnchors::nothing().key(self.key)).await;
         let report = report.expect("a report");
         assert!(report.is_sound(), "{:?}", report.first_fault());
         let mut all = BTreeMap::new();
@@ -150,14 +150,14 @@ impl Console {
 
 /// An agent at the socket.
 pub(crate) struct Agent {
-    speaker: Speaker,
+    speaker: GatewayClient,
     pub(crate) session: SessionId,
     key: Value,
 }
 
 impl Agent {
     pub(crate) async fn begin(socket: &Path, name: &str) -> Self {
-        let mut speaker = Speaker::connect(socket).await.expect("a connection");
+        let mut speaker = GatewayClient::connect(socket).await.expect("a connection");
         let start = json!({"agent": "bot", "session": name});
         let started = speaker.call("session.start", &start).await;
         Self {
@@ -170,7 +170,7 @@ impl Agent {
     /// Comes back on another connection, and takes its session up again.
     #[allow(dead_code, reason = "only a bench does that")]
     pub(crate) async fn come_back(&mut self, socket: &Path) {
-        self.speaker = Speaker::connect(socket).await.expect("a connection");
+        self.speaker = GatewayClient::connect(socket).await.expect("a connection");
         let start = json!({"agent": "bot", "session": self.session, "key": self.key});
         let started = self.speaker.call("session.start", &start).await;
         started.expect("its session");
@@ -192,7 +192,7 @@ impl Agent {
         let asking = self.ask(action, number);
         // What is written by then is on its way. Whatever comes back, nobody hears it.
         let _ = tokio::time::timeout(Duration::ZERO, asking).await;
-        self.speaker = Speaker::connect(socket).await.expect("a connection");
+        self.speaker = GatewayClient::connect(socket).await.expect("a connection");
     }
 
     fn signed(&self, mut params: Value) -> Value {
@@ -323,7 +323,7 @@ async fn live(socket: &Path, agent: u64, until: Until) -> Heard {
 }
 
 /// Decides about whatever is held, for ever: what has an even number passes.
-async fn operate(desk: Desk) {
+async fn operate(desk: OperatorHandle) {
     let mut snapshots = desk.snapshots();
     let mut known = BTreeSet::new();
     let mut deciding = FuturesUnordered::new();
@@ -352,12 +352,13 @@ async fn operate(desk: Desk) {
 fn is_taken(reply: &Reply) -> bool {
     matches!(
         reply,
-        Reply::Decided(_) | Reply::Refused(Refused::NotHeld(_) | Refused::AlreadySettled(_))
+        Reply::Decided(_)
+            | Reply::Refused(DecisionRefusal::NotHeld(_) | DecisionRefusal::AlreadySettled(_))
     )
 }
 
-fn decision(held: &Held) -> Decide {
-    let Subject::Action(call) = &held.subject else {
+fn decision(held: &Held) -> DecisionRequest {
+    let HeldSubject::Action(call) = &held.subject else {
         panic!("{held:?}");
     };
     let number = call.params["number"].as_u64().expect("a number");
@@ -370,7 +371,7 @@ fn decision(held: &Held) -> Decide {
         let reason = format!("{number} is odd");
         Ruling::Deny { reason }
     };
-    Decide {
+    DecisionRequest {
         gate: held.id.clone(),
         operator: "op-1".to_owned(),
         method: "console".to_owned(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cra_core::atlas::document::CheckpointConfig;
 use cra_core::base::clock::Boxed;
 use cra_core::engine::extension::{
-    CheckpointContext, CheckpointResult, PolicyWord, TraceNote, YesNo,
+    CheckpointContext, CheckpointResult, PolicyDecisionKind, TraceNote, YesNo,
 };
 use cra_core::runtime::extension::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, EventHook,
@@ -133,7 +133,7 @@ impl CheckpointHandler for RefundDesk {
             if amount > LARGE_REFUND {
                 let asked = context.client.check_policy("refund.large", &action.params);
                 let policy = asked.await.ok_or("the policies cannot be asked")?;
-                if policy.decision == PolicyWord::Deny {
+                if policy.decision == PolicyDecisionKind::Deny {
                     let rules = context.client.get_contexts(&["refund-rules"]).await;
                     let rules = rules.first().map(|rules| rules.content.clone());
                     result.proceed = false;

@@ -55,8 +55,8 @@
 
 use super::document::{
     AnswerValidation, Approvers, AtlasManifest, CheckpointMode, CheckpointQuestion,
-    CheckpointTrigger, Expect, GuidanceBlock, GuidanceFormat, OnInvalid, Respondent, ResponseType,
-    StewardCheckpointDef,
+    CheckpointTrigger, ExpectedAnswer, GuidanceBlock, GuidanceFormat, InvalidAnswerAction,
+    Respondent, ResponseType, StewardCheckpointDef,
 };
 use crate::base::pattern::Pattern;
 
@@ -189,9 +189,9 @@ impl CheckpointQuestion {
             required: true,
             hint: None,
             validation: AnswerValidation::default(),
-            on_invalid: OnInvalid::default(),
+            on_invalid: InvalidAnswerAction::default(),
             max_retries: None,
-            expect: Expect::default(),
+            expect: ExpectedAnswer::default(),
             options: Vec::new(),
             min: None,
             max: None,

@@ -6,17 +6,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::compiled::{Action, Atlas, Capability, Checkpoint, Policy};
+use super::compiled::{Atlas, Capability, Checkpoint, DeclaredAction, Policy};
 use super::document::{
-    Access, AccessKind, CheckpointMode, DefaultDecision, PolicyKind, Respondent, UnknownActions,
+    AccessKind, AccessRules, CheckpointMode, DefaultDecision, PolicyKind, Respondent,
+    UnknownActions,
 };
-use super::origin::Part;
-use super::recording::Recording;
+use super::origin::PartKind;
+use super::recording::RecordingRules;
 use crate::base::pattern::Patterns;
 
 mod sets;
 
-pub use sets::{Fate, fates};
+pub use sets::{AtlasChange, fates};
 
 /// The differences between two Atlases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,16 +32,16 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartChange {
     /// Kind of the part.
-    pub part: Part,
+    pub part: PartKind,
     /// Identifier of the part.
     pub id: String,
     /// Kind of the change.
-    pub how: How,
+    pub how: ChangeKind,
 }
 
 /// The kind of change of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum ChangeKind {
     /// The part is new.
     Added,
     /// The part was removed.
@@ -52,7 +53,7 @@ pub enum How {
 impl Comparison {
     /// Counts the parts of a kind that changed in the given way.
     #[must_use]
-    pub fn count(&self, part: Part, how: How) -> usize {
+    pub fn count(&self, part: PartKind, how: ChangeKind) -> usize {
         let parts = self.parts.iter();
         parts
             .filter(|change| change.part == part && change.how == how)
@@ -67,53 +68,70 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     defaults(before, after, &mut comparison.weaker);
     let by_id = |checkpoint: &Checkpoint| checkpoint.id.clone();
     let pairs = paired(&before.checkpoints, &after.checkpoints, by_id);
-    comparison.note(Part::Checkpoint, pairs, same_checkpoint, weaker_checkpoint);
+    comparison.note(
+        PartKind::Checkpoint,
+        pairs,
+        is_same_checkpoint,
+        report_weaker_checkpoint,
+    );
     let by_id = |policy: &Policy| policy.id.clone();
     let pairs = paired(&before.policies, &after.policies, by_id);
-    comparison.note(Part::Policy, pairs, same_policy, weaker_policy);
+    comparison.note(
+        PartKind::Policy,
+        pairs,
+        is_same_policy,
+        report_weaker_policy,
+    );
     let by_id = |capability: &Capability| capability.id.clone();
     let pairs = paired(&before.capabilities, &after.capabilities, by_id);
-    comparison.note(Part::Capability, pairs, same_capability, weaker_capability);
+    comparison.note(
+        PartKind::Capability,
+        pairs,
+        is_same_capability,
+        report_weaker_capability,
+    );
     let contexts = before.contexts.keys().chain(after.contexts.keys());
     let contexts: Vec<_> = contexts.cloned().collect();
     for id in unique(contexts) {
         let (old, new) = (before.contexts.get(&id), after.contexts.get(&id));
-        comparison.add(Part::Context, id, (old, new), |old, new| old == new);
+        comparison.add(PartKind::Context, id, (old, new), |old, new| old == new);
     }
     let actions = before.actions.keys().chain(after.actions.keys());
     let actions: Vec<_> = actions.cloned().collect();
     for id in unique(actions) {
         let (old, new) = (before.actions.get(&id), after.actions.get(&id));
         let written = if written(before, &id) == written(after, &id) {
-            Written::Alike
+            ActionTextComparison::Alike
         } else {
-            Written::Otherwise
+            ActionTextComparison::Otherwise
         };
-        let same = |old: &Action, new: &Action| {
-            written == Written::Alike && old.name == new.name && old.risk_tier == new.risk_tier
+        let same = |old: &DeclaredAction, new: &DeclaredAction| {
+            written == ActionTextComparison::Alike
+                && old.name == new.name
+                && old.risk_tier == new.risk_tier
         };
-        weaker_action(&id, (old, new), written, &mut comparison.weaker);
-        comparison.add(Part::Action, id, (old, new), same);
+        report_weaker_action(&id, (old, new), written, &mut comparison.weaker);
+        comparison.add(PartKind::Action, id, (old, new), same);
     }
     comparison
 }
 
 /// The old and the new version of one part.
-type Pair<'a, T> = (Option<&'a T>, Option<&'a T>);
+type PartPair<'a, T> = (Option<&'a T>, Option<&'a T>);
 
 impl Comparison {
     fn add<T>(
         &mut self,
-        part: Part,
+        part: PartKind,
         id: String,
-        pair: Pair<'_, T>,
+        pair: PartPair<'_, T>,
         same: impl FnOnce(&T, &T) -> bool,
     ) {
         let how = match pair {
             (Some(old), Some(new)) if same(old, new) => return,
-            (Some(_), Some(_)) => How::Changed,
-            (Some(_), None) => How::Removed,
-            (None, Some(_)) => How::Added,
+            (Some(_), Some(_)) => ChangeKind::Changed,
+            (Some(_), None) => ChangeKind::Removed,
+            (None, Some(_)) => ChangeKind::Added,
             (None, None) => return,
         };
         self.parts.push(PartChange { part, id, how });
@@ -121,10 +139,10 @@ impl Comparison {
 
     fn note<T>(
         &mut self,
-        part: Part,
-        pairs: Vec<(String, Pair<'_, T>)>,
+        part: PartKind,
+        pairs: Vec<(String, PartPair<'_, T>)>,
         same: impl Fn(&T, &T) -> bool,
-        weaker: impl Fn(&str, Pair<'_, T>, &mut Vec<String>),
+        weaker: impl Fn(&str, PartPair<'_, T>, &mut Vec<String>),
     ) {
         for (id, pair) in pairs {
             weaker(&id, pair, &mut self.weaker);
@@ -144,9 +162,9 @@ fn paired<'a, T>(
     before: &'a [T],
     after: &'a [T],
     id: impl Fn(&T) -> String,
-) -> Vec<(String, Pair<'a, T>)> {
+) -> Vec<(String, PartPair<'a, T>)> {
     let mut new: BTreeMap<String, &T> = after.iter().map(|part| (id(part), part)).collect();
-    let mut pairs: Vec<(String, Pair<'_, T>)> = Vec::new();
+    let mut pairs: Vec<(String, PartPair<'_, T>)> = Vec::new();
     for old in before {
         let id = id(old);
         let now = new.remove(&id);
@@ -209,8 +227,8 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     }
 }
 
-fn records(before: &Recording, after: &Recording, weaker: &mut Vec<String>) {
-    let Recording {
+fn records(before: &RecordingRules, after: &RecordingRules, weaker: &mut Vec<String>) {
+    let RecordingRules {
         level,
         acknowledge,
         sync,
@@ -243,8 +261,8 @@ fn records(before: &Recording, after: &Recording, weaker: &mut Vec<String>) {
 }
 
 /// Compares the access rules for agents. An Atlas without `access` counts as `public` without a rate limit.
-fn doors(before: Option<&Access>, after: Option<&Access>, weaker: &mut Vec<String>) {
-    let needs_key = |access: Option<&Access>| {
+fn doors(before: Option<&AccessRules>, after: Option<&AccessRules>, weaker: &mut Vec<String>) {
+    let needs_key = |access: Option<&AccessRules>| {
         access.is_some_and(|access| match access.kind {
             AccessKind::Authenticated => true,
             AccessKind::Public => false,
@@ -257,7 +275,7 @@ fn doors(before: Option<&Access>, after: Option<&Access>, weaker: &mut Vec<Strin
     {
         weaker.push("agents come in with other keys".to_owned());
     }
-    let rate = |access: Option<&Access>| {
+    let rate = |access: Option<&AccessRules>| {
         let rate = access.and_then(|access| access.rate_limit);
         rate.map_or(u64::MAX, |rate| rate.requests_per_minute)
     };
@@ -266,7 +284,7 @@ fn doors(before: Option<&Access>, after: Option<&Access>, weaker: &mut Vec<Strin
     }
 }
 
-fn same_checkpoint(old: &Checkpoint, new: &Checkpoint) -> bool {
+fn is_same_checkpoint(old: &Checkpoint, new: &Checkpoint) -> bool {
     // Destructured field by field, so that a new field cannot be forgotten here.
     let Checkpoint {
         id: _,
@@ -290,16 +308,16 @@ fn same_checkpoint(old: &Checkpoint, new: &Checkpoint) -> bool {
         unless: _,
         handler: _,
     } = old;
-    stops_alike(old, new)
-        && gives_alike(old, new)
+    has_same_stops(old, new)
+        && has_same_effects(old, new)
         && (name, guidance, inject_contexts) == (&new.name, &new.guidance, &new.inject_contexts)
         && (priority, timeout_seconds, force_sync_trace)
             == (&new.priority, &new.timeout_seconds, &new.force_sync_trace)
 }
 
 /// Returns true if two checkpoints stop the same requests in the same way.
-fn stops_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
-    fires_alike(old, new)
+fn has_same_stops(old: &Checkpoint, new: &Checkpoint) -> bool {
+    has_same_trigger(old, new)
         && old.mode == new.mode
         && old.respondent == new.respondent
         && old.approvers == new.approvers
@@ -307,19 +325,19 @@ fn stops_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
         && old.handler == new.handler
 }
 
-fn fires_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
+fn has_same_trigger(old: &Checkpoint, new: &Checkpoint) -> bool {
     old.trigger == new.trigger && old.when == new.when && old.unless == new.unless
 }
 
 /// Returns true if passing either checkpoint has the same effects.
-fn gives_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
+fn has_same_effects(old: &Checkpoint, new: &Checkpoint) -> bool {
     old.unlock_capabilities == new.unlock_capabilities
         && old.lock_capabilities == new.lock_capabilities
         && old.allow_actions == new.allow_actions
         && old.deny_actions == new.deny_actions
 }
 
-fn weaker_checkpoint(id: &str, pair: Pair<'_, Checkpoint>, weaker: &mut Vec<String>) {
+fn report_weaker_checkpoint(id: &str, pair: PartPair<'_, Checkpoint>, weaker: &mut Vec<String>) {
     let mut say = |words: String| weaker.push(words);
     let (old, new) = match pair {
         (Some(old), None) => {
@@ -344,7 +362,7 @@ fn weaker_checkpoint(id: &str, pair: Pair<'_, Checkpoint>, weaker: &mut Vec<Stri
         if new.mode != CheckpointMode::Blocking {
             say(format!("gate `{id}` no longer stops the agent"));
         }
-        if !fires_alike(old, new) {
+        if !has_same_trigger(old, new) {
             say(format!("gate `{id}` fires at other times"));
         }
         if old.questions != new.questions {
@@ -360,16 +378,16 @@ fn weaker_checkpoint(id: &str, pair: Pair<'_, Checkpoint>, weaker: &mut Vec<Stri
             say(format!("gate `{id}` asks another extension, or none"));
         }
     }
-    if !gives_alike(old, new) {
+    if !has_same_effects(old, new) {
         say(format!("passing `{id}` gives or takes other rights"));
     }
 }
 
-fn same_policy(old: &Policy, new: &Policy) -> bool {
-    rules_alike(old, new) && old.reason == new.reason
+fn is_same_policy(old: &Policy, new: &Policy) -> bool {
+    has_same_rules(old, new) && old.reason == new.reason
 }
 
-fn rules_alike(old: &Policy, new: &Policy) -> bool {
+fn has_same_rules(old: &Policy, new: &Policy) -> bool {
     old.kind == new.kind
         && old.actions == new.actions
         && old.when == new.when
@@ -377,7 +395,7 @@ fn rules_alike(old: &Policy, new: &Policy) -> bool {
         && old.overridable == new.overridable
 }
 
-fn weaker_policy(id: &str, pair: Pair<'_, Policy>, weaker: &mut Vec<String>) {
+fn report_weaker_policy(id: &str, pair: PartPair<'_, Policy>, weaker: &mut Vec<String>) {
     let words = match pair {
         (Some(old), None) if old.kind != PolicyKind::Allow => {
             format!("policy `{id}` is gone")
@@ -388,7 +406,7 @@ fn weaker_policy(id: &str, pair: Pair<'_, Policy>, weaker: &mut Vec<String>) {
         (Some(old), Some(new)) if !old.overridable && new.overridable => {
             format!("policy `{id}` can be overruled")
         }
-        (Some(old), Some(new)) if !rules_alike(old, new) => {
+        (Some(old), Some(new)) if !has_same_rules(old, new) => {
             format!("policy `{id}` rules something else")
         }
         (Some(_) | None, Some(_) | None) => return,
@@ -396,11 +414,11 @@ fn weaker_policy(id: &str, pair: Pair<'_, Policy>, weaker: &mut Vec<String>) {
     weaker.push(words);
 }
 
-fn same_capability(old: &Capability, new: &Capability) -> bool {
+fn is_same_capability(old: &Capability, new: &Capability) -> bool {
     old.name == new.name && old.actions == new.actions && old.starts_locked == new.starts_locked
 }
 
-fn weaker_capability(id: &str, pair: Pair<'_, Capability>, weaker: &mut Vec<String>) {
+fn report_weaker_capability(id: &str, pair: PartPair<'_, Capability>, weaker: &mut Vec<String>) {
     let words = match pair {
         (Some(old), None) if old.starts_locked => {
             format!("capability `{id}` is gone, and its lock with it")
@@ -421,12 +439,17 @@ fn weaker_capability(id: &str, pair: Pair<'_, Capability>, weaker: &mut Vec<Stri
 
 /// Result of comparing the source text of an action in both Atlases.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum ActionTextComparison {
     Alike,
     Otherwise,
 }
 
-fn weaker_action(id: &str, pair: Pair<'_, Action>, written: Written, weaker: &mut Vec<String>) {
+fn report_weaker_action(
+    id: &str,
+    pair: PartPair<'_, DeclaredAction>,
+    written: ActionTextComparison,
+    weaker: &mut Vec<String>,
+) {
     match pair {
         (None, Some(_)) => weaker.push(format!("action `{id}` is known now")),
         (Some(old), Some(new)) => {
@@ -434,7 +457,7 @@ fn weaker_action(id: &str, pair: Pair<'_, Action>, written: Written, weaker: &mu
                 (Some(_), None) => {
                     weaker.push(format!("parameters of `{id}` are no longer checked"));
                 }
-                (Some(_), Some(_)) if written == Written::Otherwise => {
+                (Some(_), Some(_)) if written == ActionTextComparison::Otherwise => {
                     let words = format!("`{id}` is written otherwise: see how it is checked");
                     weaker.push(words);
                 }
@@ -456,7 +479,7 @@ fn weaker_action(id: &str, pair: Pair<'_, Action>, written: Written, weaker: &mu
 
 /// Returns the source lines of an action; its compiled schema cannot be compared.
 fn written(atlas: &Atlas, id: &str) -> Option<String> {
-    let (first, last) = atlas.origin.lines_of(Part::Action, id)?;
+    let (first, last) = atlas.origin.lines_of(PartKind::Action, id)?;
     let lines = atlas.text.lines().skip(first.saturating_sub(1));
     let lines: Vec<_> = lines.take(last + 1 - first).map(str::trim).collect();
     Some(lines.join("\n"))

@@ -11,13 +11,14 @@ use serde_json::{Map, Value};
 use super::condition::Condition;
 use super::document::{
     AnswerValidation, Approvers, Budget, CacheConfig, CheckpointMode, CheckpointQuestion,
-    ContextBlockDef, DefaultDecision, Expect, GuidanceBlock, InjectMode, OnInvalid, PolicyKind,
-    Respondent, ResponseType, RiskMode, RiskTier, Scope, Steward, UnknownActions,
+    ContextBlockDef, DefaultDecision, ExpectedAnswer, GuidanceBlock, InjectMode,
+    InvalidAnswerAction, LimitScope, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier,
+    Steward, UnknownActions,
 };
-use super::index::Index;
+use super::index::AtlasIndex;
 use super::keyword::Keywords;
-use super::origin::Origin;
-use super::recording::Recording;
+use super::origin::AtlasOrigin;
+use super::recording::RecordingRules;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
 use crate::base::pattern::Patterns;
@@ -38,7 +39,7 @@ pub struct Atlas {
     /// The source text, stored with the record of the decisions made under it.
     pub text: std::sync::Arc<str>,
     /// Source file and positions of the parts.
-    pub origin: Arc<Origin>,
+    pub origin: Arc<AtlasOrigin>,
     /// The responsible steward.
     pub steward: Option<Steward>,
     /// Groups of actions, in the order written.
@@ -48,11 +49,11 @@ pub struct Atlas {
     /// Contexts by identifier.
     pub contexts: BTreeMap<String, ContextBlockDef>,
     /// Keywords and actions that inject contexts without a checkpoint, in the order written.
-    pub injections: Vec<Injection>,
+    pub injections: Vec<InjectionRule>,
     /// Rules, in the order written.
     pub policies: Vec<Policy>,
     /// Declared actions by name.
-    pub actions: BTreeMap<String, Action>,
+    pub actions: BTreeMap<String, DeclaredAction>,
     /// Decision for a known action that no policy mentions.
     pub default_decision: DefaultDecision,
     /// Decision for an action that no Atlas knows.
@@ -64,9 +65,9 @@ pub struct Atlas {
     /// Cache lifetimes of results.
     pub cache: CacheConfig,
     /// Settings of the record: detail, durability and retention.
-    pub recording: Recording,
+    pub recording: RecordingRules,
     /// Lookup index over the parts.
-    pub(crate) index: Index,
+    pub(crate) index: AtlasIndex,
 }
 
 impl Atlas {
@@ -86,7 +87,7 @@ impl Atlas {
 
 /// A rule that injects a context without a checkpoint.
 #[derive(Clone, Debug)]
-pub struct Injection {
+pub struct InjectionRule {
     /// The injected context.
     pub context_id: String,
     /// Condition for the injection.
@@ -126,7 +127,7 @@ pub struct Checkpoint {
     /// Mode: stops the agent, advises or only records.
     pub mode: CheckpointMode,
     /// Questions that must be answered.
-    pub questions: Vec<Question>,
+    pub questions: Vec<CompiledQuestion>,
     /// Guidance text.
     pub guidance: Option<GuidanceBlock>,
     /// Contexts injected into the agent's session.
@@ -232,7 +233,7 @@ pub enum Limit {
         /// Length of the window.
         window: Duration,
         /// The runs that are counted together.
-        scope: Scope,
+        scope: LimitScope,
     },
     /// A maximum total cost.
     Budget {
@@ -241,14 +242,14 @@ pub enum Limit {
         /// The parameter with the cost of a run; without it, each run costs 1.
         cost: Option<String>,
         /// The runs that are counted together.
-        scope: Scope,
+        scope: LimitScope,
     },
 }
 
 impl Limit {
     /// Returns the scope of the runs that are counted together.
     #[must_use]
-    pub fn scope(&self) -> Scope {
+    pub fn scope(&self) -> LimitScope {
         match self {
             Self::Rate { scope, .. } | Self::Budget { scope, .. } => *scope,
         }
@@ -257,7 +258,7 @@ impl Limit {
 
 /// A declared action.
 #[derive(Clone, Debug)]
-pub struct Action {
+pub struct DeclaredAction {
     /// Display name.
     pub name: String,
     /// Risk tier, if the steward declares one.
@@ -266,10 +267,10 @@ pub struct Action {
     pub parameters: Option<Schema>,
 }
 
-impl Action {
+impl DeclaredAction {
     /// Returns an error message if `params` do not match the schema.
     #[must_use]
-    pub fn parameter_fault(&self, params: &Value) -> Option<String> {
+    pub fn parameter_error(&self, params: &Value) -> Option<String> {
         self.parameters.as_ref()?.fault(params)
     }
 }
@@ -319,7 +320,7 @@ impl Schema {
 /// rules under which it was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "CheckpointQuestion", into = "CheckpointQuestion")]
-pub struct Question {
+pub struct CompiledQuestion {
     definition: CheckpointQuestion,
     pattern: Option<Regex>,
     schema: Option<Schema>,
@@ -358,7 +359,7 @@ pub fn compile_regex(pattern: &str) -> Result<Regex, Box<regex::Error>> {
         .map_err(Box::new)
 }
 
-impl Question {
+impl CompiledQuestion {
     /// Identifier, unique in its checkpoint.
     #[must_use]
     pub fn id(&self) -> &str {
@@ -403,7 +404,7 @@ impl Question {
 
     /// Action on an invalid answer.
     #[must_use]
-    pub fn on_invalid(&self) -> OnInvalid {
+    pub fn on_invalid(&self) -> InvalidAnswerAction {
         self.definition.on_invalid
     }
 
@@ -415,7 +416,7 @@ impl Question {
 
     /// The answer to a yes/no question that passes.
     #[must_use]
-    pub fn expect(&self) -> Expect {
+    pub fn expect(&self) -> ExpectedAnswer {
         self.definition.expect
     }
 
@@ -450,14 +451,14 @@ impl Question {
     }
 }
 
-impl PartialEq for Question {
+impl PartialEq for CompiledQuestion {
     fn eq(&self, other: &Self) -> bool {
         // The compiled rules are derived from the definition.
         self.definition == other.definition
     }
 }
 
-impl TryFrom<CheckpointQuestion> for Question {
+impl TryFrom<CheckpointQuestion> for CompiledQuestion {
     type Error = QuestionError;
 
     fn try_from(definition: CheckpointQuestion) -> Result<Self, Self::Error> {
@@ -488,8 +489,8 @@ impl TryFrom<CheckpointQuestion> for Question {
     }
 }
 
-impl From<Question> for CheckpointQuestion {
-    fn from(question: Question) -> Self {
+impl From<CompiledQuestion> for CheckpointQuestion {
+    fn from(question: CompiledQuestion) -> Self {
         question.definition
     }
 }

@@ -22,7 +22,7 @@ mod fact;
 mod leaf;
 mod words;
 
-pub use leaf::{LeafReport, Test};
+pub use leaf::{LeafReport, LeafTest};
 
 /// A condition as written in the manifest.
 #[derive(Clone, Debug, PartialEq)]
@@ -232,7 +232,7 @@ pub enum Condition {
 pub struct Leaf {
     path: FactPath,
     written: String,
-    tests: Vec<Test>,
+    tests: Vec<LeafTest>,
 }
 
 /// The fact that a leaf reads.
@@ -273,7 +273,7 @@ pub struct ConditionError {
 }
 
 /// The facts with fixed names. `params` is not in the list because its path continues.
-const NAMED: &[(&str, FactPath)] = &[
+const FACT_NAMES: &[(&str, FactPath)] = &[
     ("action", FactPath::Action),
     ("input", FactPath::Input),
     ("session.id", FactPath::Session(SessionFact::Id)),
@@ -394,7 +394,7 @@ fn compile(
             let tests: Vec<_> = tests
                 .iter()
                 .filter_map(|(operator, wanted)| {
-                    Test::compile(*operator, wanted)
+                    LeafTest::compile(*operator, wanted)
                         .map_err(|what| {
                             let path = at(operator.as_str().to_owned());
                             errors.push(ConditionError { path, what });
@@ -412,14 +412,17 @@ fn compile(
 }
 
 fn fact_path(text: &str) -> Result<FactPath, String> {
-    if let Some((_, path)) = NAMED.iter().find(|(name, _)| *name == text) {
+    if let Some((_, path)) = FACT_NAMES.iter().find(|(name, _)| *name == text) {
         return Ok(path.clone());
     }
     let keys = match text.strip_prefix("params.") {
         Some(rest) => rest.split('.').map(str::to_owned).collect::<Vec<_>>(),
         None if text == "params" => Vec::new(),
         None => {
-            let known: Vec<_> = NAMED.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let known: Vec<_> = FACT_NAMES
+                .iter()
+                .map(|(name, _)| format!("`{name}`"))
+                .collect();
             return Err(format!(
                 "there is no fact `{}`; there are `params...`, {}",
                 crate::base::text::one_line(text),

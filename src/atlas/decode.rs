@@ -17,7 +17,7 @@ mod trigger;
 
 pub(super) use fields::{OWN_KEY, Section, join};
 
-use fields::{Value, map};
+use fields::{PathNode, map};
 use names::{
     DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_MODES, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS,
 };
@@ -27,12 +27,15 @@ use super::diagnostic::{Code, Problems};
 use super::document::{
     ActionDef, AtlasManifest, CapabilityDef, ContextBlockDef, PolicyDef, PolicyKind, RiskConfig,
 };
-use super::yaml::Node;
+use super::yaml::YamlNode;
 
 /// Decodes a whole manifest. After a reported error, the result must not be used as an Atlas.
-pub(super) fn decode(root: &Node, problems: &mut Problems<'_>) -> AtlasManifest {
-    map(&Value::root(root), Section::Manifest, problems, |fields| {
-        AtlasManifest {
+pub(super) fn decode(root: &YamlNode, problems: &mut Problems<'_>) -> AtlasManifest {
+    map(
+        &PathNode::root(root),
+        Section::Manifest,
+        problems,
+        |fields| AtlasManifest {
             atlas_version: fields.required("atlas_version", text).unwrap_or_default(),
             atlas_id: fields.required("atlas_id", text).unwrap_or_default(),
             version: fields.required("version", text).unwrap_or_default(),
@@ -66,11 +69,11 @@ pub(super) fn decode(root: &Node, problems: &mut Problems<'_>) -> AtlasManifest 
                 .optional("cache_config", part(config::cache))
                 .unwrap_or_default(),
             trace_config: fields.optional("trace_config", part(trace::trace)),
-        }
-    })
+        },
+    )
 }
 
-fn capability(value: &Value<'_>, problems: &mut Problems<'_>) -> CapabilityDef {
+fn capability(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CapabilityDef {
     map(value, Section::Capability, problems, |fields| {
         CapabilityDef {
             capability_id: fields.required("capability_id", text).unwrap_or_default(),
@@ -81,7 +84,7 @@ fn capability(value: &Value<'_>, problems: &mut Problems<'_>) -> CapabilityDef {
     })
 }
 
-fn risk_config(value: &Value<'_>, problems: &mut Problems<'_>) -> RiskConfig {
+fn risk_config(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RiskConfig {
     map(value, Section::RiskConfig, problems, |fields| RiskConfig {
         mode: fields
             .optional("mode", one_of("risk mode", RISK_MODES))
@@ -89,7 +92,7 @@ fn risk_config(value: &Value<'_>, problems: &mut Problems<'_>) -> RiskConfig {
     })
 }
 
-fn context(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
+fn context(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
     map(value, Section::Context, problems, |fields| {
         // These keys may also be in a nested map, but not in both places.
         let nested = fields.optional("checkpoint_config", part(context_config));
@@ -129,7 +132,7 @@ struct ContextConfig {
     priority: Option<i64>,
 }
 
-fn context_config(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextConfig {
+fn context_config(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ContextConfig {
     map(value, Section::ContextConfig, problems, |fields| {
         ContextConfig {
             keywords: fields.optional("keywords", texts),
@@ -139,7 +142,7 @@ fn context_config(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextConf
     })
 }
 
-fn policy(value: &Value<'_>, problems: &mut Problems<'_>) -> PolicyDef {
+fn policy(value: &PathNode<'_>, problems: &mut Problems<'_>) -> PolicyDef {
     map(value, Section::Policy, problems, |fields| PolicyDef {
         policy_id: fields.required("policy_id", text).unwrap_or_default(),
         kind: fields
@@ -159,7 +162,7 @@ fn policy(value: &Value<'_>, problems: &mut Problems<'_>) -> PolicyDef {
     })
 }
 
-fn action(value: &Value<'_>, problems: &mut Problems<'_>) -> ActionDef {
+fn action(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ActionDef {
     map(value, Section::Action, problems, |fields| ActionDef {
         action_id: fields.required("action_id", text).unwrap_or_default(),
         name: fields.optional("name", text).unwrap_or_default(),

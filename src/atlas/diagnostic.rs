@@ -12,8 +12,8 @@ use serde::{Serialize, Serializer};
 
 use crate::base::text::one_line;
 
-pub(super) use problems::{Problem, Problems, Span};
-pub use render::{Colour, render};
+pub(super) use problems::{ByteSpan, ManifestProblem, Problems};
+pub use render::{ReportColour, render};
 
 /// Maximum length of a quotation from the file in a message; the position shows the rest.
 const MAX_QUOTED_CHARS: usize = 60;
@@ -32,14 +32,14 @@ pub struct Diagnostic {
     /// Path in the manifest, like `checkpoints[2].trigger.type`; empty for the whole manifest.
     pub path: String,
     /// Position in the text.
-    pub span: Option<Place>,
+    pub span: Option<SourceLocation>,
     /// Advice for a fix.
     pub help: Option<String>,
 }
 
 /// A range of the text with its line and column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct SourceLocation {
     /// First byte.
     pub start: usize,
     /// Byte after the last one.
@@ -156,7 +156,7 @@ codes! {
     /// A key of the steward's own.
     IgnoredKey = "W001", Warning;
     /// A name has a canonical form.
-    Alias = "W002", Warning;
+    TriggerAlias = "W002", Warning;
     /// A capability names an action that is not declared.
     UndeclaredAction = "W003", Warning;
     /// A setting is accepted but has no effect for the agents of this version.
@@ -254,7 +254,7 @@ mod tests {
             message: "unknown key `x`".to_owned(),
             file: "a.yaml".to_owned(),
             path: "policies[0].x".to_owned(),
-            span: Some(Place {
+            span: Some(SourceLocation {
                 start: 4,
                 end: 5,
                 line: 2,

@@ -96,7 +96,7 @@ pub struct Steward {
     pub contact: String,
     /// Access rules for agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub access: Option<Access>,
+    pub access: Option<AccessRules>,
     /// Delivery of the Atlas; `embedded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
@@ -108,7 +108,7 @@ pub struct Steward {
 /// Access rules for agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Access {
+pub struct AccessRules {
     /// Access type: with or without a key.
     #[serde(rename = "type")]
     pub kind: AccessKind,
@@ -286,7 +286,7 @@ pub struct PolicyDef {
     /// Runs that are counted together: `session` (the default), `agent` (all sessions whose agent uses the same
     /// name) or `all`.
     #[serde(default)]
-    pub scope: Scope,
+    pub scope: LimitScope,
     /// Additional condition for the policy to apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,
@@ -302,7 +302,7 @@ pub struct PolicyDef {
 /// The runs that a limit counts together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum LimitScope {
     /// The runs of each session; a new session of the same agent starts with the full allowance.
     #[default]
     Session,
@@ -312,7 +312,7 @@ pub enum Scope {
     All,
 }
 
-impl Scope {
+impl LimitScope {
     /// Describes the scope in words.
     #[must_use]
     pub fn words(self) -> &'static str {

@@ -16,39 +16,39 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::compiled::{Action, Atlas, Checkpoint, Injection, Trigger};
+use super::compiled::{Atlas, Checkpoint, DeclaredAction, InjectionRule, Trigger};
 use super::document::{InjectMode, RiskTier};
 use crate::base::pattern::{Pattern, Patterns};
 
 use keywords::KeywordIndex;
-use matches::{Kind, Posting};
-use patterns::{PatternIndex, Sought};
+use matches::{PatternOwnerKind, Posting};
+use patterns::{PatternIndex, PatternOrName};
 
-pub use keywords::Sightings;
-pub use matches::{Matched, Matches};
+pub use keywords::KeywordMatches;
+pub use matches::{ActionMatches, MatchedPart};
 
 /// The index of an Atlas.
 // INVARIANT: an Atlas is never changed after validation, so the index stays correct.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Index(Arc<Parts>);
+pub(crate) struct AtlasIndex(Arc<IndexParts>);
 
 #[derive(Debug, Default)]
-struct Parts {
+struct IndexParts {
     /// The distinct patterns.
     patterns: Vec<Pattern>,
     lookup: PatternIndex,
     /// The occurrences of each pattern.
     postings: Vec<Vec<Posting>>,
     /// The declared actions.
-    actions: Vec<Action>,
+    actions: Vec<DeclaredAction>,
     keywords: KeywordIndex,
-    checkpoints: ByTrigger,
-    injections: ByMode,
+    checkpoints: CheckpointsByTrigger,
+    injections: InjectionsByMode,
 }
 
 /// Contexts that are injected without a match, each list in the order of the Atlas.
 #[derive(Debug, Default)]
-struct ByMode {
+struct InjectionsByMode {
     always: Vec<u32>,
     risk_based: Vec<u32>,
 }
@@ -57,7 +57,7 @@ struct ByMode {
 ///
 /// Checkpoints on actions are found by pattern, checkpoints on input by keyword.
 #[derive(Debug, Default)]
-struct ByTrigger {
+struct CheckpointsByTrigger {
     session_start: Vec<u32>,
     session_end: Vec<u32>,
     intervals: Vec<u32>,
@@ -73,13 +73,17 @@ struct ByTrigger {
     access: HashMap<String, Vec<u32>>,
 }
 
-impl ByTrigger {
-    fn new<'a>(of: &'a [Checkpoint], gathered: &mut Gathered<'a>) -> Self {
+impl CheckpointsByTrigger {
+    fn new<'a>(of: &'a [Checkpoint], gathered: &mut PatternCollector<'a>) -> Self {
         let mut by = Self::default();
         for (checkpoint, item) in of.iter().zip(0..) {
             match &checkpoint.trigger {
-                Trigger::ActionPre(patterns) => gathered.patterns(Kind::Before, item, patterns),
-                Trigger::ActionPost(patterns) => gathered.patterns(Kind::After, item, patterns),
+                Trigger::ActionPre(patterns) => {
+                    gathered.patterns(PatternOwnerKind::Before, item, patterns)
+                }
+                Trigger::ActionPost(patterns) => {
+                    gathered.patterns(PatternOwnerKind::After, item, patterns)
+                }
                 // Found through the keyword index.
                 Trigger::Keyword(_) => {}
                 Trigger::SessionStart => by.session_start.push(item),
@@ -114,7 +118,7 @@ impl ByTrigger {
 
 /// An event that fires checkpoints without a pattern, keyword or tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When<'w> {
+pub(crate) enum CheckpointEvent<'w> {
     /// A session starts.
     SessionStart,
     /// A session ends.
@@ -135,26 +139,26 @@ pub(crate) enum When<'w> {
     Access(&'w str),
 }
 
-impl Index {
+impl AtlasIndex {
     fn new(of: &Atlas) -> Self {
-        let mut gathered = Gathered::default();
+        let mut gathered = PatternCollector::default();
         for (name, item) in of.actions.keys().zip(0..) {
             gathered.name(name, item);
         }
         for (capability, item) in of.capabilities.iter().zip(0..) {
-            gathered.patterns(Kind::Capability, item, &capability.actions);
+            gathered.patterns(PatternOwnerKind::Capability, item, &capability.actions);
         }
         for (policy, item) in of.policies.iter().zip(0..) {
-            gathered.patterns(Kind::Policy, item, &policy.actions);
+            gathered.patterns(PatternOwnerKind::Policy, item, &policy.actions);
         }
-        let checkpoints = ByTrigger::new(&of.checkpoints, &mut gathered);
-        let mut injections = ByMode::default();
+        let checkpoints = CheckpointsByTrigger::new(&of.checkpoints, &mut gathered);
+        let mut injections = InjectionsByMode::default();
         for (injection, item) in of.injections.iter().zip(0..) {
             match injection.mode {
                 InjectMode::Always => injections.always.push(item),
                 InjectMode::RiskBased => injections.risk_based.push(item),
                 InjectMode::OnMatch => {
-                    gathered.patterns(Kind::Injection, item, &injection.actions);
+                    gathered.patterns(PatternOwnerKind::Injection, item, &injection.actions);
                 }
                 // Injected only by name.
                 InjectMode::OnDemand => {}
@@ -162,7 +166,7 @@ impl Index {
         }
         let sought = gathered.sought.iter().copied();
         let patterns = sought.clone().map(|sought| Pattern::new(sought.as_str()));
-        Self(Arc::new(Parts {
+        Self(Arc::new(IndexParts {
             patterns: patterns.collect(),
             lookup: PatternIndex::new(sought),
             postings: gathered.postings,
@@ -192,7 +196,7 @@ impl Index {
         self.0.patterns.get(usize::try_from(number).ok()?)
     }
 
-    fn action(&self, number: u32) -> Option<&Action> {
+    fn action(&self, number: u32) -> Option<&DeclaredAction> {
         self.0.actions.get(usize::try_from(number).ok()?)
     }
 }
@@ -200,34 +204,34 @@ impl Index {
 impl Atlas {
     /// Returns the Atlas with its index. Without the index, lookups find nothing.
     pub(super) fn indexed(mut self) -> Self {
-        self.index = Index::new(&self);
+        self.index = AtlasIndex::new(&self);
         self
     }
 
     /// Returns the checkpoints that fire on `when`, with their indices.
     ///
     /// Covers the triggers that do not depend on a pattern, a keyword or a tier.
-    pub(crate) fn checkpoints_when(
+    pub(crate) fn checkpoints_for_event(
         &self,
-        when: When<'_>,
+        when: CheckpointEvent<'_>,
     ) -> impl Iterator<Item = (usize, &Checkpoint)> {
         let by = &self.index.0.checkpoints;
         let found = match when {
-            When::SessionStart => Some(&by.session_start),
-            When::SessionEnd => Some(&by.session_end),
-            When::Interval => Some(&by.intervals),
-            When::ExplicitRequest => Some(&by.explicit_request),
-            When::Error => Some(&by.errors),
-            When::CustomInput => Some(&by.custom_input),
-            When::CustomAction => Some(&by.custom_action),
-            When::Named(name) => by.interactive.get(name),
-            When::Access(capability) => by.access.get(capability),
+            CheckpointEvent::SessionStart => Some(&by.session_start),
+            CheckpointEvent::SessionEnd => Some(&by.session_end),
+            CheckpointEvent::Interval => Some(&by.intervals),
+            CheckpointEvent::ExplicitRequest => Some(&by.explicit_request),
+            CheckpointEvent::Error => Some(&by.errors),
+            CheckpointEvent::CustomInput => Some(&by.custom_input),
+            CheckpointEvent::CustomAction => Some(&by.custom_action),
+            CheckpointEvent::Named(name) => by.interactive.get(name),
+            CheckpointEvent::Access(capability) => by.access.get(capability),
         };
         placed(&self.checkpoints, found.into_iter().flatten())
     }
 
     /// Returns the checkpoints that an action of this tier fires, with their indices.
-    pub(crate) fn checkpoints_at(
+    pub(crate) fn checkpoints_for_tier(
         &self,
         tier: RiskTier,
     ) -> impl Iterator<Item = (usize, &Checkpoint)> {
@@ -236,12 +240,12 @@ impl Atlas {
     }
 
     /// Returns the contexts injected into every session, with their indices.
-    pub(crate) fn injections_always(&self) -> impl Iterator<Item = (usize, &Injection)> {
+    pub(crate) fn injections_always(&self) -> impl Iterator<Item = (usize, &InjectionRule)> {
         placed(&self.injections, &self.index.0.injections.always)
     }
 
     /// Returns the contexts injected for risky actions, with their indices.
-    pub(crate) fn injections_by_risk(&self) -> impl Iterator<Item = (usize, &Injection)> {
+    pub(crate) fn injections_by_risk(&self) -> impl Iterator<Item = (usize, &InjectionRule)> {
         placed(&self.injections, &self.index.0.injections.risk_based)
     }
 }
@@ -258,29 +262,32 @@ fn placed<'a, T>(
 
 /// Patterns while the index is built, each text once.
 #[derive(Default)]
-struct Gathered<'a> {
-    sought: Vec<Sought<'a>>,
+struct PatternCollector<'a> {
+    sought: Vec<PatternOrName<'a>>,
     postings: Vec<Vec<Posting>>,
-    numbers: HashMap<Sought<'a>, usize>,
+    numbers: HashMap<PatternOrName<'a>, usize>,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> PatternCollector<'a> {
     fn name(&mut self, name: &'a str, item: u32) {
         let posting = Posting {
-            kind: Kind::Action,
+            kind: PatternOwnerKind::Action,
             item,
             place: 0,
         };
-        self.add(Sought::Name(name), posting);
+        self.add(PatternOrName::Name(name), posting);
     }
 
-    fn patterns(&mut self, kind: Kind, item: u32, patterns: &'a Patterns) {
+    fn patterns(&mut self, kind: PatternOwnerKind, item: u32, patterns: &'a Patterns) {
         for (pattern, place) in patterns.iter().zip(0..) {
-            self.add(Sought::Pattern(pattern), Posting { kind, item, place });
+            self.add(
+                PatternOrName::Pattern(pattern),
+                Posting { kind, item, place },
+            );
         }
     }
 
-    fn add(&mut self, sought: Sought<'a>, posting: Posting) {
+    fn add(&mut self, sought: PatternOrName<'a>, posting: Posting) {
         let number = *self.numbers.entry(sought).or_insert_with(|| {
             self.sought.push(sought);
             self.postings.push(Vec::new());

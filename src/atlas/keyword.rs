@@ -11,13 +11,13 @@ use crate::base::limits::MAX_REGEX_BYTES;
 
 mod sign;
 
-pub(super) use sign::{Meaning, Sign, plain};
+pub(super) use sign::{FragmentPosition, KeywordPrefilter, plain};
 
 /// Compiled keywords.
 #[derive(Clone, Debug)]
 pub struct Keywords {
     mode: MatchMode,
-    case: Case,
+    case: CaseSensitivity,
     threshold: Option<usize>,
     words: Vec<Keyword>,
 }
@@ -40,26 +40,26 @@ impl PartialEq for Keywords {
 #[derive(Clone, Debug)]
 struct Keyword {
     text: String,
-    finder: Finder,
+    finder: KeywordFinder,
 }
 
 #[derive(Clone, Debug)]
-enum Finder {
+enum KeywordFinder {
     /// A regular expression: compiled once, linear in the input.
     Pattern(Regex),
     /// A literal, searched by a regular expression that is compiled on first use: most are never used.
-    Literal(Literal),
+    Literal(LiteralKeyword),
     /// A fuzzy search, word by word.
     Near {
         words: Vec<String>,
-        case: Case,
+        case: CaseSensitivity,
         threshold: Option<usize>,
     },
 }
 
 /// The case sensitivity of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Case {
+pub enum CaseSensitivity {
     /// Upper and lower case differ.
     Sensitive,
     /// Upper and lower case are equal.
@@ -111,11 +111,11 @@ impl Keywords {
     pub fn compile(
         texts: &[String],
         mode: MatchMode,
-        case: Case,
+        case: CaseSensitivity,
         threshold: Option<usize>,
     ) -> Result<Self, KeywordError> {
         let words = texts.iter().enumerate().map(|(index, text)| {
-            let finder = Finder::compile(text, mode, case, threshold)
+            let finder = KeywordFinder::compile(text, mode, case, threshold)
                 .map_err(|source| KeywordError { index, source })?;
             Ok(Keyword {
                 text: text.clone(),
@@ -147,9 +147,9 @@ impl Keywords {
     /// of keywords never matches.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<KeywordMatch> {
-        let words = (0..self.words.len()).map(|word| Candidate {
+        let words = (0..self.words.len()).map(|word| KeywordCandidate {
             word,
-            start: Start::Unknown,
+            start: MatchStart::Unknown,
         });
         self.find_among(text, words)
     }
@@ -158,7 +158,7 @@ impl Keywords {
     pub(super) fn find_among(
         &self,
         text: &str,
-        candidates: impl Iterator<Item = Candidate>,
+        candidates: impl Iterator<Item = KeywordCandidate>,
     ) -> Vec<KeywordMatch> {
         let found = candidates
             .filter_map(|candidate| self.words.get(candidate.word)?.find(text, candidate.start));
@@ -174,30 +174,30 @@ impl Keywords {
     }
 
     /// Returns, for each keyword in order, the pre-check that can exclude it from a search.
-    pub(super) fn signs(&self) -> impl Iterator<Item = Sign> {
+    pub(super) fn signs(&self) -> impl Iterator<Item = KeywordPrefilter> {
         self.words
             .iter()
             .map(|word| word.sign(self.mode, self.case))
     }
 
     /// Returns the case sensitivity.
-    pub(super) fn case(&self) -> Case {
+    pub(super) fn case(&self) -> CaseSensitivity {
         self.case
     }
 }
 
 /// A keyword that can be in a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
+pub(super) struct KeywordCandidate {
     /// Index of the keyword.
     pub(super) word: usize,
     /// Known start position.
-    pub(super) start: Start,
+    pub(super) start: MatchStart,
 }
 
 /// The known start position of a keyword, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start {
+pub(super) enum MatchStart {
     /// The position is unknown.
     Unknown,
     /// The match is at this offset or later.
@@ -207,25 +207,25 @@ pub(super) enum Start {
 }
 
 impl Keyword {
-    fn find(&self, text: &str, start: Start) -> Option<KeywordMatch> {
+    fn find(&self, text: &str, start: MatchStart) -> Option<KeywordMatch> {
         let offset = match (&self.finder, start) {
-            (_, Start::At(offset)) => offset,
-            (Finder::Pattern(pattern), Start::Unknown) => pattern.find(text)?.start(),
-            (Finder::Pattern(pattern), Start::NotBefore(offset)) => {
+            (_, MatchStart::At(offset)) => offset,
+            (KeywordFinder::Pattern(pattern), MatchStart::Unknown) => pattern.find(text)?.start(),
+            (KeywordFinder::Pattern(pattern), MatchStart::NotBefore(offset)) => {
                 pattern.find_at(text, offset)?.start()
             }
-            (Finder::Literal(literal), Start::Unknown) => literal.find_at(text, 0)?,
-            (Finder::Literal(literal), Start::NotBefore(offset)) => {
+            (KeywordFinder::Literal(literal), MatchStart::Unknown) => literal.find_at(text, 0)?,
+            (KeywordFinder::Literal(literal), MatchStart::NotBefore(offset)) => {
                 literal.find_at(text, offset)?
             }
             (
-                Finder::Near {
+                KeywordFinder::Near {
                     words,
                     case,
                     threshold,
                 },
-                Start::Unknown | Start::NotBefore(_),
-            ) => find_near(text, words, *case, *threshold)?,
+                MatchStart::Unknown | MatchStart::NotBefore(_),
+            ) => find_fuzzy(text, words, *case, *threshold)?,
         };
         Some(KeywordMatch {
             keyword: self.text.clone(),
@@ -234,11 +234,11 @@ impl Keyword {
     }
 }
 
-impl Finder {
+impl KeywordFinder {
     fn compile(
         text: &str,
         mode: MatchMode,
-        case: Case,
+        case: CaseSensitivity,
         threshold: Option<usize>,
     ) -> Result<Self, Box<regex::Error>> {
         let pattern = match mode {
@@ -257,16 +257,16 @@ impl Finder {
                 });
             }
         };
-        if mode != MatchMode::Regex && text.len() <= MAX_LATER {
-            return Ok(Self::Literal(Literal::new(pattern, case)));
+        if mode != MatchMode::Regex && text.len() <= MAX_LAZY_KEYWORD_BYTES {
+            return Ok(Self::Literal(LiteralKeyword::new(pattern, case)));
         }
         compile(&pattern, case).map(Self::Pattern)
     }
 }
 
-fn compile(pattern: &str, case: Case) -> Result<Regex, Box<regex::Error>> {
+fn compile(pattern: &str, case: CaseSensitivity) -> Result<Regex, Box<regex::Error>> {
     RegexBuilder::new(pattern)
-        .case_insensitive(case == Case::Insensitive)
+        .case_insensitive(case == CaseSensitivity::Insensitive)
         .size_limit(MAX_REGEX_BYTES)
         .dfa_size_limit(MAX_REGEX_BYTES)
         .build()
@@ -275,18 +275,18 @@ fn compile(pattern: &str, case: Case) -> Result<Regex, Box<regex::Error>> {
 
 /// Maximum length in bytes of a keyword that certainly compiles. A longer keyword is compiled at load time, so that
 /// an error rejects the Atlas.
-const MAX_LATER: usize = 512;
+const MAX_LAZY_KEYWORD_BYTES: usize = 512;
 
 /// A keyword that is searched literally.
 #[derive(Clone, Debug)]
-struct Literal {
+struct LiteralKeyword {
     pattern: String,
-    case: Case,
+    case: CaseSensitivity,
     compiled: Arc<OnceLock<Option<Regex>>>,
 }
 
-impl Literal {
-    fn new(pattern: String, case: Case) -> Self {
+impl LiteralKeyword {
+    fn new(pattern: String, case: CaseSensitivity) -> Self {
         Self {
             pattern,
             case,
@@ -308,7 +308,12 @@ impl Literal {
 }
 
 /// Returns the offset of the first sequence of words that nearly equals `wanted`.
-fn find_near(text: &str, wanted: &[String], case: Case, threshold: Option<usize>) -> Option<usize> {
+fn find_fuzzy(
+    text: &str,
+    wanted: &[String],
+    case: CaseSensitivity,
+    threshold: Option<usize>,
+) -> Option<usize> {
     if wanted.is_empty() {
         return None;
     }
@@ -334,10 +339,10 @@ fn find_near(text: &str, wanted: &[String], case: Case, threshold: Option<usize>
         .map(|(at, _)| *at)
 }
 
-fn folded(word: &str, case: Case) -> String {
+fn folded(word: &str, case: CaseSensitivity) -> String {
     match case {
-        Case::Sensitive => word.to_owned(),
-        Case::Insensitive => word.to_lowercase(),
+        CaseSensitivity::Sensitive => word.to_owned(),
+        CaseSensitivity::Insensitive => word.to_lowercase(),
     }
 }
 
@@ -348,10 +353,10 @@ mod tests {
     use super::*;
 
     fn keywords(texts: &[&str], mode: MatchMode) -> Keywords {
-        cased(texts, mode, Case::Insensitive)
+        cased(texts, mode, CaseSensitivity::Insensitive)
     }
 
-    fn cased(texts: &[&str], mode: MatchMode, case: Case) -> Keywords {
+    fn cased(texts: &[&str], mode: MatchMode, case: CaseSensitivity) -> Keywords {
         let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
         Keywords::compile(&texts, mode, case, None).unwrap()
     }
@@ -392,7 +397,7 @@ mod tests {
     // covers A22
     #[test]
     fn case_sensitivity_applies_in_every_script() {
-        let counts = cased(&["Refund"], MatchMode::Any, Case::Sensitive);
+        let counts = cased(&["Refund"], MatchMode::Any, CaseSensitivity::Sensitive);
         assert_eq!(found(&counts, "refund"), []);
         let loose = keywords(&["ÄRGER"], MatchMode::Any);
         assert_eq!(found(&loose, "viel ärger"), [("ÄRGER".to_owned(), 5)]);
@@ -407,7 +412,12 @@ mod tests {
             found(&regex, "sudo RM  -rf /"),
             [(r"\brm\s+-rf\b".to_owned(), 5)]
         );
-        let broken = Keywords::compile(&["(".to_owned()], MatchMode::Regex, Case::Sensitive, None);
+        let broken = Keywords::compile(
+            &["(".to_owned()],
+            MatchMode::Regex,
+            CaseSensitivity::Sensitive,
+            None,
+        );
         assert_eq!(broken.unwrap_err().index, 0);
     }
 
@@ -435,9 +445,19 @@ mod tests {
     #[test]
     fn threshold_overrides_the_word_length() {
         let texts = ["refund".to_owned()];
-        let strict = Keywords::compile(&texts, MatchMode::Fuzzy, Case::Insensitive, Some(0));
+        let strict = Keywords::compile(
+            &texts,
+            MatchMode::Fuzzy,
+            CaseSensitivity::Insensitive,
+            Some(0),
+        );
         assert!(strict.unwrap().find("reufnd").is_empty());
-        let loose = Keywords::compile(&texts, MatchMode::Fuzzy, Case::Insensitive, Some(3));
+        let loose = Keywords::compile(
+            &texts,
+            MatchMode::Fuzzy,
+            CaseSensitivity::Insensitive,
+            Some(3),
+        );
         assert!(!loose.unwrap().find("rexxxd").is_empty());
     }
 
@@ -445,8 +465,10 @@ mod tests {
     fn lazily_compiled_keywords_always_compile() {
         // The letters with the most case variants: three each, of up to three bytes.
         for letter in ['k', '\u{3b8}', '\u{1c4}', '\u{fb05}', '\u{10ffff}', '\\'] {
-            for case in [Case::Sensitive, Case::Insensitive] {
-                let text = letter.to_string().repeat(MAX_LATER / letter.len_utf8());
+            for case in [CaseSensitivity::Sensitive, CaseSensitivity::Insensitive] {
+                let text = letter
+                    .to_string()
+                    .repeat(MAX_LAZY_KEYWORD_BYTES / letter.len_utf8());
                 for mode in [MatchMode::Any, MatchMode::Phrase] {
                     let long = cased(&[&text], mode, case);
                     assert_eq!(found(&long, &format!(". {text}")), [(text.clone(), 2)]);
@@ -471,7 +493,7 @@ mod tests {
     proptest! {
         #[test]
         fn mode_any_agrees_with_str_contains(word in "[a-c.]{1,3}", text in "[a-c. ]{0,20}") {
-            let any = cased(&[&word], MatchMode::Any, Case::Sensitive);
+            let any = cased(&[&word], MatchMode::Any, CaseSensitivity::Sensitive);
             prop_assert_eq!(!any.find(&text).is_empty(), text.contains(&word));
         }
     }

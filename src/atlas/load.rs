@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use super::compiled::Atlas;
 use super::decode::decode;
-use super::diagnostic::{Code, Colour, Diagnostic, Problem, Problems, Severity, render};
+use super::diagnostic::{
+    Code, Diagnostic, ManifestProblem, Problems, ReportColour, Severity, render,
+};
 use super::document::AtlasManifest;
-use super::origin::Origin;
+use super::origin::AtlasOrigin;
 use super::prove::{KnownExtensions, prove};
 use super::yaml;
 use crate::base::digest::Digest;
@@ -20,12 +22,12 @@ use crate::base::text::one_line;
 /// A transformation of every manifest before validation, by registered checkpoint types and plugins. Empty by
 /// default.
 #[derive(Clone, Default)]
-pub struct Configure(Option<Arc<ConfigureFn>>);
+pub struct ManifestTransform(Option<Arc<ManifestTransformFn>>);
 
 /// A function that changes a manifest.
-type ConfigureFn = dyn Fn(&mut AtlasManifest) + Send + Sync;
+type ManifestTransformFn = dyn Fn(&mut AtlasManifest) + Send + Sync;
 
-impl Configure {
+impl ManifestTransform {
     /// Creates a transformation from a function.
     pub fn new(configure: impl Fn(&mut AtlasManifest) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(configure)))
@@ -39,7 +41,7 @@ impl Configure {
     }
 }
 
-impl fmt::Debug for Configure {
+impl fmt::Debug for ManifestTransform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Configure").field(&self.0.is_some()).finish()
     }
@@ -47,7 +49,7 @@ impl fmt::Debug for Configure {
 
 /// An Atlas that can be used.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadOutcome {
     /// The Atlas.
     pub atlas: Atlas,
     /// Warnings for the steward.
@@ -100,7 +102,7 @@ pub enum LoadError {
 impl LoadError {
     /// Renders all problems as human-readable text, with source lines underlined where positions are known.
     #[must_use]
-    pub fn report(&self, colour: Colour) -> String {
+    pub fn report(&self, colour: ReportColour) -> String {
         match self {
             Self::Io { .. } | Self::TooLarge { .. } | Self::NotUtf8 { .. } => {
                 format!("error: {self}\n")
@@ -126,15 +128,18 @@ impl LoadError {
 ///
 /// # Errors
 /// Fails when the file cannot be read, is too large, is not UTF-8, or is not a valid manifest.
-pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
-    load_file_with(path, &Configure::default())
+pub fn load_file(path: impl AsRef<Path>) -> Result<LoadOutcome, LoadError> {
+    load_file_with(path, &ManifestTransform::default())
 }
 
 /// Loads an Atlas from a file after changes to its manifest.
 ///
 /// # Errors
 /// Fails when the file cannot be read, or the changed manifest is not valid.
-pub fn load_file_with(path: impl AsRef<Path>, configure: &Configure) -> Result<Loaded, LoadError> {
+pub fn load_file_with(
+    path: impl AsRef<Path>,
+    configure: &ManifestTransform,
+) -> Result<LoadOutcome, LoadError> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
     let loaded = load_configured(
@@ -153,8 +158,8 @@ pub fn load_file_with(path: impl AsRef<Path>, configure: &Configure) -> Result<L
 pub fn load_if_changed(
     path: impl AsRef<Path>,
     before: &str,
-    configure: &Configure,
-) -> Result<Option<Loaded>, LoadError> {
+    configure: &ManifestTransform,
+) -> Result<Option<LoadOutcome>, LoadError> {
     let path = path.as_ref();
     let bytes = read_bytes(path)?;
     if bytes == before.as_bytes() {
@@ -166,8 +171,8 @@ pub fn load_if_changed(
 }
 
 /// Sets the file of origin.
-fn from_file(mut loaded: Loaded, path: &Path) -> Loaded {
-    loaded.atlas.origin = Arc::new(Origin {
+fn from_file(mut loaded: LoadOutcome, path: &Path) -> LoadOutcome {
+    loaded.atlas.origin = Arc::new(AtlasOrigin {
         file: Some(path.to_owned()),
         ..(*loaded.atlas.origin).clone()
     });
@@ -178,8 +183,11 @@ fn from_file(mut loaded: Loaded, path: &Path) -> Loaded {
 ///
 /// # Errors
 /// As for [`load_file`].
-pub fn lint_file(path: impl AsRef<Path>, known: &KnownExtensions) -> Result<Loaded, LoadError> {
-    lint_file_with(path, known, &Configure::default())
+pub fn lint_file(
+    path: impl AsRef<Path>,
+    known: &KnownExtensions,
+) -> Result<LoadOutcome, LoadError> {
+    lint_file_with(path, known, &ManifestTransform::default())
 }
 
 /// Loads a file as [`lint_file`] does, after changes to its manifest.
@@ -189,8 +197,8 @@ pub fn lint_file(path: impl AsRef<Path>, known: &KnownExtensions) -> Result<Load
 pub fn lint_file_with(
     path: impl AsRef<Path>,
     known: &KnownExtensions,
-    configure: &Configure,
-) -> Result<Loaded, LoadError> {
+    configure: &ManifestTransform,
+) -> Result<LoadOutcome, LoadError> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
     let bytes = read_bytes(path)?;
@@ -213,7 +221,7 @@ pub fn lint_file_with(
 /// assert_eq!(loaded.atlas.id, "com.example");
 /// # Ok::<(), cra_core::atlas::LoadError>(())
 /// ```
-pub fn load_str(name: &str, text: &str) -> Result<Loaded, LoadError> {
+pub fn load_str(name: &str, text: &str) -> Result<LoadOutcome, LoadError> {
     load_str_with(name, text, |_| {})
 }
 
@@ -225,13 +233,13 @@ pub fn load_str_with(
     name: &str,
     text: &str,
     configure: impl FnOnce(&mut AtlasManifest),
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadOutcome, LoadError> {
     load_configured(name, text.as_bytes().to_vec(), configure, None)
 }
 
 /// Loads an Atlas from the bytes of a file.
 #[cfg(test)]
-pub(crate) fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
+pub(crate) fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<LoadOutcome, LoadError> {
     load_configured(name, bytes, |_| {}, None)
 }
 
@@ -240,15 +248,15 @@ fn load_configured(
     bytes: Vec<u8>,
     configure: impl FnOnce(&mut AtlasManifest),
     known: Option<&KnownExtensions>,
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadOutcome, LoadError> {
     let source = to_text(name, bytes)?;
     let mut problems = Problems::new(name, &source);
     let atlas = build(&source, configure, known, &mut problems);
     let diagnostics = problems.into_diagnostics();
     match atlas {
-        Some((atlas, origin)) => Ok(Loaded {
+        Some((atlas, origin)) => Ok(LoadOutcome {
             atlas: Atlas {
-                origin: Arc::new(Origin {
+                origin: Arc::new(AtlasOrigin {
                     name: name.to_owned(),
                     warnings: diagnostics.clone(),
                     ..origin
@@ -305,12 +313,12 @@ impl Atlas {
     ///
     /// # Errors
     /// Fails when the manifest is not valid: every error with its position in that text.
-    pub fn from_manifest(manifest: &AtlasManifest) -> Result<Loaded, LoadError> {
+    pub fn from_manifest(manifest: &AtlasManifest) -> Result<LoadOutcome, LoadError> {
         match serde_json::to_string_pretty(manifest) {
             Ok(text) => load_str(FROM_CODE, &text),
             Err(error) => {
                 let mut problems = Problems::new(FROM_CODE, "");
-                problems.add(Problem::new(Code::Syntax, error.to_string()));
+                problems.add(ManifestProblem::new(Code::Syntax, error.to_string()));
                 Err(LoadError::Invalid {
                     diagnostics: problems.into_diagnostics(),
                     source_text: String::new(),
@@ -341,7 +349,7 @@ fn build<'s>(
     configure: impl FnOnce(&mut AtlasManifest),
     known: Option<&KnownExtensions>,
     problems: &mut Problems<'s>,
-) -> Option<(Atlas, Origin)> {
+) -> Option<(Atlas, AtlasOrigin)> {
     let root = yaml::parse(source, problems)?;
     // A tree with a duplicate key or an alias may not be what the steward intended.
     if problems.has_errors() {
@@ -365,7 +373,7 @@ fn build<'s>(
         text: source.into(),
         ..atlas
     };
-    Some((atlas, Origin::of(&root, source)))
+    Some((atlas, AtlasOrigin::of(&root, source)))
 }
 
 /// Reads the bytes of a file, limited to what is needed to detect an oversized file.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use super::diagnostic::Diagnostic;
-use super::yaml::{Node, NodeValue};
+use super::yaml::{YamlNode, YamlValue};
 
 /// The origin of an Atlas.
 #[derive(Clone, Debug, Default)]
-pub struct Origin {
+pub struct AtlasOrigin {
     /// Name in messages.
     pub name: String,
     /// File, if the Atlas was loaded from one.
@@ -15,12 +15,12 @@ pub struct Origin {
     /// Warnings for the steward.
     pub warnings: Vec<Diagnostic>,
     /// Source lines of the parts, in the order of the text.
-    pub(super) places: Vec<Written>,
+    pub(super) places: Vec<PartLines>,
 }
 
 /// A kind of part with source lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum PartKind {
     /// A checkpoint.
     Checkpoint,
     /// A policy.
@@ -33,7 +33,7 @@ pub enum Part {
     Action,
 }
 
-impl Part {
+impl PartKind {
     /// All kinds, each with the key of its list and the key of its identifier.
     const KEYS: [(Self, &'static str, &'static str); 5] = [
         (Self::Checkpoint, "checkpoints", "checkpoint_id"),
@@ -45,32 +45,32 @@ impl Part {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Written {
-    part: Part,
+pub(super) struct PartLines {
+    part: PartKind,
     id: String,
     lines: (usize, usize),
 }
 
-impl Origin {
+impl AtlasOrigin {
     /// Returns the first and the last line of a part, from 1. A part created by `checkpoint_config` has no lines.
     #[must_use]
-    pub fn lines_of(&self, part: Part, id: &str) -> Option<(usize, usize)> {
+    pub fn lines_of(&self, part: PartKind, id: &str) -> Option<(usize, usize)> {
         let mut places = self.places.iter();
         let own = places.find(|place| place.part == part && place.id == id)?;
         Some(own.lines)
     }
 
-    pub(super) fn of(root: &Node, source: &str) -> Self {
+    pub(super) fn of(root: &YamlNode, source: &str) -> Self {
         let starts: Vec<usize> = source.match_indices('\n').map(|(at, _)| at + 1).collect();
         let line = |byte: usize| starts.partition_point(|start| *start <= byte) + 1;
         let mut places = Vec::new();
-        for (part, list, key) in Part::KEYS {
+        for (part, list, key) in PartKind::KEYS {
             for item in items(root, list) {
                 let Some(id) = text(item, key) else {
                     continue;
                 };
                 let end = item.span.end.saturating_sub(1).max(item.span.start);
-                places.push(Written {
+                places.push(PartLines {
                     part,
                     id: id.to_owned(),
                     lines: (line(item.head().start), line(end)),
@@ -84,36 +84,36 @@ impl Origin {
     }
 }
 
-fn items<'n>(root: &'n Node, list: &str) -> &'n [Node] {
+fn items<'n>(root: &'n YamlNode, list: &str) -> &'n [YamlNode] {
     match field(root, list).map(|node| &node.value) {
-        Some(NodeValue::Seq(items)) => items,
+        Some(YamlValue::Seq(items)) => items,
         Some(
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::String(_)
-            | NodeValue::Map(_),
+            YamlValue::Null
+            | YamlValue::Bool(_)
+            | YamlValue::Number(_)
+            | YamlValue::String(_)
+            | YamlValue::Map(_),
         )
         | None => &[],
     }
 }
 
-fn text<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
+fn text<'n>(node: &'n YamlNode, key: &str) -> Option<&'n str> {
     field(node, key)?.word()
 }
 
-fn field<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+fn field<'n>(node: &'n YamlNode, key: &str) -> Option<&'n YamlNode> {
     match &node.value {
-        NodeValue::Map(entries) => {
+        YamlValue::Map(entries) => {
             let mut entries = entries.iter();
             let own = entries.find(|entry| entry.key == key)?;
             Some(&own.node)
         }
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Number(_)
-        | NodeValue::String(_)
-        | NodeValue::Seq(_) => None,
+        YamlValue::Null
+        | YamlValue::Bool(_)
+        | YamlValue::Number(_)
+        | YamlValue::String(_)
+        | YamlValue::Seq(_) => None,
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let atlas = load_str("acme.yaml", acme).unwrap().atlas;
         let (first, last) = atlas
             .origin
-            .lines_of(Part::Checkpoint, "delete-confirm")
+            .lines_of(PartKind::Checkpoint, "delete-confirm")
             .unwrap();
         let lines: Vec<&str> = acme.lines().collect();
         assert_eq!(
@@ -139,10 +139,13 @@ mod tests {
         assert!(
             atlas
                 .origin
-                .lines_of(Part::Policy, "delete-confirm")
+                .lines_of(PartKind::Policy, "delete-confirm")
                 .is_none()
         );
-        let (first, _) = atlas.origin.lines_of(Part::Action, "ticket.get").unwrap();
+        let (first, _) = atlas
+            .origin
+            .lines_of(PartKind::Action, "ticket.get")
+            .unwrap();
         assert_eq!(lines[first - 1].trim(), "- action_id: \"ticket.get\"");
     }
 }

@@ -19,24 +19,24 @@ mod trigger;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::compiled::{Action, Atlas, Capability, Injection, Limit, Policy, Schema};
+use super::compiled::{Atlas, Capability, DeclaredAction, InjectionRule, Limit, Policy, Schema};
 use super::condition::{Condition, ConditionDef};
 use super::decode::join;
-use super::diagnostic::{Code, Problem, Problems, quoted};
+use super::diagnostic::{Code, ManifestProblem, Problems, quoted};
 use super::document::{
     ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, ContextBlockDef, InjectMode,
     MatchMode, PolicyDef, PolicyKind, Steward, StewardCheckpointDef,
 };
-use super::index::Index;
-use super::keyword::{Case, Keywords};
-use super::yaml::Node;
+use super::index::AtlasIndex;
+use super::keyword::{CaseSensitivity, Keywords};
+use super::yaml::YamlNode;
 use crate::base::digest::Digest;
 use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
 use crate::base::pattern::{Pattern, Patterns};
 use crate::base::text::is_deceptive;
 
 pub use extension::KnownExtensions;
-use ids::Kind;
+use ids::IdKind;
 
 /// The version of the format that this program reads.
 const FORMAT_VERSION: &str = "1.0";
@@ -46,22 +46,22 @@ const FORMAT_VERSION: &str = "1.0";
 /// With `known` extensions, the advice includes the extensions of the manifest that are not among them.
 pub(super) fn prove(
     manifest: AtlasManifest,
-    root: &Node,
+    root: &YamlNode,
     hash: Digest,
     known: Option<&KnownExtensions>,
     problems: &mut Problems<'_>,
 ) -> Option<Atlas> {
-    let mut prover = Prover { root, problems };
-    prover.check_head(&manifest);
+    let mut prover = ManifestValidator { root, problems };
+    prover.check_header(&manifest);
     let capability_ids = prover.ids(
-        &Kind::CAPABILITY,
+        &IdKind::CAPABILITY,
         manifest
             .capabilities
             .iter()
             .map(|c| c.capability_id.as_str()),
     );
     let context_ids = prover.ids(
-        &Kind::CONTEXT,
+        &IdKind::CONTEXT,
         manifest
             .context_blocks
             .iter()
@@ -69,7 +69,7 @@ pub(super) fn prove(
     );
     prover.check_ids(&manifest);
     let action_ids = prover.ids(
-        &Kind::ACTION,
+        &IdKind::ACTION,
         manifest.actions.iter().map(|a| a.action_id.as_str()),
     );
 
@@ -109,7 +109,7 @@ pub(super) fn prove(
         budget: manifest.checkpoint_config.and_then(|config| config.budget),
         cache: manifest.cache_config,
         recording,
-        index: Index::default(),
+        index: AtlasIndex::default(),
     };
     Some(atlas.indexed())
 }
@@ -149,14 +149,14 @@ fn gated_capabilities(checkpoints: &[StewardCheckpointDef]) -> BTreeSet<&str> {
         .collect()
 }
 
-struct Prover<'a, 's> {
-    root: &'a Node,
+struct ManifestValidator<'a, 's> {
+    root: &'a YamlNode,
     problems: &'a mut Problems<'s>,
 }
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Reports a problem at `path`, unless it only follows from another one.
-    fn report(&mut self, path: &str, problem: Problem) {
+    fn report(&mut self, path: &str, problem: ManifestProblem) {
         if !self.problems.is_faulty(path) {
             let span = self.root.span_of(path);
             self.problems.add(problem.path(path).at(span));
@@ -174,10 +174,10 @@ impl Prover<'_, '_> {
     }
 
     fn fault(&mut self, code: Code, path: &str, message: impl Into<String>) {
-        self.report(path, Problem::new(code, message));
+        self.report(path, ManifestProblem::new(code, message));
     }
 
-    fn check_head(&mut self, manifest: &AtlasManifest) {
+    fn check_header(&mut self, manifest: &AtlasManifest) {
         if manifest.atlas_version != FORMAT_VERSION {
             let message = format!(
                 "format version {} is not known",
@@ -186,7 +186,7 @@ impl Prover<'_, '_> {
             let help = format!("this version of cra reads `{FORMAT_VERSION}`");
             self.report(
                 "atlas_version",
-                Problem::new(Code::FormatVersion, message).help(help),
+                ManifestProblem::new(Code::FormatVersion, message).help(help),
             );
         }
         self.check_id("atlas_id", "atlas id", &manifest.atlas_id, MAX_ID_LEN);
@@ -200,11 +200,11 @@ impl Prover<'_, '_> {
     fn check_ids(&mut self, manifest: &AtlasManifest) {
         let checkpoints = manifest.checkpoints.iter();
         self.ids(
-            &Kind::CHECKPOINT,
+            &IdKind::CHECKPOINT,
             checkpoints.map(|c| c.checkpoint_id.as_str()),
         );
         let policies = manifest.policies.iter();
-        self.ids(&Kind::POLICY, policies.map(|p| p.policy_id.as_str()));
+        self.ids(&IdKind::POLICY, policies.map(|p| p.policy_id.as_str()));
     }
 
     fn check_steward(&mut self, steward: &Steward) {
@@ -249,19 +249,19 @@ impl Prover<'_, '_> {
                 let help = "declare it to give it a risk tier and a schema of its parameters";
                 self.report(
                     &format!("{path}[{index}]"),
-                    Problem::new(Code::UndeclaredAction, message).help(help.to_owned()),
+                    ManifestProblem::new(Code::UndeclaredAction, message).help(help.to_owned()),
                 );
             }
         }
         Capability {
             id: definition.capability_id.clone(),
             name: definition.name.clone(),
-            actions: self.some_patterns(&path, &definition.actions),
+            actions: self.required_patterns(&path, &definition.actions),
             starts_locked: gated.contains(definition.capability_id.as_str()),
         }
     }
 
-    fn injections(&mut self, definitions: &[ContextBlockDef]) -> Vec<Injection> {
+    fn injections(&mut self, definitions: &[ContextBlockDef]) -> Vec<InjectionRule> {
         let mut injections = Vec::new();
         for (index, context) in definitions.iter().enumerate() {
             let path = format!("context_blocks[{index}]");
@@ -273,7 +273,7 @@ impl Prover<'_, '_> {
             let keywords = (!context.keywords.is_empty())
                 .then(|| self.compile_keywords(&format!("{path}.keywords"), &context.keywords))
                 .flatten();
-            injections.push(Injection {
+            injections.push(InjectionRule {
                 context_id: context.context_id.clone(),
                 mode: context.inject_mode,
                 keywords,
@@ -292,7 +292,7 @@ impl Prover<'_, '_> {
                 self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
             }
         }
-        Keywords::compile(texts, MatchMode::Any, Case::Insensitive, None).ok()
+        Keywords::compile(texts, MatchMode::Any, CaseSensitivity::Insensitive, None).ok()
     }
 
     fn policies(&mut self, definitions: &[PolicyDef]) -> Vec<Policy> {
@@ -307,7 +307,7 @@ impl Prover<'_, '_> {
         Policy {
             id: definition.policy_id.clone(),
             kind: definition.kind,
-            actions: self.some_patterns(&format!("{path}.actions"), &definition.actions),
+            actions: self.required_patterns(&format!("{path}.actions"), &definition.actions),
             reason: definition.reason.clone(),
             limit: self.limit(&path, definition),
             when: self.condition(&format!("{path}.when"), definition.when.as_ref()),
@@ -399,7 +399,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    fn actions(&mut self, definitions: &[ActionDef]) -> BTreeMap<String, Action> {
+    fn actions(&mut self, definitions: &[ActionDef]) -> BTreeMap<String, DeclaredAction> {
         let mut actions = BTreeMap::new();
         for (index, definition) in definitions.iter().enumerate() {
             let schema = definition.parameters_schema.as_ref();
@@ -415,7 +415,7 @@ impl Prover<'_, '_> {
                     None
                 }
             };
-            let action = Action {
+            let action = DeclaredAction {
                 name: definition.name.clone(),
                 risk_tier: definition.risk_tier,
                 parameters,
@@ -426,7 +426,7 @@ impl Prover<'_, '_> {
     }
 
     /// Compiles patterns; at least one is required.
-    fn some_patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
+    fn required_patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
         if texts.is_empty() {
             let message = "a list that names nothing never matches";
             self.fault(Code::EmptyPattern, path, message);
@@ -443,14 +443,14 @@ impl Prover<'_, '_> {
     }
 
     fn check_pattern(&mut self, path: &str, text: &str) {
-        if let Some(fault) = text_fault(text, MAX_ACTION_LEN) {
+        if let Some(fault) = text_problem(text, MAX_ACTION_LEN) {
             self.fault(Code::EmptyPattern, path, format!("pattern {fault}"));
         }
     }
 }
 
 /// Returns a description of the problem if a text is unsuitable as an identifier or pattern.
-fn text_fault(text: &str, most_chars: usize) -> Option<String> {
+fn text_problem(text: &str, most_chars: usize) -> Option<String> {
     if text.is_empty() {
         return Some("is empty".to_owned());
     }

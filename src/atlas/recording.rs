@@ -1,23 +1,23 @@
 //! A steward's validated rules about the record: event selection, durability and retention.
 
 use super::Atlas;
-use super::document::{Acknowledge, RiskTier, TraceLevel};
-use super::redact::Rule;
+use super::document::{AcknowledgeMode, RiskTier, TraceLevel};
+use super::redact::RedactionRule;
 use crate::base::retention::{Retention, Schedule};
 
 /// The rules of an Atlas about the record.
 #[derive(Clone, Debug, Default)]
-pub struct Recording {
+pub struct RecordingRules {
     /// Selection of stored events.
     pub level: TraceLevel,
     /// Time of the reply to agents.
-    pub acknowledge: Acknowledge,
+    pub acknowledge: AcknowledgeMode,
     /// Events that must be on disk before any reply, in addition to the built-in ones.
     pub sync: Vec<SyncRule>,
     /// Retention of events; unlimited when absent.
     pub retention: Option<Schedule>,
     /// Rules that redact requests before they are recorded.
-    pub redact: Vec<Rule>,
+    pub redact: Vec<RedactionRule>,
 }
 
 /// Events that must be on disk before any reply.
@@ -47,7 +47,7 @@ pub fn level(atlases: &[Atlas]) -> TraceLevel {
 
 /// Returns the time of the reply to agents under these Atlases: early only if all of them say so.
 #[must_use]
-pub fn acknowledge(atlases: &[Atlas]) -> Acknowledge {
+pub fn acknowledge(atlases: &[Atlas]) -> AcknowledgeMode {
     let wanted = atlases.iter().map(|atlas| atlas.recording.acknowledge);
     wanted.max().unwrap_or_default()
 }
@@ -64,13 +64,13 @@ pub fn retention(atlases: &[Atlas]) -> Retention {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::event_type::BUILT_IN;
+    use crate::base::event_type::BUILT_IN_TYPES;
 
     // covers T30
     #[test]
     fn each_level_stores_its_listed_events_and_those_of_lower_levels() {
         let stored = |level: TraceLevel| -> Vec<&str> {
-            let types = BUILT_IN.into_iter();
+            let types = BUILT_IN_TYPES.into_iter();
             types
                 .filter(|event_type| level.stores(event_type))
                 .collect()
@@ -114,7 +114,7 @@ mod tests {
             added.clone().all(|event_type| verbose.contains(event_type)),
             "{verbose:?}"
         );
-        assert_eq!(stored(TraceLevel::Complete), BUILT_IN);
+        assert_eq!(stored(TraceLevel::Complete), BUILT_IN_TYPES);
         assert!(TraceLevel::Complete.stores("custom_analysis"));
         assert!(!TraceLevel::Verbose.stores("custom_analysis"));
         assert!(!TraceLevel::Minimal.stores("action_blocked_by_me"));

@@ -31,7 +31,7 @@ const SHORT_SECRET: usize = 4;
 
 /// A redaction rule.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct RedactionRule {
     /// Name in records: the Atlas and the index of the rule.
     pub name: String,
     /// Actions that the rule covers; all actions when empty.
@@ -44,7 +44,7 @@ pub struct Rule {
     pub any: Option<RegexSet>,
 }
 
-impl Rule {
+impl RedactionRule {
     fn is_about(&self, action: Option<&str>) -> bool {
         self.actions.is_empty() || action.is_some_and(|action| self.actions.matches(action))
     }
@@ -52,7 +52,7 @@ impl Rule {
 
 /// The redactions by one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct RedactionSummary {
     /// Paths of the redactions, up to a limit.
     pub paths: Vec<String>,
     /// Number of redactions.
@@ -60,19 +60,19 @@ pub struct LeftOut {
 }
 
 /// The redactions, by rule.
-pub type Redactions = BTreeMap<String, LeftOut>;
+pub type Redactions = BTreeMap<String, RedactionSummary>;
 
 /// Applies the rules for one action, and the built-in secret forms, to all records about it.
 #[derive(Debug, Default)]
 pub struct Redactor<'a> {
-    rules: Vec<&'a Rule>,
-    secrets: Secrets,
+    rules: Vec<&'a RedactionRule>,
+    secrets: KnownSecrets,
     left_out: Redactions,
 }
 
 /// The secrets redacted from the parameters; they are also searched in texts derived from the parameters.
 #[derive(Debug, Default)]
-struct Secrets {
+struct KnownSecrets {
     /// The secrets, each with its rule.
     texts: BTreeMap<String, String>,
     bytes: usize,
@@ -140,7 +140,7 @@ impl<'a> Redactor<'a> {
     }
 
     fn walk(&mut self, value: &Value, path: &mut Path) -> Value {
-        if let Some(rule) = self.left_out_at(path).or_else(|| path.secret_rule(value)) {
+        if let Some(rule) = self.rule_at(path).or_else(|| path.secret_rule(value)) {
             self.note(&rule, &path.shown);
             self.secrets.take(value, &rule);
             return MARKER.into();
@@ -149,19 +149,19 @@ impl<'a> Redactor<'a> {
             Value::Null | Value::Bool(_) => value.clone(),
             Value::Number(number) => match digits_of_large(number) {
                 // The number is recorded as text, so it is redacted as text.
-                Some(digits) => {
-                    self.kept_or_cut(value, &digits, |redactor| redactor.walk_text(&digits, path))
-                }
+                Some(digits) => self.redact_number(value, &digits, |redactor| {
+                    redactor.redact_param_text(&digits, path)
+                }),
                 None => value.clone(),
             },
-            Value::String(text) => self.walk_text(text, path).into(),
+            Value::String(text) => self.redact_param_text(text, path).into(),
             Value::Array(items) => self.items(None, items, path, Self::walk),
-            Value::Object(fields) => self.fields(fields, path, Self::value_places, Self::walk),
+            Value::Object(fields) => self.fields(fields, path, Self::pattern_ranges, Self::walk),
         }
     }
 
-    fn walk_text(&mut self, text: &str, path: &Path) -> String {
-        let places = self.value_places(text);
+    fn redact_param_text(&mut self, text: &str, path: &Path) -> String {
+        let places = self.pattern_ranges(text);
         for place in &places {
             let secret = text.get(place.from..place.to).unwrap_or_default();
             self.secrets.add(secret, &place.rule);
@@ -170,7 +170,7 @@ impl<'a> Redactor<'a> {
     }
 
     /// Returns the number unchanged, or the rest of its digits if some were redacted.
-    fn kept_or_cut(
+    fn redact_number(
         &mut self,
         number: &Value,
         digits: &str,
@@ -195,7 +195,7 @@ impl<'a> Redactor<'a> {
                         MARKER.into()
                     }
                     None => match digits_of_large(number) {
-                        Some(digits) => self.kept_or_cut(value, &digits, |redactor| {
+                        Some(digits) => self.redact_number(value, &digits, |redactor| {
                             redactor.text(&path.shown, &digits)
                         }),
                         None => value.clone(),
@@ -229,7 +229,7 @@ impl<'a> Redactor<'a> {
             let before = path.enter(&name, &name);
             let own = secrets.extract_if(.., |cut| cut.index == index).collect();
             let item = match item.as_str() {
-                Some(text) if self.left_out_at(path).is_none() => self.argument(text, path, own),
+                Some(text) if self.rule_at(path).is_none() => self.argument(text, path, own),
                 Some(_) | None => None,
             }
             .unwrap_or_else(|| each(self, item, path));
@@ -249,7 +249,7 @@ impl<'a> Redactor<'a> {
             let rule = built_in(cut.form);
             self.secrets
                 .add(text.get(cut.from..cut.to).unwrap_or_default(), &rule);
-            places.push(Cut {
+            places.push(RedactedRange {
                 from: cut.from,
                 to: cut.to,
                 rule,
@@ -262,7 +262,7 @@ impl<'a> Redactor<'a> {
         &mut self,
         fields: &Map<String, Value>,
         path: &mut Path,
-        places: impl Fn(&Self, &str) -> Vec<Cut>,
+        places: impl Fn(&Self, &str) -> Vec<RedactedRange>,
         each: impl Fn(&mut Self, &Value, &mut Path) -> Value,
     ) -> Value {
         let mut kept = Map::new();
@@ -275,7 +275,7 @@ impl<'a> Redactor<'a> {
             }
             let before = path.enter(key, &shown);
             let field = match (field, program_of(fields, key)) {
-                (Value::Array(items), Some(program)) if self.left_out_at(path).is_none() => {
+                (Value::Array(items), Some(program)) if self.rule_at(path).is_none() => {
                     self.items(Some(program), items, path, &each)
                 }
                 _ => each(self, field, path),
@@ -287,7 +287,7 @@ impl<'a> Redactor<'a> {
     }
 
     /// Returns the rule that redacts the value at a path, if any.
-    fn left_out_at(&self, path: &Path) -> Option<String> {
+    fn rule_at(&self, path: &Path) -> Option<String> {
         if path.depth == 0 {
             return None;
         }
@@ -303,14 +303,14 @@ impl<'a> Redactor<'a> {
     }
 
     /// Returns all ranges of a text to redact.
-    fn places(&self, text: &str) -> Vec<Cut> {
-        let mut places = self.secret_places(text);
-        places.extend(self.value_places(text));
+    fn places(&self, text: &str) -> Vec<RedactedRange> {
+        let mut places = self.secret_ranges(text);
+        places.extend(self.pattern_ranges(text));
         places
     }
 
     /// Returns the ranges where value patterns match.
-    fn value_places(&self, text: &str) -> Vec<Cut> {
+    fn pattern_ranges(&self, text: &str) -> Vec<RedactedRange> {
         let mut places = Vec::new();
         for rule in &self.rules {
             if rule.any.as_ref().is_some_and(|any| !any.is_match(text)) {
@@ -319,15 +319,19 @@ impl<'a> Redactor<'a> {
             for pattern in &rule.values {
                 let found = pattern.find_iter(text).filter(|found| !found.is_empty());
                 // One more than the limit is enough to detect that there are too many.
-                places.extend(found.take(MAX_REDACT_PLACES + 1).map(|found| Cut {
-                    from: found.start(),
-                    to: found.end(),
-                    rule: rule.name.clone(),
-                }));
+                places.extend(
+                    found
+                        .take(MAX_REDACT_PLACES + 1)
+                        .map(|found| RedactedRange {
+                            from: found.start(),
+                            to: found.end(),
+                            rule: rule.name.clone(),
+                        }),
+                );
             }
         }
         let secrets = secret_forms::find(text, MAX_REDACT_PLACES + 1).into_iter();
-        places.extend(secrets.map(|found| Cut {
+        places.extend(secrets.map(|found| RedactedRange {
             from: found.from,
             to: found.to,
             rule: built_in(found.form),
@@ -336,10 +340,10 @@ impl<'a> Redactor<'a> {
     }
 
     /// Returns the ranges with secrets of the parameters.
-    fn secret_places(&self, text: &str) -> Vec<Cut> {
+    fn secret_ranges(&self, text: &str) -> Vec<RedactedRange> {
         if self.secrets.overflow {
             let rule = self.rules.first().map(|rule| rule.name.clone());
-            let whole = Cut {
+            let whole = RedactedRange {
                 from: 0,
                 to: text.len(),
                 rule: rule.unwrap_or_else(|| built_in("too_many_secrets")),
@@ -352,11 +356,11 @@ impl<'a> Redactor<'a> {
         let rules: Vec<_> = self.secrets.texts.values().collect();
         let found = finder.find_iter(text).filter(|hit| {
             let secret = text.get(hit.range()).unwrap_or_default();
-            secret.chars().count() >= SHORT_SECRET || stands_alone(text, hit.start(), hit.end())
+            secret.chars().count() >= SHORT_SECRET || is_separate_word(text, hit.start(), hit.end())
         });
         let found = found.take(MAX_REDACT_PLACES + 1);
         found
-            .map(|hit| Cut {
+            .map(|hit| RedactedRange {
                 from: hit.start(),
                 to: hit.end(),
                 rule: rules
@@ -368,7 +372,7 @@ impl<'a> Redactor<'a> {
     }
 
     /// Replaces the ranges of the text with the marker.
-    fn cut(&mut self, field: &str, text: &str, mut places: Vec<Cut>) -> String {
+    fn cut(&mut self, field: &str, text: &str, mut places: Vec<RedactedRange>) -> String {
         let Some(first) = places.first() else {
             return text.to_owned();
         };
@@ -404,7 +408,7 @@ impl<'a> Redactor<'a> {
     }
 }
 
-impl Secrets {
+impl KnownSecrets {
     /// Adds every text and number of a redacted value.
     fn take(&mut self, value: &Value, rule: &str) {
         match value {
@@ -472,7 +476,7 @@ fn program_of<'f>(fields: &'f Map<String, Value>, key: &str) -> Option<&'f str> 
 }
 
 /// A place of a text that is left out.
-struct Cut {
+struct RedactedRange {
     from: usize,
     to: usize,
     rule: String,
@@ -484,7 +488,7 @@ fn built_in(form: &str) -> String {
 }
 
 /// Whether a stretch of a text is no part of a longer word.
-fn stands_alone(text: &str, from: usize, to: usize) -> bool {
+fn is_separate_word(text: &str, from: usize, to: usize) -> bool {
     let before = text.get(..from).and_then(|part| part.chars().next_back());
     let after = text.get(to..).and_then(|part| part.chars().next());
     !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)

@@ -54,7 +54,7 @@ pub const CHECKPOINT_TYPES: [CheckpointType; 13] = [
 
 /// A risk tier with its explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Tier {
+pub struct RiskTierInfo {
     /// The tier.
     pub tier: RiskTier,
     /// Definition of the tier.
@@ -64,23 +64,23 @@ pub struct Tier {
 }
 
 /// All risk tiers, the lowest first.
-pub const TIERS: [Tier; 4] = [
-    Tier {
+pub const TIERS: [RiskTierInfo; 4] = [
+    RiskTierInfo {
         tier: RiskTier::Low,
         meaning: "it only reads, or is undone at once",
         examples: &["read_file", "search_tickets"],
     },
-    Tier {
+    RiskTierInfo {
         tier: RiskTier::Medium,
         meaning: "it writes, and can be written back",
         examples: &["write_file", "create_ticket"],
     },
-    Tier {
+    RiskTierInfo {
         tier: RiskTier::High,
         meaning: "it destroys, or touches production",
         examples: &["delete_ticket", "update_production_config"],
     },
-    Tier {
+    RiskTierInfo {
         tier: RiskTier::Critical,
         meaning: "it cannot be undone, and much depends on it",
         examples: &["drop_database", "deploy_service"],

@@ -1,24 +1,24 @@
 //! Reader for other YAML and JSON files, with the position of every value.
 //!
-//! A decoder walks [`Placed`] values and reports into [`Faults`]. Problems are shown like those of an Atlas, with
+//! A decoder walks [`LocatedValue`] values and reports into [`Faults`]. Problems are shown like those of an Atlas, with
 //! the source line underlined.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::diagnostic::{Code, Problem, Problems, Span, quoted, shortened};
+use super::diagnostic::{ByteSpan, Code, ManifestProblem, Problems, quoted, shortened};
 use super::load::{LoadError, read_bytes, to_text};
 use super::nearest::nearest;
-use super::yaml::{self, Node, NodeValue};
+use super::yaml::{self, YamlNode, YamlValue};
 
 /// All problems of a file.
-pub(crate) struct Faults<'s>(Problems<'s>);
+pub(crate) struct FileProblems<'s>(Problems<'s>);
 
 /// Reads and decodes a file, or returns all its problems.
 pub(crate) fn decode_file<T>(
     path: &Path,
-    decode: impl FnOnce(&Placed<'_>, &mut Faults<'_>) -> Option<T>,
+    decode: impl FnOnce(&LocatedValue<'_>, &mut FileProblems<'_>) -> Option<T>,
 ) -> Result<T, LoadError> {
     decode_bytes(&path.to_string_lossy(), read_bytes(path)?, decode)
 }
@@ -27,12 +27,12 @@ pub(crate) fn decode_file<T>(
 pub(crate) fn decode_bytes<T>(
     name: &str,
     bytes: Vec<u8>,
-    decode: impl FnOnce(&Placed<'_>, &mut Faults<'_>) -> Option<T>,
+    decode: impl FnOnce(&LocatedValue<'_>, &mut FileProblems<'_>) -> Option<T>,
 ) -> Result<T, LoadError> {
     let source = to_text(name, bytes)?;
-    let mut faults = Faults(Problems::new(name, &source));
+    let mut faults = FileProblems(Problems::new(name, &source));
     let root = yaml::parse(&source, &mut faults.0).filter(|_| !faults.0.has_errors());
-    let decoded = root.and_then(|root| decode(&Placed::root(&root), &mut faults));
+    let decoded = root.and_then(|root| decode(&LocatedValue::root(&root), &mut faults));
     match decoded {
         Some(decoded) if !faults.0.has_errors() => Ok(decoded),
         Some(_) | None => Err(LoadError::Invalid {
@@ -44,15 +44,15 @@ pub(crate) fn decode_bytes<T>(
 
 /// A value of a file, with its path and its position.
 #[derive(Clone)]
-pub(crate) struct Placed<'n> {
-    node: &'n Node,
+pub(crate) struct LocatedValue<'n> {
+    node: &'n YamlNode,
     path: String,
     /// Position reported when a key is missing in the value.
-    place: Span,
+    place: ByteSpan,
 }
 
-impl<'n> Placed<'n> {
-    fn root(node: &'n Node) -> Self {
+impl<'n> LocatedValue<'n> {
+    fn root(node: &'n YamlNode) -> Self {
         Self {
             node,
             path: String::new(),
@@ -67,12 +67,12 @@ impl<'n> Placed<'n> {
 
     /// Returns true for a list.
     pub(crate) fn is_list(&self) -> bool {
-        matches!(self.node.value, NodeValue::Seq(_))
+        matches!(self.node.value, YamlValue::Seq(_))
     }
 
     /// Returns the value of a key, if the map has it.
     pub(crate) fn get(&self, key: &str) -> Option<Self> {
-        let NodeValue::Map(entries) = &self.node.value else {
+        let YamlValue::Map(entries) = &self.node.value else {
             return None;
         };
         let entry = entries.iter().find(|entry| entry.key == key)?;
@@ -84,10 +84,10 @@ impl<'n> Placed<'n> {
     }
 
     /// Returns the value of a required key.
-    pub(crate) fn need(&self, key: &str, faults: &mut Faults<'_>) -> Option<Self> {
+    pub(crate) fn need(&self, key: &str, faults: &mut FileProblems<'_>) -> Option<Self> {
         let found = self.get(key);
-        if found.is_none() && matches!(self.node.value, NodeValue::Map(_)) {
-            let problem = Problem::new(Code::MissingKey, format!("missing key `{key}`"));
+        if found.is_none() && matches!(self.node.value, YamlValue::Map(_)) {
+            let problem = ManifestProblem::new(Code::MissingKey, format!("missing key `{key}`"));
             let path = super::decode::join(&self.path, key);
             faults.0.add(problem.path(path).at(self.place));
         }
@@ -95,8 +95,8 @@ impl<'n> Placed<'n> {
     }
 
     /// Rejects a value that is not a map, and every key that is not in `known`.
-    pub(crate) fn only(&self, known: &[&str], faults: &mut Faults<'_>) {
-        let NodeValue::Map(entries) = &self.node.value else {
+    pub(crate) fn only(&self, known: &[&str], faults: &mut FileProblems<'_>) {
+        let YamlValue::Map(entries) = &self.node.value else {
             let _: Option<()> = self.wrong_type("a map", faults);
             return;
         };
@@ -104,18 +104,18 @@ impl<'n> Placed<'n> {
         for entry in strange {
             let message = format!("unknown key {}", quoted(&entry.key));
             let path = super::decode::join(&self.path, &shortened(&entry.key));
-            let problem = Problem::new(Code::UnknownKey, message).path(path);
+            let problem = ManifestProblem::new(Code::UnknownKey, message).path(path);
             let help = advice(&entry.key, known);
             faults.0.add(problem.at(entry.key_span).help(help));
         }
     }
 
     /// Returns the items of a list.
-    pub(crate) fn items(&self, faults: &mut Faults<'_>) -> Vec<Self> {
-        let NodeValue::Seq(items) = &self.node.value else {
+    pub(crate) fn items(&self, faults: &mut FileProblems<'_>) -> Vec<Self> {
+        let YamlValue::Seq(items) = &self.node.value else {
             return self.wrong_type("a list", faults).unwrap_or_default();
         };
-        let item = |(index, node): (usize, &'n Node)| Self {
+        let item = |(index, node): (usize, &'n YamlNode)| Self {
             node,
             path: format!("{}[{index}]", self.path),
             place: node.head(),
@@ -124,44 +124,44 @@ impl<'n> Placed<'n> {
     }
 
     /// Returns the texts of a list.
-    pub(crate) fn texts(&self, faults: &mut Faults<'_>) -> Vec<String> {
+    pub(crate) fn texts(&self, faults: &mut FileProblems<'_>) -> Vec<String> {
         let items = self.items(faults);
         items.iter().filter_map(|item| item.text(faults)).collect()
     }
 
     /// Reads a text.
-    pub(crate) fn text(&self, faults: &mut Faults<'_>) -> Option<String> {
+    pub(crate) fn text(&self, faults: &mut FileProblems<'_>) -> Option<String> {
         match &self.node.value {
-            NodeValue::String(text) => Some(text.clone()),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::Seq(_)
-            | NodeValue::Map(_) => self.wrong_type("text", faults),
+            YamlValue::String(text) => Some(text.clone()),
+            YamlValue::Null
+            | YamlValue::Bool(_)
+            | YamlValue::Number(_)
+            | YamlValue::Seq(_)
+            | YamlValue::Map(_) => self.wrong_type("text", faults),
         }
     }
 
     /// Reads `true` or `false`.
-    pub(crate) fn boolean(&self, faults: &mut Faults<'_>) -> Option<bool> {
+    pub(crate) fn boolean(&self, faults: &mut FileProblems<'_>) -> Option<bool> {
         match &self.node.value {
-            NodeValue::Bool(value) => Some(*value),
-            NodeValue::Null
-            | NodeValue::Number(_)
-            | NodeValue::String(_)
-            | NodeValue::Seq(_)
-            | NodeValue::Map(_) => self.wrong_type("`true` or `false`", faults),
+            YamlValue::Bool(value) => Some(*value),
+            YamlValue::Null
+            | YamlValue::Number(_)
+            | YamlValue::String(_)
+            | YamlValue::Seq(_)
+            | YamlValue::Map(_) => self.wrong_type("`true` or `false`", faults),
         }
     }
 
     /// Reads a whole number that is zero or greater.
-    pub(crate) fn count(&self, faults: &mut Faults<'_>) -> Option<u64> {
+    pub(crate) fn count(&self, faults: &mut FileProblems<'_>) -> Option<u64> {
         let number = match &self.node.value {
-            NodeValue::Number(number) => number.as_u64(),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::String(_)
-            | NodeValue::Seq(_)
-            | NodeValue::Map(_) => None,
+            YamlValue::Number(number) => number.as_u64(),
+            YamlValue::Null
+            | YamlValue::Bool(_)
+            | YamlValue::String(_)
+            | YamlValue::Seq(_)
+            | YamlValue::Map(_) => None,
         };
         number.or_else(|| self.wrong_type("a whole number from zero up", faults))
     }
@@ -171,7 +171,7 @@ impl<'n> Placed<'n> {
         &self,
         noun: &str,
         known: &[&'static str],
-        faults: &mut Faults<'_>,
+        faults: &mut FileProblems<'_>,
     ) -> Option<&'static str> {
         let text = self.text(faults)?;
         let found = known.iter().find(|word| **word == text);
@@ -184,23 +184,23 @@ impl<'n> Placed<'n> {
     }
 
     /// Returns the line of the value, from 1.
-    pub(crate) fn line(&self, faults: &Faults<'_>) -> usize {
+    pub(crate) fn line(&self, faults: &FileProblems<'_>) -> usize {
         faults.0.line(self.place)
     }
 
     /// Reports a value that cannot be used.
-    pub(crate) fn refuse(&self, code: Code, message: &str, faults: &mut Faults<'_>) {
+    pub(crate) fn refuse(&self, code: Code, message: &str, faults: &mut FileProblems<'_>) {
         faults.0.add(self.problem(code, message));
     }
 
-    fn wrong_type<T>(&self, expected: &str, faults: &mut Faults<'_>) -> Option<T> {
+    fn wrong_type<T>(&self, expected: &str, faults: &mut FileProblems<'_>) -> Option<T> {
         let message = format!("expected {expected}, found {}", self.node.describe());
         faults.0.add(self.problem(Code::WrongType, message));
         None
     }
 
-    fn problem(&self, code: Code, message: impl Into<String>) -> Problem {
-        let problem = Problem::new(code, message).path(self.path.clone());
+    fn problem(&self, code: Code, message: impl Into<String>) -> ManifestProblem {
+        let problem = ManifestProblem::new(code, message).path(self.path.clone());
         problem.at(self.node.head())
     }
 }

@@ -11,20 +11,20 @@ use serde_json::{Map, Number, Value};
 
 pub(super) use builder::parse;
 
-use super::diagnostic::Span;
+use super::diagnostic::ByteSpan;
 
 /// A value of the file and its position.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(super) struct YamlNode {
     /// Position of the value; for an absent value, the position of its key.
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     /// Content of the node.
-    pub(super) value: NodeValue,
+    pub(super) value: YamlValue,
 }
 
 /// The content of a node.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum NodeValue {
+pub(super) enum YamlValue {
     /// Null.
     Null,
     /// `true` or `false`; `yes` and `on` are text.
@@ -34,59 +34,59 @@ pub(super) enum NodeValue {
     /// Text.
     String(String),
     /// A list.
-    Seq(Vec<Node>),
+    Seq(Vec<YamlNode>),
     /// A map, in the order written.
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// One key of a map.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct YamlEntry {
     /// The key.
     pub(super) key: String,
     /// Position of the key.
-    pub(super) key_span: Span,
+    pub(super) key_span: ByteSpan,
     /// Value of the key.
-    pub(super) node: Node,
+    pub(super) node: YamlNode,
 }
 
-impl Node {
+impl YamlNode {
     /// Returns true for a map with this key.
     pub(super) fn has_key(&self, key: &str) -> bool {
         match &self.value {
-            NodeValue::Map(entries) => entries.iter().any(|entry| entry.key == key),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::String(_)
-            | NodeValue::Seq(_) => false,
+            YamlValue::Map(entries) => entries.iter().any(|entry| entry.key == key),
+            YamlValue::Null
+            | YamlValue::Bool(_)
+            | YamlValue::Number(_)
+            | YamlValue::String(_)
+            | YamlValue::Seq(_) => false,
         }
     }
 
     /// Describes the kind of node, for messages.
     pub(super) fn describe(&self) -> String {
         match &self.value {
-            NodeValue::Null => "nothing".to_owned(),
-            NodeValue::Bool(value) => format!("`{value}`"),
-            NodeValue::Number(number) => format!("the number `{number}`"),
-            NodeValue::String(_) => "text".to_owned(),
-            NodeValue::Seq(_) => "a list".to_owned(),
-            NodeValue::Map(_) => "a map".to_owned(),
+            YamlValue::Null => "nothing".to_owned(),
+            YamlValue::Bool(value) => format!("`{value}`"),
+            YamlValue::Number(number) => format!("the number `{number}`"),
+            YamlValue::String(_) => "text".to_owned(),
+            YamlValue::Seq(_) => "a list".to_owned(),
+            YamlValue::Map(_) => "a map".to_owned(),
         }
     }
 
     /// Returns the node as a word, including `true` and `false`, for readers of enumerated words.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.value {
-            NodeValue::String(text) => Some(text),
-            NodeValue::Bool(true) => Some("true"),
-            NodeValue::Bool(false) => Some("false"),
-            NodeValue::Null | NodeValue::Number(_) | NodeValue::Seq(_) | NodeValue::Map(_) => None,
+            YamlValue::String(text) => Some(text),
+            YamlValue::Bool(true) => Some("true"),
+            YamlValue::Bool(false) => Some("false"),
+            YamlValue::Null | YamlValue::Number(_) | YamlValue::Seq(_) | YamlValue::Map(_) => None,
         }
     }
 
     /// Returns the position of `path`, or of the longest part of it that exists.
-    pub(super) fn span_of(&self, path: &str) -> Span {
+    pub(super) fn span_of(&self, path: &str) -> ByteSpan {
         self.follow(path).0
     }
 
@@ -98,29 +98,29 @@ impl Node {
     /// Follows `path` as far as possible; returns the last position, and true if the whole path exists.
     ///
     /// In a map, an index is the number of the key, because keys chosen by a steward can have any form.
-    fn follow(&self, path: &str) -> (Span, bool) {
+    fn follow(&self, path: &str) -> (ByteSpan, bool) {
         let mut node = self;
         let mut span = self.head();
         for segment in path.split(['.', '[']).filter(|segment| !segment.is_empty()) {
             let index = segment.strip_suffix(']');
             let index = index.and_then(|index| index.parse::<usize>().ok());
             let next = match (&node.value, index) {
-                (NodeValue::Map(entries), Some(index)) => entries
+                (YamlValue::Map(entries), Some(index)) => entries
                     .get(index)
                     .map(|entry| (&entry.node, entry.key_span)),
-                (NodeValue::Map(entries), None) => entries
+                (YamlValue::Map(entries), None) => entries
                     .iter()
                     .find(|entry| entry.key == segment)
                     .map(|entry| (&entry.node, entry.node.span)),
-                (NodeValue::Seq(items), Some(index)) => {
+                (YamlValue::Seq(items), Some(index)) => {
                     items.get(index).map(|item| (item, item.head()))
                 }
                 (
-                    NodeValue::Seq(_)
-                    | NodeValue::Null
-                    | NodeValue::Bool(_)
-                    | NodeValue::Number(_)
-                    | NodeValue::String(_),
+                    YamlValue::Seq(_)
+                    | YamlValue::Null
+                    | YamlValue::Bool(_)
+                    | YamlValue::Number(_)
+                    | YamlValue::String(_),
                     _,
                 ) => None,
             };
@@ -133,32 +133,32 @@ impl Node {
     }
 
     /// Returns the start of the node: for a map, its first key.
-    pub(super) fn head(&self) -> Span {
+    pub(super) fn head(&self) -> ByteSpan {
         match &self.value {
-            NodeValue::Map(entries) => entries.first().map_or(self.span, |entry| entry.key_span),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::String(_)
-            | NodeValue::Seq(_) => self.span,
+            YamlValue::Map(entries) => entries.first().map_or(self.span, |entry| entry.key_span),
+            YamlValue::Null
+            | YamlValue::Bool(_)
+            | YamlValue::Number(_)
+            | YamlValue::String(_)
+            | YamlValue::Seq(_) => self.span,
         }
     }
 
     /// Returns the node as JSON. The depth of a tree is limited, so the recursion is, too.
     pub(super) fn to_json(&self) -> Value {
         match &self.value {
-            NodeValue::Null => Value::Null,
-            NodeValue::Bool(value) => Value::Bool(*value),
-            NodeValue::Number(number) => Value::Number(number.clone()),
-            NodeValue::String(text) => Value::String(text.clone()),
-            NodeValue::Seq(items) => items.iter().map(Self::to_json).collect(),
-            NodeValue::Map(entries) => Value::Object(json_map(entries)),
+            YamlValue::Null => Value::Null,
+            YamlValue::Bool(value) => Value::Bool(*value),
+            YamlValue::Number(number) => Value::Number(number.clone()),
+            YamlValue::String(text) => Value::String(text.clone()),
+            YamlValue::Seq(items) => items.iter().map(Self::to_json).collect(),
+            YamlValue::Map(entries) => Value::Object(json_map(entries)),
         }
     }
 }
 
 /// Returns a map as JSON.
-pub(super) fn json_map(entries: &[Entry]) -> Map<String, Value> {
+pub(super) fn json_map(entries: &[YamlEntry]) -> Map<String, Value> {
     entries
         .iter()
         .map(|entry| (entry.key.clone(), entry.node.to_json()))

@@ -7,7 +7,7 @@ mod scan;
 mod write;
 
 pub(super) use scan::ordinary;
-pub use scan::{is_canonical_object, object_length, object_length_beside};
+pub use scan::{is_canonical_object, object_length, object_length_interleaved};
 
 /// Largest integer that every JSON reader represents exactly.
 const MAX_EXACT: u64 = 1 << 53;

@@ -53,12 +53,12 @@ impl Digest {
 
     /// Returns the 64 hexadecimal digits.
     #[must_use]
-    pub fn hex(&self) -> Hex {
+    pub fn hex(&self) -> HexDigest {
         let mut digits = [0; 64];
         for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
             pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
         }
-        Hex(digits)
+        HexDigest(digits)
     }
 
     /// Returns the first `digits` hexadecimal digits, for display.
@@ -69,7 +69,7 @@ impl Digest {
 }
 
 /// The initial state of SHA-256.
-const START: [u32; 8] = [
+const SHA256_INITIAL_STATE: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
     0x3c6e_f372,
@@ -88,7 +88,7 @@ const BLOCK: usize = 64;
 /// Every step of a hash depends on the one before, and processors execute independent work meanwhile. So work done
 /// between two blocks costs little more than the hash alone.
 #[derive(Debug)]
-pub struct Hashing<'t> {
+pub struct InterleavedDigest<'t> {
     state: [u32; 8],
     blocks: &'t [[u8; BLOCK]],
     /// The padding after the whole blocks: the rest of the text, a bit, and the length. One block or two.
@@ -97,7 +97,7 @@ pub struct Hashing<'t> {
     done: usize,
 }
 
-impl<'t> Hashing<'t> {
+impl<'t> InterleavedDigest<'t> {
     /// Starts the hash of a text.
     #[must_use]
     #[inline]
@@ -117,7 +117,7 @@ impl<'t> Hashing<'t> {
             length.copy_from_slice(&bits);
         }
         Self {
-            state: START,
+            state: SHA256_INITIAL_STATE,
             blocks,
             end,
             all: blocks.len() + ends,
@@ -162,9 +162,9 @@ impl fmt::Display for Digest {
 
 /// The hexadecimal digits of a digest, without heap allocation.
 #[derive(Clone, Copy, Debug)]
-pub struct Hex([u8; 64]);
+pub struct HexDigest([u8; 64]);
 
-impl Hex {
+impl HexDigest {
     /// Returns the digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -258,7 +258,7 @@ mod tests {
         for length in 0..=text.len() {
             let text = &text[..length];
             for steps in [0, 1, 3, 9] {
-                let mut hashing = Hashing::of(text);
+                let mut hashing = InterleavedDigest::of(text);
                 (0..steps).for_each(|_| hashing.step());
                 assert_eq!(hashing.finish(), Digest::of(text), "{length} {steps}");
             }

@@ -4,7 +4,7 @@
 //! about the record, uses this list.
 
 /// The event types that this program writes. Extensions can register others.
-pub const BUILT_IN: [&str; 47] = [
+pub const BUILT_IN_TYPES: [&str; 47] = [
     "session_started",
     "session_ended",
     "context_requested",
@@ -55,4 +55,4 @@ pub const BUILT_IN: [&str; 47] = [
 ];
 
 /// The event types with a risk tier.
-pub const WITH_TIER: [&str; 3] = ["action_attempted", "risk_detected", "risk_verified"];
+pub const TYPES_WITH_TIER: [&str; 3] = ["action_attempted", "risk_detected", "risk_verified"];

@@ -2,15 +2,15 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::limits::OPEN_FILES;
+use super::limits::WANTED_OPEN_FILES;
 
 /// Raises the limit of open files as far as wanted and allowed, and returns it.
 #[must_use]
-pub fn may_be_open() -> usize {
+pub fn raise_open_file_limit() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(u64::MAX);
     let soft = limit.current.unwrap_or(u64::MAX);
-    let wanted = OPEN_FILES.min(hard);
+    let wanted = WANTED_OPEN_FILES.min(hard);
     let raised = Rlimit {
         current: Some(wanted),
         maximum: limit.maximum,

@@ -25,7 +25,7 @@ pub fn is_restricted(text: &str) -> bool {
 ///
 /// Usual names are short and in lower case. The length of each name is not checked.
 #[must_use]
-pub fn are_usual(text: &str, separators: u8) -> bool {
+pub fn are_usual_names(text: &str, separators: u8) -> bool {
     let bytes = text.as_bytes();
     // Processors handle sixteen bytes at once. The remainder is checked again as the end of the last sixteen bytes.
     let (chunks, rest) = bytes.as_chunks::<16>();
@@ -228,14 +228,17 @@ mod tests {
                     text[place] = byte;
                     let text = String::from_utf8(text).unwrap();
                     let fine = byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-                    assert_eq!(are_usual(&text, 0), fine, "{text}");
-                    assert_eq!(are_usual(&text, 1), byte == b':', "{text}");
+                    assert_eq!(are_usual_names(&text, 0), fine, "{text}");
+                    assert_eq!(are_usual_names(&text, 1), byte == b':', "{text}");
                 }
             }
         }
         // More separators than a byte can count.
-        assert!(!are_usual(&":".repeat(256 + 5), 5));
-        assert!(!are_usual("s-1", 0), "too short to be looked at at once");
+        assert!(!are_usual_names(&":".repeat(256 + 5), 5));
+        assert!(
+            !are_usual_names("s-1", 0),
+            "too short to be looked at at once"
+        );
     }
 
     #[test]

@@ -20,19 +20,19 @@ mod number;
 mod path;
 mod scan;
 
-pub use number::{compare, compare_with, is_carried, is_same_decimal};
+pub use number::{compare, compare_with, is_exact, is_same_decimal};
 pub use path::{
     paths_of_large_numbers, paths_of_large_numbers_in, with_numbers, write_hidden_numbers,
 };
 
-use scan::Scanner;
+use scan::JsonScanner;
 
 /// Maximum length of a path or number that a message quotes.
 const MAX_QUOTED_CHARS: usize = 120;
 
 /// The reason why a text is rejected.
 #[derive(Debug, thiserror::Error)]
-pub enum JsonError {
+pub enum StrictJsonError {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
     Syntax(serde_json::Error),
@@ -44,7 +44,7 @@ pub enum JsonError {
     Ambiguous(JsonFault),
 }
 
-impl JsonError {
+impl StrictJsonError {
     fn of(error: serde_json::Error) -> Self {
         if error.is_data() {
             Self::Data(error)
@@ -91,14 +91,14 @@ pub struct JsonFault {
     /// Path of the member: `params.to`, `list[2]`; empty for the whole text.
     pub path: String,
     /// Reason for the rejection.
-    pub kind: FaultKind,
+    pub kind: JsonFaultKind,
     /// Offset of the first byte of the key or number.
     pub offset: usize,
 }
 
 /// The reason why a key or number is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum JsonFaultKind {
     /// The key occurs more than once in its object.
     DuplicateKey,
     /// The number cannot be represented exactly; contains the number as written.
@@ -110,8 +110,8 @@ impl JsonFault {
     #[must_use]
     pub fn reason(&self) -> String {
         match &self.kind {
-            FaultKind::DuplicateKey => "the key is there twice; send it once".to_owned(),
-            FaultKind::InexactNumber(token) => {
+            JsonFaultKind::DuplicateKey => "the key is there twice; send it once".to_owned(),
+            JsonFaultKind::InexactNumber(token) => {
                 format!(
                     "the number `{}` cannot be carried exactly; send it as a string",
                     quote(token)
@@ -156,9 +156,9 @@ fn quote(text: &str) -> String {
 /// # Errors
 /// Fails when the text is not JSON, has a duplicate key, has a number that cannot be represented exactly, or is not a
 /// `T`.
-pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, StrictJsonError> {
     check(text)?;
-    serde_json::from_slice(text).map_err(JsonError::of)
+    serde_json::from_slice(text).map_err(StrictJsonError::of)
 }
 
 /// Reads a text and converts inexact numbers to strings of their tokens. Duplicate keys are rejected.
@@ -167,13 +167,13 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
 ///
 /// # Errors
 /// Fails when the text is not JSON, or has a duplicate key.
-pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, JsonError> {
-    let mut scanner = Scanner::new(text);
+pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, StrictJsonError> {
+    let mut scanner = JsonScanner::new(text);
     scanner.inexact = Some(Vec::new());
     scanner.whole().map_err(|stop| stop.told(text))?;
     let inexact = scanner.inexact.take().unwrap_or_default();
     if inexact.is_empty() {
-        return serde_json::from_slice(text).map_err(JsonError::of);
+        return serde_json::from_slice(text).map_err(StrictJsonError::of);
     }
     let mut quoted = Vec::with_capacity(text.len() + 2 * inexact.len());
     let mut end = 0;
@@ -185,23 +185,25 @@ pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, JsonError> {
         end = token.end;
     }
     quoted.extend_from_slice(text.get(end..).unwrap_or_default());
-    serde_json::from_slice(&quoted).map_err(JsonError::of)
+    serde_json::from_slice(&quoted).map_err(StrictJsonError::of)
 }
 
 /// Checks that a text is JSON without duplicate keys and with exact numbers only.
 ///
 /// # Errors
 /// Fails when the text does not meet these conditions.
-pub fn check(text: &[u8]) -> Result<(), JsonError> {
-    Scanner::new(text).whole().map_err(|stop| stop.told(text))
+pub fn check(text: &[u8]) -> Result<(), StrictJsonError> {
+    JsonScanner::new(text)
+        .whole()
+        .map_err(|stop| stop.told(text))
 }
 
 /// Checks that a text is JSON without duplicate keys. For texts that are passed on unchanged.
 ///
 /// # Errors
 /// Fails when the text does not meet these conditions.
-pub fn check_keys(text: &[u8]) -> Result<(), JsonError> {
-    let mut scanner = Scanner::new(text);
+pub fn check_keys(text: &[u8]) -> Result<(), StrictJsonError> {
+    let mut scanner = JsonScanner::new(text);
     scanner.inexact = Some(Vec::new());
     scanner.whole().map_err(|stop| stop.told(text))
 }
@@ -209,7 +211,7 @@ pub fn check_keys(text: &[u8]) -> Result<(), JsonError> {
 /// Returns the byte range of the value at `path`; every step of the path is an object key.
 #[must_use]
 pub fn locate(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
-    let mut scanner = Scanner::new(text);
+    let mut scanner = JsonScanner::new(text);
     scanner.inexact = Some(Vec::new());
     scanner.blanks();
     for key in path {
@@ -224,7 +226,7 @@ pub fn locate(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
 ///
 /// # Errors
 /// Fails when the text is not a JSON number, or cannot be represented exactly.
-pub fn read_number(text: &str) -> Result<Number, JsonError> {
+pub fn read_number(text: &str) -> Result<Number, StrictJsonError> {
     read(text.as_bytes())
 }
 

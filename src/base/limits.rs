@@ -85,14 +85,14 @@ pub const MAX_ANSWER_CHARS: usize = 20_000;
 
 /// Maximum number of schema violations listed for one answer; after fixing these, the respondent sees the next
 /// ones.
-pub const MAX_SCHEMA_FAULTS: usize = 5;
+pub const MAX_SCHEMA_ERRORS: usize = 5;
 
 /// Maximum number of held requests per session; more indicate a runaway agent.
 pub const MAX_HELD_PER_SESSION: usize = 64;
 
 /// Maximum number of callers that wait for one held request; the earliest is dropped. Only the last caller is
 /// released anyway: the others are most likely earlier tries of the same call.
-pub const MAX_ASKERS_PER_REQUEST: usize = 64;
+pub const MAX_CALLERS_PER_REQUEST: usize = 64;
 
 /// Maximum number of unfinished runs remembered per session; the oldest is dropped. Agents that never report the
 /// result of a run would otherwise make their session grow without limit.
@@ -146,16 +146,16 @@ pub const EXTENSION_TIMEOUT: Duration = Duration::from_secs(2);
 pub const MAX_EXTENSION_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Default fuel of a WebAssembly module for one answer: some tens of milliseconds.
-pub const WASM_FUEL: u64 = 10_000_000;
+pub const DEFAULT_WASM_FUEL: u64 = 10_000_000;
 
 /// Default memory limit of a WebAssembly module.
-pub const WASM_MEMORY_BYTES: u64 = 16 * 1024 * 1024;
+pub const DEFAULT_WASM_MEMORY_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Maximum size of a WebAssembly module.
 pub const MAX_WASM_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Maximum number of concurrent extension calls; further calls wait.
-pub const MAX_CALLS_OUT: usize = 32;
+pub const MAX_EXTENSION_CALLS: usize = 32;
 
 /// Maximum size of an extension's answer.
 pub const MAX_EXTENSION_BYTES: usize = 256 * 1024;
@@ -173,7 +173,7 @@ pub const EVIDENCE_KEPT: usize = 64;
 pub const EVIDENCE_CHARS: usize = 300;
 
 /// Interval between checks of the Atlas files while an operator watches them.
-pub const FILE_LOOK: Duration = Duration::from_secs(3);
+pub const ATLAS_FILE_CHECK_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Capacity of the runtime's command queue. A full queue makes the sender wait.
 pub const COMMAND_QUEUE: usize = 1024;
@@ -195,7 +195,7 @@ pub const MAX_EARLY_EVENTS: u64 = 256;
 pub const WRITE_QUEUE: usize = 1024;
 
 /// Time after the opening of a dialog in which keys are ignored, because they were meant for something else.
-pub const ARMING: Duration = Duration::from_millis(700);
+pub const DIALOG_ARMING_TIME: Duration = Duration::from_millis(700);
 
 /// Time window in which approvals are counted and shown to an operator who is about to approve another one.
 pub const PACE_WINDOW: Duration = Duration::from_mins(10);
@@ -210,7 +210,7 @@ pub const MAX_EDITED_BYTES: u64 = 4 * 20_000;
 pub const MIN_TERMINAL: (u16, u16) = (60, 18);
 
 /// Interval between comparisons of the wall clock with the steady clock while a timer is pending.
-pub const CLOCK_CHECK: Duration = Duration::from_secs(1);
+pub const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time for which the operator sees that the clock was set, or that connections were rejected.
 pub const PASSING_ALARM_TIME: Duration = Duration::from_mins(10);
@@ -239,7 +239,7 @@ pub const MAX_UNSEALED_TIME: Duration = Duration::from_mins(1);
 pub const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Maximum time that the shutdown of a console waits for the log head to be stored elsewhere.
-pub const HEAD_FILE_TIME: Duration = Duration::from_secs(5);
+pub const HEAD_FILE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum size of text for the terminal's clipboard. As base64 that is just below the 100,000 characters that
 /// common terminals accept.
@@ -318,7 +318,7 @@ pub const MAX_SESSIONS_PER_PEER: usize = 4096;
 pub const MAX_SESSIONS: usize = 50_000;
 
 /// Number of idle sessions ended together to make room for a new one; finding them takes longer than ending them.
-pub const SESSIONS_ENDED_TOGETHER: usize = 500;
+pub const IDLE_SESSIONS_PER_EVICTION: usize = 500;
 
 /// Maximum reports (errors, outputs, turns, feedback) of one process per second; faster ones wait. People and
 /// models produce a few; a replayed decision table produces some hundreds.
@@ -346,10 +346,10 @@ pub const LARGE_MESSAGE_GRACE: Duration = Duration::from_secs(1);
 pub const LARGE_MESSAGE_RATE: usize = 1024 * 1024;
 
 /// Maximum time from the first to the last byte of a message, and for a client to read a response.
-pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
+pub const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum time for the header of an HTTP request, and for an idle connection to be kept open.
-pub const HEADER_TIME: Duration = Duration::from_secs(10);
+pub const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time that a gateway server waits after it could not accept a connection and could not close another one.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -358,20 +358,20 @@ pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub const MAX_CONNECTIONS: usize = 4096;
 
 /// Number of open files requested from the system.
-pub const OPEN_FILES: u64 = 16_384;
+pub const WANTED_OPEN_FILES: u64 = 16_384;
 
 /// Maximum number of HTTP connections, and never more than a quarter of the files that may be open: every call,
 /// hook and stream that is answered at once, and some to spare.
 pub const MAX_HTTP_CONNECTIONS: usize = 1536;
 
 /// Maximum number of pending calls per connection; further ones are not read until one is answered.
-pub const MAX_CALLS_AT_ONCE: usize = 64;
+pub const MAX_PENDING_CALLS: usize = 64;
 
 /// Number of differences kept between the loaded Atlases and the shadow Atlases.
 pub const DIFFERENCES_KEPT: usize = 200;
 
 /// Maximum number of callers whose requests of the last minute are counted.
-pub const MAX_ASKERS: usize = 10_000;
+pub const MAX_COUNTED_CALLERS: usize = 10_000;
 
 /// Maximum calls of one connection per second; faster ones wait.
 pub const CALLS_PER_SECOND: u64 = 2000;
@@ -381,13 +381,13 @@ pub const CALLS_PER_SECOND: u64 = 2000;
 pub const MAX_NOTICES_PER_ADDRESS: usize = 1000;
 
 /// Maximum number of notices in delivery at a time, each to a different address.
-pub const MAX_NOTICES_UNDER_WAY: usize = 32;
+pub const MAX_NOTICES_IN_DELIVERY: usize = 32;
 
 /// Total time limit for the delivery of one notice.
-pub const NOTICE_TIME: Duration = Duration::from_secs(10);
+pub const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pauses before a notice is retried; the last one is repeated.
-pub const NOTICE_PAUSES: [Duration; 5] = [
+pub const NOTICE_RETRY_PAUSES: [Duration; 5] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
     Duration::from_mins(2),
@@ -396,10 +396,10 @@ pub const NOTICE_PAUSES: [Duration; 5] = [
 ];
 
 /// Time after which a notice is no longer retried.
-pub const NOTICE_PATIENCE: Duration = Duration::from_hours(72);
+pub const NOTICE_RETRY_PERIOD: Duration = Duration::from_hours(72);
 
 /// Maximum time that the shutdown of a console waits for notices in delivery.
-pub const NOTICE_END_TIME: Duration = Duration::from_secs(2);
+pub const NOTICE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time of silence after which an agent's session ends as timed out. Longer than a night and a day of other work,
 /// so that an agent resumed the next morning can continue.
@@ -409,7 +409,7 @@ pub const ABANDONED_TIME: Duration = Duration::from_hours(48);
 pub const ABANDONED_RUN_TIME: Duration = Duration::from_hours(24 * 14);
 
 /// Interval between checks for abandoned sessions.
-pub const ABANDONED_CHECK: Duration = Duration::from_mins(10);
+pub const ABANDONED_CHECK_INTERVAL: Duration = Duration::from_mins(10);
 
 /// Times that an agent may go on with a conversation whose session has ended. A session has to look for its
 /// predecessor among as many names.

@@ -1,9 +1,9 @@
 //! Operator names. A name is what a person types at a console, without proof: it distinguishes cooperating people.
 
-use super::text::{Lines, visible};
+use super::text::{LineFeeds, visible};
 
 /// Maximum length of a name in characters.
-pub const MAX_OPERATOR: usize = 64;
+pub const MAX_OPERATOR_NAME_CHARS: usize = 64;
 
 /// The reason why an operator name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum OperatorNameError {
     #[error("an operator needs a name")]
     Empty,
     /// The name is too long.
-    #[error("a name has at most {MAX_OPERATOR} characters")]
+    #[error("a name has at most {MAX_OPERATOR_NAME_CHARS} characters")]
     TooLong,
     /// The name has characters that are invisible or change the text around them.
     #[error("the name has characters that cannot be seen: `{0}`")]
@@ -26,15 +26,15 @@ pub enum OperatorNameError {
 ///
 /// # Errors
 /// Fails when the name is invalid.
-pub fn operator_name(typed: &str) -> Result<String, OperatorNameError> {
+pub fn parse_operator_name(typed: &str) -> Result<String, OperatorNameError> {
     let name = typed.trim();
     if name.is_empty() {
         return Err(OperatorNameError::Empty);
     }
-    if name.chars().count() > MAX_OPERATOR {
+    if name.chars().count() > MAX_OPERATOR_NAME_CHARS {
         return Err(OperatorNameError::TooLong);
     }
-    let shown = visible(name, Lines::Escape);
+    let shown = visible(name, LineFeeds::Escape);
     if shown.text != name {
         return Err(OperatorNameError::Hidden(shown.text));
     }
@@ -62,23 +62,26 @@ mod tests {
 
     #[test]
     fn operator_names_are_readable_and_never_look_like_agents() {
-        assert_eq!(operator_name("  op-1@ops ").as_deref(), Ok("op-1@ops"));
         assert_eq!(
-            operator_name("\u{e9}lodie k").as_deref(),
+            parse_operator_name("  op-1@ops ").as_deref(),
+            Ok("op-1@ops")
+        );
+        assert_eq!(
+            parse_operator_name("\u{e9}lodie k").as_deref(),
             Ok("\u{e9}lodie k")
         );
-        assert_eq!(operator_name("   "), Err(OperatorNameError::Empty));
-        let long = "x".repeat(MAX_OPERATOR + 1);
-        assert_eq!(operator_name(&long), Err(OperatorNameError::TooLong));
+        assert_eq!(parse_operator_name("   "), Err(OperatorNameError::Empty));
+        let long = "x".repeat(MAX_OPERATOR_NAME_CHARS + 1);
+        assert_eq!(parse_operator_name(&long), Err(OperatorNameError::TooLong));
         for hidden in ["op\u{202e}1", "o\u{200b}p", "a\nb", "a\u{1b}[2J"] {
-            let fault = operator_name(hidden).unwrap_err();
+            let fault = parse_operator_name(hidden).unwrap_err();
             assert!(matches!(fault, OperatorNameError::Hidden(_)), "{hidden:?}");
         }
         for agent in ["agent", "Agent billing-bot", "AGENT x"] {
-            let fault = operator_name(agent).unwrap_err();
+            let fault = parse_operator_name(agent).unwrap_err();
             assert!(matches!(fault, OperatorNameError::Agent(_)), "{agent}");
         }
-        assert!(operator_name("agentina").is_ok());
+        assert!(parse_operator_name("agentina").is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// The result of [`visible`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Visible {
+pub struct SanitizedText {
     /// The text with every character that would not show as itself escaped, as in `\u{202e}`.
     pub text: String,
     /// Number of escaped characters.
@@ -11,11 +11,11 @@ pub struct Visible {
 
 /// Escapes every character that a terminal would obey, hide or reorder. `lines` decides about line feeds.
 #[must_use]
-pub fn visible(text: &str, lines: Lines) -> Visible {
+pub fn visible(text: &str, lines: LineFeeds) -> SanitizedText {
     let mut shown = String::with_capacity(text.len());
     let mut escaped = 0;
     for c in text.chars() {
-        if c == '\n' && lines == Lines::Keep {
+        if c == '\n' && lines == LineFeeds::Keep {
             shown.push(c);
         } else if is_deceptive(c) {
             escaped += 1;
@@ -24,7 +24,7 @@ pub fn visible(text: &str, lines: Lines) -> Visible {
             shown.push(c);
         }
     }
-    Visible {
+    SanitizedText {
         text: shown,
         escaped,
     }
@@ -32,7 +32,7 @@ pub fn visible(text: &str, lines: Lines) -> Visible {
 
 /// The handling of line feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
+pub enum LineFeeds {
     /// Line feeds stay.
     Keep,
     /// Line feeds are escaped as `\n`, for text that has one line on the screen.
@@ -42,7 +42,7 @@ pub enum Lines {
 /// Returns external text on one line, safe to show.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    visible(text, Lines::Escape).text
+    visible(text, LineFeeds::Escape).text
 }
 
 /// Ranges of characters that a terminal would obey, hide or reorder instead of show, in addition to control
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn hidden_characters_are_escaped_and_counted() {
         let hostile = "dup\u{202e} \x1b[2Jx\u{200b}\r";
-        let shown = visible(hostile, Lines::Keep);
+        let shown = visible(hostile, LineFeeds::Keep);
         assert_eq!(shown.text, "dup\\u{202e} \\u{1b}[2Jx\\u{200b}\\r");
         assert_eq!(shown.escaped, 4);
     }
@@ -108,7 +108,7 @@ mod tests {
     fn ordinary_text_of_any_script_is_unchanged() {
         let plain = "naïve 日本語 שלום e\u{301} 🙂";
         assert_eq!(one_line(plain), plain);
-        assert_eq!(visible("a\nb", Lines::Keep).text, "a\nb");
+        assert_eq!(visible("a\nb", LineFeeds::Keep).text, "a\nb");
         assert_eq!(one_line("a\nb"), "a\\nb");
     }
 
@@ -130,7 +130,11 @@ mod tests {
             assert!(first <= last);
             for c in [first, last] {
                 assert!(is_deceptive(c), "{c:?}");
-                assert_eq!(visible(&c.to_string(), Lines::Escape).escaped, 1, "{c:?}");
+                assert_eq!(
+                    visible(&c.to_string(), LineFeeds::Escape).escaped,
+                    1,
+                    "{c:?}"
+                );
             }
             for c in neighbours((first, last)) {
                 let deceptive = in_table(c) || c.is_control();

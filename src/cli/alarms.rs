@@ -14,38 +14,43 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::base::clock::Timestamp;
 use crate::base::limits::{MAX_THREADS, PASSING_ALARM_TIME};
 use crate::base::text::one_line;
-use crate::console::Alarms;
-use crate::gateway::connect::registry::{Connection, Registry};
-use crate::gateway::hall::{Crowd, Hall};
+use crate::console::AlarmReceiver;
+use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry};
+use crate::gateway::hall::{ConnectionShortage, GatewayState};
 use crate::gateway::hook::Host;
 use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
-use crate::gateway::rejected::{self, Rejected, Reports};
-use crate::gateway::socket::Bound;
-use crate::runtime::Desk;
-use crate::runtime::snapshot::{ClockMovedAt, Snapshot};
+use crate::gateway::rejected::{self, RejectedAnswer, RejectedAnswerReports};
+use crate::gateway::socket::BoundSocket;
+use crate::runtime::OperatorHandle;
+use crate::runtime::snapshot::{ClockStepAt, RuntimeSnapshot};
 use crate::store::key;
 use crate::trace::event::AnswerRejected;
 
 mod recorded;
 
-use recorded::{Alarm, Kind, Recorded, ran_unasked};
+use recorded::{Alarm, AlarmKind, AlarmLog, unrequested_run_alarm};
 
 /// Interval between two checks.
-const EVERY: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Watches all connections recorded in the folder of a store, until the receiver is dropped.
-pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Alarms {
+pub(super) fn watch(
+    folder: PathBuf,
+    bound: BoundSocket,
+    hall: GatewayState,
+    desk: OperatorHandle,
+) -> AlarmReceiver {
     let (sender, alarms) = watch::channel(Arc::<[String]>::default());
     let snapshots = desk.snapshots();
     let key = hall.verifier();
     tokio::spawn(async move {
-        let mut watched = Watched {
+        let mut watched = ConnectionWatch {
             key: Some(key),
-            ..Watched::default()
+            ..ConnectionWatch::default()
         };
-        let mut passing = Passing::default();
-        let mut recorded = Recorded::default();
-        let mut ticks = interval(EVERY);
+        let mut passing = RecentAlarms::default();
+        let mut recorded = AlarmLog::default();
+        let mut ticks = interval(CHECK_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -54,13 +59,16 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
             }
             let (folder, bound) = (folder.clone(), bound.clone());
             let looked = tokio::task::spawn_blocking(move || {
-                let mut found = Alarm::all(Kind::Socket, bound.trouble());
-                let new = watched.take_rejected(Reports::read(&folder));
-                found.extend(Alarm::all(Kind::RejectedAnswer, watched.rejected_alarm()));
-                found.extend(Alarm::all(Kind::Connection, watched.look(&folder)));
+                let mut found = Alarm::all(AlarmKind::Socket, bound.trouble());
+                let new = watched.add_rejected(RejectedAnswerReports::read(&folder));
+                found.extend(Alarm::all(
+                    AlarmKind::RejectedAnswer,
+                    watched.rejected_alarm(),
+                ));
+                found.extend(Alarm::all(AlarmKind::Connection, watched.look(&folder)));
                 let own = watched.key.as_ref();
-                let key = own.and_then(|own| key_trouble(&folder, own));
-                found.extend(Alarm::all(Kind::Key, key));
+                let key = own.and_then(|own| key_problem(&folder, own));
+                found.extend(Alarm::all(AlarmKind::Key, key));
                 (watched, found, new)
             });
             // The task fails only while the program is ending.
@@ -72,12 +80,18 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
                 record_rejected(&desk, report).await;
             }
             let snapshot = Arc::clone(&snapshots.borrow());
-            found.extend(Alarm::all(Kind::AgentLeft, silent(&hall, &snapshot)));
-            let crowd = hall.crowd_within(PASSING_ALARM_TIME);
-            found.extend(Alarm::all(Kind::Passing, passing.look(crowd, &snapshot)));
-            found.extend(Alarm::all(Kind::State, distrusted(&snapshot)));
-            found.extend(Alarm::all(Kind::Head, headless(&snapshot)));
-            found.extend(Alarm::all(Kind::RanUnasked, ran_unasked(&snapshot)));
+            found.extend(Alarm::all(AlarmKind::AgentLeft, silent(&hall, &snapshot)));
+            let crowd = hall.recent_shortage(PASSING_ALARM_TIME);
+            found.extend(Alarm::all(
+                AlarmKind::Passing,
+                passing.look(crowd, &snapshot),
+            ));
+            found.extend(Alarm::all(AlarmKind::State, distrusted(&snapshot)));
+            found.extend(Alarm::all(AlarmKind::Head, headless(&snapshot)));
+            found.extend(Alarm::all(
+                AlarmKind::RanUnasked,
+                unrequested_run_alarm(&snapshot),
+            ));
             recorded.record(&desk, &found).await;
             let found: Arc<[String]> = found.into_iter().map(|alarm| alarm.what).collect();
             sender.send_if_modified(|told| {
@@ -87,25 +101,25 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
             });
         }
     });
-    Alarms(alarms)
+    AlarmReceiver(alarms)
 }
 
 /// Known connections, kept because a process that removes hooks may also remove them from the list.
 #[derive(Default)]
-struct Watched {
-    seen: Vec<Connection>,
+struct ConnectionWatch {
+    seen: Vec<ConnectedAgent>,
     /// Key that hook entries should pin.
     key: Option<AnswerVerifier>,
     /// Rejected answers, kept while the console runs: the process that caused them may remove reports.
-    rejected: Vec<Rejected>,
+    rejected: Vec<RejectedAnswer>,
 }
 
 /// Most rejected answers that are remembered. The alarm counts them.
 const MAX_REJECTED: usize = 1000;
 
-impl Watched {
+impl ConnectionWatch {
     /// Remembers reports; returns those that are not recorded yet.
-    fn take_rejected(&mut self, reports: Reports) -> Vec<rejected::Found> {
+    fn add_rejected(&mut self, reports: RejectedAnswerReports) -> Vec<rejected::StoredReport> {
         for report in reports.all() {
             if self.rejected.len() < MAX_REJECTED && !self.rejected.contains(report) {
                 self.rejected.push(report.clone());
@@ -120,7 +134,7 @@ impl Watched {
     }
 
     fn look(&mut self, folder: &Path) -> Vec<String> {
-        let known = match Registry::load(folder) {
+        let known = match ConnectionRegistry::load(folder) {
             Ok(known) => known,
             Err(error) => {
                 let mut found = vec![format!("the list of connections cannot be read: {error}")];
@@ -143,7 +157,7 @@ impl Watched {
         }
         found.extend(known.connections.iter().filter_map(|one| self.told(one)));
         for connection in known.connections {
-            let same = |seen: &&mut Connection| {
+            let same = |seen: &&mut ConnectedAgent| {
                 seen.agent == connection.agent && seen.file == connection.file
             };
             match self.seen.iter_mut().find(same) {
@@ -154,7 +168,7 @@ impl Watched {
         found
     }
 
-    fn told(&self, connection: &Connection) -> Option<String> {
+    fn told(&self, connection: &ConnectedAgent) -> Option<String> {
         let trouble = connection.trouble(self.key.as_ref())?;
         let (agent, file) = (connection.agent.as_str(), connection.file.display());
         Some(format!("{agent}: {trouble} ({file}); see cra doctor"))
@@ -162,7 +176,7 @@ impl Watched {
 }
 
 /// Records a report in the log. On failure the report stays in place and is tried again.
-async fn record_rejected(desk: &Desk, found: rejected::Found) {
+async fn record_rejected(desk: &OperatorHandle, found: rejected::StoredReport) {
     let report = &found.report;
     let entry = AnswerRejected {
         by: report.by.clone(),
@@ -182,7 +196,7 @@ async fn record_rejected(desk: &Desk, found: rejected::Found) {
 }
 
 /// Agents that disconnected while a request of theirs is held; their next steps are unknown.
-fn silent(hall: &Hall, snapshot: &Snapshot) -> Vec<String> {
+fn silent(hall: &GatewayState, snapshot: &RuntimeSnapshot) -> Vec<String> {
     let held: BTreeSet<_> = snapshot.held.iter().map(|held| &held.session).collect();
     let silent = hall.silent(|session| held.contains(session));
     let held = snapshot
@@ -205,20 +219,24 @@ fn silent(hall: &Hall, snapshot: &Snapshot) -> Vec<String> {
 
 /// Alarms about one-time events, each shown for [`PASSING_ALARM_TIME`].
 #[derive(Default)]
-struct Passing {
-    clock_moved: Option<(ClockMovedAt, Instant)>,
-    threads_full: Option<(Timestamp, Instant)>,
+struct RecentAlarms {
+    clock_moved: Option<(ClockStepAt, Instant)>,
+    threads_full_alarm: Option<(Timestamp, Instant)>,
 }
 
-impl Passing {
-    fn look(&mut self, crowd: Option<Crowd>, snapshot: &Snapshot) -> Vec<String> {
+impl RecentAlarms {
+    fn look(
+        &mut self,
+        crowd: Option<ConnectionShortage>,
+        snapshot: &RuntimeSnapshot,
+    ) -> Vec<String> {
         let clock = recent(&mut self.clock_moved, snapshot.clock_moved);
-        let clock = clock.map(|ClockMovedAt { step, at }| {
+        let clock = clock.map(|ClockStepAt { step, at }| {
             let time = at.time_of_day();
             format!("the system clock was set {step} at {time} UTC; deadlines are kept")
         });
-        let full = recent(&mut self.threads_full, snapshot.threads_full_at);
-        let full = full.map(|at| threads_full(at, snapshot));
+        let full = recent(&mut self.threads_full_alarm, snapshot.threads_full_at);
+        let full = full.map(|at| threads_full_alarm(at, snapshot));
         let crowd = crowd.map(|crowd| crowd.alarm());
         clock.into_iter().chain(crowd).chain(full).collect()
     }
@@ -234,7 +252,7 @@ fn recent<T: Copy + PartialEq>(noted: &mut Option<(T, Instant)>, newest: Option<
 }
 
 /// Alarm text: the thread limit was reached, with the process that has the most threads.
-fn threads_full(at: Timestamp, snapshot: &Snapshot) -> String {
+fn threads_full_alarm(at: Timestamp, snapshot: &RuntimeSnapshot) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let owners = snapshot
         .threads
@@ -259,20 +277,20 @@ fn threads_full(at: Timestamp, snapshot: &Snapshot) -> String {
 }
 
 /// Alarm text: the state of the store was not trusted.
-fn distrusted(snapshot: &Snapshot) -> Option<String> {
+fn distrusted(snapshot: &RuntimeSnapshot) -> Option<String> {
     let what = snapshot.distrusted.as_ref()?;
     Some(format!("{what}; agents have to ask again"))
 }
 
 /// Alarm text: the head file next to the store was missing.
-fn headless(snapshot: &Snapshot) -> Option<String> {
+fn headless(snapshot: &RuntimeSnapshot) -> Option<String> {
     let told = "`cra.head` was missing at the start, so an older copy of the store would not have been noticed: \
                 compare with a head that is kept elsewhere";
     snapshot.headless.then(|| told.to_owned())
 }
 
 /// Reason why the key in a folder differs from the key that this console signs with, if it does.
-fn key_trouble(folder: &Path, own: &AnswerVerifier) -> Option<String> {
+fn key_problem(folder: &Path, own: &AnswerVerifier) -> Option<String> {
     let shown = folder.join(key::FILE_NAME);
     let shown = shown.display();
     let what = match key::existing(folder) {
@@ -293,9 +311,9 @@ mod tests {
 
     use super::*;
     use crate::base::clock_step::ClockStep;
-    use crate::gateway::connect::{Scope, Wiring, connect};
-    use crate::gateway::hall::CrowdOutcome;
-    use crate::gateway::hook::{Host, Offline};
+    use crate::gateway::connect::{ConnectScope, HookConfig, connect};
+    use crate::gateway::hall::ShortageOutcome;
+    use crate::gateway::hook::{Host, OfflineBehavior};
     use crate::trace::note::Signer;
 
     /// Key of the watching console.
@@ -310,19 +328,19 @@ mod tests {
         let file = folder.path().join("hooks.json");
         let program = folder.path().join("cra");
         fs::write(&program, "").unwrap();
-        let wiring = Wiring {
+        let wiring = HookConfig {
             program,
             timeout: 60,
-            offline: Offline::Deny,
+            offline: OfflineBehavior::Deny,
             place: Vec::new(),
             key: Some(key().to_string()),
         };
         let changed = connect("", Host::Cursor, &wiring).unwrap();
         fs::write(&file, changed.text).unwrap();
-        let mut known = Registry::default();
-        known.remember(Connection {
+        let mut known = ConnectionRegistry::default();
+        known.remember(ConnectedAgent {
             agent: Host::Cursor,
-            scope: Scope::User,
+            scope: ConnectScope::User,
             file: file.clone(),
             wiring,
             made: changed.made,
@@ -338,10 +356,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_clock_step_is_shown_for_a_while_and_a_full_socket_while_it_lasts() {
-        let mut passing = Passing::default();
-        let mut shown = Snapshot::empty();
+        let mut passing = RecentAlarms::default();
+        let mut shown = RuntimeSnapshot::empty();
         assert_eq!(passing.look(None, &shown), [""; 0]);
-        let moved = ClockMovedAt {
+        let moved = ClockStepAt {
             step: ClockStep::from_micros(-600_000_000),
             at: "2026-01-31T23:59:59.000000Z".parse().unwrap(),
         };
@@ -354,16 +372,16 @@ mod tests {
         assert_eq!(passing.look(None, &shown), [""; 0]);
         // Another clock step is shown again.
         let step = ClockStep::from_micros(600_000_000);
-        let again = ClockMovedAt { step, ..moved };
+        let again = ClockStepAt { step, ..moved };
         shown.clock_moved = Some(again);
         assert_eq!(passing.look(None, &shown).len(), 1);
-        let crowd = Crowd {
+        let crowd = ConnectionShortage {
             interface: "socket",
             most: 4096,
             largest: Some(7),
-            outcome: CrowdOutcome::IdleClosed,
+            outcome: ShortageOutcome::IdleClosed,
         };
-        let told = passing.look(Some(crowd), &Snapshot::empty());
+        let told = passing.look(Some(crowd), &RuntimeSnapshot::empty());
         let wanted = "connections of the socket ran short (4096 in all), and idle ones were closed to make room; \
                       process 7 has the most";
         assert_eq!(told, [wanted]);
@@ -371,8 +389,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_refused_thread_is_shown_for_a_while() {
-        let mut passing = Passing::default();
-        let mut shown = Snapshot::empty();
+        let mut passing = RecentAlarms::default();
+        let mut shown = RuntimeSnapshot::empty();
         shown.threads_full_at = Some("2026-01-31T23:59:59.000000Z".parse().unwrap());
         let thread = |name: &str, process: &str| {
             let session = "s-1".parse().unwrap();
@@ -395,7 +413,7 @@ mod tests {
     #[test]
     fn an_edited_or_removed_hook_entry_is_shown_until_it_is_restored() {
         let (folder, file) = connected();
-        let mut watched = Watched::default();
+        let mut watched = ConnectionWatch::default();
         assert_eq!(watched.look(folder.path()), [""; 0]);
         let text = fs::read_to_string(&file).unwrap();
         fs::write(
@@ -422,9 +440,9 @@ mod tests {
     #[test]
     fn hooks_that_pin_another_key_are_shown() {
         let (folder, _) = connected();
-        let mut watched = Watched {
+        let mut watched = ConnectionWatch {
             key: Some(key()),
-            ..Watched::default()
+            ..ConnectionWatch::default()
         };
         assert_eq!(watched.look(folder.path()), [""; 0]);
         let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
@@ -436,29 +454,30 @@ mod tests {
     #[test]
     fn a_rejected_answer_is_shown_while_the_console_runs() {
         let folder = tempfile::tempdir().unwrap();
-        let mut watched = Watched::default();
+        let mut watched = ConnectionWatch::default();
         assert_eq!(watched.rejected_alarm(), None);
         let socket = Path::new("/run/console.sock");
-        let report = Rejected::now("cra hook codex", None, socket, "it has no proof".to_owned());
+        let report =
+            RejectedAnswer::now("cra hook codex", None, socket, "it has no proof".to_owned());
         report.leave(folder.path()).unwrap();
-        let new = watched.take_rejected(Reports::read(folder.path()));
+        let new = watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(new.len(), 1);
         let told = watched.rejected_alarm().unwrap();
         assert!(told.contains("ANOTHER PROCESS gave an answer"), "{told}");
         rejected::mark_recorded(&new[0]).unwrap();
-        let new = watched.take_rejected(Reports::read(folder.path()));
+        let new = watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(new, [], "it is recorded once");
         assert_eq!(watched.rejected_alarm().as_ref(), Some(&told));
         // The report files are gone, but the alarm stays.
         fs::remove_dir_all(folder.path().join(rejected::FOLDER_NAME)).unwrap();
-        watched.take_rejected(Reports::read(folder.path()));
+        watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(watched.rejected_alarm(), Some(told));
     }
 
     #[test]
     fn a_connection_removed_from_the_list_is_noticed() {
         let (folder, _) = connected();
-        let mut watched = Watched::default();
+        let mut watched = ConnectionWatch::default();
         assert_eq!(watched.look(folder.path()), [""; 0]);
         let list = folder.path().join("connections.json");
         fs::write(&list, "no list").unwrap();
@@ -476,21 +495,21 @@ mod tests {
     #[test]
     fn a_regular_disconnect_raises_no_alarm_and_ends_an_earlier_one() {
         let (folder, file) = connected();
-        let mut watched = Watched::default();
+        let mut watched = ConnectionWatch::default();
         assert_eq!(watched.look(folder.path()), [""; 0]);
         fs::write(&file, "{}").unwrap();
         says(&watched.look(folder.path()), "its hooks were removed");
-        let connected = Registry::load(folder.path()).unwrap();
+        let connected = ConnectionRegistry::load(folder.path()).unwrap();
         let mut known = connected.clone();
         known.disconnect(Host::Cursor, &file);
         known.save(folder.path()).unwrap();
         assert_eq!(watched.look(folder.path()), [""; 0]);
         // After it is connected again, it is watched again.
-        let mut known = Registry::load(folder.path()).unwrap();
+        let mut known = ConnectionRegistry::load(folder.path()).unwrap();
         known.remember(connected.connections[0].clone());
         known.save(folder.path()).unwrap();
         says(&watched.look(folder.path()), "its hooks were removed");
-        Registry::default().save(folder.path()).unwrap();
+        ConnectionRegistry::default().save(folder.path()).unwrap();
         says(
             &watched.look(folder.path()),
             "it was disconnected while this console ran",

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use super::args::AnswerArgs;
 use super::error::Failure;
-use super::settings::{Settings, Whose};
+use super::settings::{Settings, SocketOwner};
 use super::{answer_key, exit};
-use crate::gateway::hook::{self, AnswerLine, Answered, Answerer};
+use crate::gateway::hook::{self, AnswerLine, AnswerOutcome, AnswerSender};
 
 /// Sends the answers. Standard output tells the agent its next step.
 pub(super) fn answer(settings: &Settings, given: AnswerArgs) -> Result<u8, Failure> {
     let folder = settings.data_dir()?;
     let secret = hook::secret(&folder);
-    let answerer = Answerer {
-        socket: settings.socket(Whose::Console)?,
+    let answerer = AnswerSender {
+        socket: settings.socket(SocketOwner::Console)?,
         key: answer_key::read(settings)?,
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         command: hook::AnswerCommand {
@@ -28,8 +28,8 @@ pub(super) fn answer(settings: &Settings, given: AnswerArgs) -> Result<u8, Failu
         answers: given.answers,
     };
     let (words, code) = match hook::send_answers(&answerer, &line) {
-        Answered::Taken(words) => (words, exit::OK),
-        Answered::Refused(words) => (words, exit::FAILURE),
+        AnswerOutcome::Taken(words) => (words, exit::OK),
+        AnswerOutcome::Refused(words) => (words, exit::FAILURE),
     };
     writeln!(io::stdout().lock(), "{words}")?;
     Ok(code)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-use crate::base::operator::{OperatorNameError, operator_name};
+use crate::base::operator::{OperatorNameError, parse_operator_name};
 use crate::console::Theme;
 
 mod agents;
@@ -37,20 +37,20 @@ pub(super) use turns::*;
     after_help = "Exit codes: 0 ok, 1 failure, 2 usage or no terminal, 3 Atlas with errors, \
                   4 expectation failed, 5 denied, 6 chain broken."
 )]
-pub(super) struct Args {
+pub(super) struct CliArgs {
     #[command(flatten)]
-    pub(super) common: Common,
+    pub(super) common: CommonArgs,
 
     #[command(flatten)]
-    pub(super) atlas: AtlasFiles,
+    pub(super) atlas: AtlasFileArgs,
 
     #[command(subcommand)]
-    pub(super) command: Option<Command>,
+    pub(super) command: Option<CliCommand>,
 }
 
 /// What every command takes.
 #[derive(Debug, ClapArgs)]
-pub(super) struct Common {
+pub(super) struct CommonArgs {
     /// Folder of the store (default: cra in the user's data folder)
     #[arg(long, global = true, env = "CRA_DATA_DIR", value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
@@ -125,7 +125,7 @@ impl From<ThemeArg> for Theme {
 
 /// Which Atlases are in force.
 #[derive(Debug, ClapArgs)]
-pub(super) struct AtlasFiles {
+pub(super) struct AtlasFileArgs {
     /// Atlas in force, or a folder of them; may be given several times (default: every Atlas in the
     /// user's cra/atlas configuration folder)
     #[arg(long = "atlas", value_name = "PATH", action = ArgAction::Append)]
@@ -133,28 +133,28 @@ pub(super) struct AtlasFiles {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Open the console with an example Atlas and simulated agents that keep asking
-    Demo(Demo),
+    Demo(DemoArgs),
     /// Run a scripted session against an Atlas and check what comes of it; exits with 4 when an
     /// expectation fails
-    Run(Run),
+    Run(RunArgs),
     /// Read, verify, hand over and look after the record
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
     },
     /// List the requests that are held, or show one of them whole
-    Queue(Queue),
+    Queue(QueueArgs),
     /// List what stewards asked to be told of and have not heard yet
-    Notices(Notices),
+    Notices(NoticesArgs),
     /// Take a saved conversation through the reconstruction protocol: the text that the next agent
     /// begins with
-    Reconstruct(Reconstruct),
+    ReconstructArgs(ReconstructArgs),
     /// Write where a session stands as a snapshot file, for whoever takes it up
-    Snapshot(SnapshotFile),
+    Snapshot(SnapshotArgs),
     /// Take turns of a conversation: classify each, record it, and keep the memento behind it
-    Turn(TurnFile),
+    Turn(TurnArgs),
     /// Read what conversations have come to, and whether their summaries are frozen
     Thread {
         #[command(subcommand)]
@@ -167,30 +167,30 @@ pub(super) enum Command {
     },
     /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
     /// format
-    Hook(Hook),
+    HookArgs(HookArgs),
     /// Answer a checkpoint for an agent, from its shell: a denial of `cra hook` has the whole command
     Answer(AnswerArgs),
     /// Have an agent ask here before each step: put hooks into its settings. Shows the change first
-    Connect(Connect),
+    Connect(ConnectArgs),
     /// Take those hooks out again. Shows the change first
-    Disconnect(Disconnect),
+    Disconnect(DisconnectArgs),
     /// Say whether the console answers, which agents are connected, and what each can be held to; exits
     /// with 1 when something is wrong
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Stand in front of an MCP server: every use of its tools is asked for at the console first
-    McpProxy(McpProxy),
+    McpProxy(McpProxyArgs),
     /// Be an MCP server, on standard input and output: tools for an agent that asks before it acts
-    Mcp(Mcp),
+    Mcp(McpArgs),
     /// Say which folders and files are used
-    Paths(Paths),
+    Paths(PathsArgs),
     /// Print a script that completes commands in a shell
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Print the manual page, or write a page for each command
     Man(Man),
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Queue {
+pub(super) struct QueueArgs {
     /// One of them, by its number: c-12
     #[arg(value_name = "GATE")]
     pub(super) gate: Option<String>,
@@ -201,14 +201,14 @@ pub(super) struct Queue {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Paths {
+pub(super) struct PathsArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Completions {
+pub(super) struct CompletionsArgs {
     /// The shell
     pub(super) shell: clap_complete::Shell,
 }
@@ -221,7 +221,7 @@ pub(super) struct Man {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Demo {
+pub(super) struct DemoArgs {
     /// Atlas in force, or a folder of them, instead of the example
     #[arg(long, value_name = "PATH")]
     pub(super) atlas: Option<PathBuf>,
@@ -296,7 +296,7 @@ those of the record and a `settled` that is not empty only have to be among what
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = SCENARIO)]
-pub(super) struct Run {
+pub(super) struct RunArgs {
     /// The scenario, YAML or JSON
     #[arg(value_name = "SCENARIO")]
     pub(super) scenario: PathBuf,
@@ -309,21 +309,21 @@ pub(super) struct Run {
 #[derive(Debug, Subcommand)]
 pub(super) enum AtlasCommand {
     /// Report every problem with its place, and advice; exits with 3 when there is an error
-    Lint(Lint),
+    Lint(LintArgs),
     /// Say what would come of a request or of input, and what each checkpoint and policy made of it
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Play scenarios and say which hold; exits with 4 when one does not
-    Test(Test),
+    Test(AtlasTestArgs),
     /// Write a first Atlas, to begin with
-    Init(Init),
+    Init(AtlasInitArgs),
     /// List every checkpoint type and every tier of risk, and what they are for
-    Types(Types),
+    Types(AtlasTypesArgs),
     /// Print the JSON Schema of an Atlas, for editors
     Schema,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Test {
+pub(super) struct AtlasTestArgs {
     /// Scenarios, or folders of them; cra run --help shows one
     #[arg(required = true, value_name = "PATH")]
     pub(super) scenarios: Vec<PathBuf>,
@@ -334,19 +334,19 @@ pub(super) struct Test {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Init {
+pub(super) struct AtlasInitArgs {
     /// Where to write it (default: the folder whose Atlases are in force when none is named)
     #[arg(value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
 
     /// What to begin with
     #[arg(long, value_enum, default_value = "coding-agents")]
-    pub(super) example: Example,
+    pub(super) example: ExampleAtlas,
 }
 
 /// An Atlas to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Example {
+pub(super) enum ExampleAtlas {
     /// For agents that write code: asks before what cannot be undone or leaves the machine
     CodingAgents,
     /// A support desk, with every part of the format
@@ -354,7 +354,7 @@ pub(super) enum Example {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Types {
+pub(super) struct AtlasTypesArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -362,7 +362,7 @@ pub(super) struct Types {
 
 #[derive(Debug, ClapArgs)]
 #[command(group = ArgGroup::new("what").args(["action", "input"]).required(true).multiple(true))]
-pub(super) struct Explain {
+pub(super) struct ExplainArgs {
     /// Atlases, or folders of them, all in force
     #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
@@ -398,7 +398,7 @@ pub(super) struct Explain {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct Lint {
+pub(super) struct LintArgs {
     /// Atlases, or folders of them
     #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
@@ -410,7 +410,7 @@ pub(super) struct Lint {
 
 /// Operator name in recorded form; an empty name counts as absent.
 fn operator(typed: &str) -> Result<String, OperatorNameError> {
-    match operator_name(typed) {
+    match parse_operator_name(typed) {
         Err(OperatorNameError::Empty) => Ok(String::new()),
         named => named,
     }

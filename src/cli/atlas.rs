@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::args::Lint;
-use super::atlases::{Known, files_of};
+use super::args::LintArgs;
+use super::atlases::{AtlasIds, files_of};
 use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
-use crate::atlas::diagnostic::{Code, Colour, Diagnostic, render};
+use crate::atlas::diagnostic::{Code, Diagnostic, ReportColour, render};
 use crate::atlas::{KnownExtensions, LoadError, lint_file_with};
 use crate::base::text::one_line;
 
@@ -25,19 +25,19 @@ pub(super) use schema::schema;
 pub(super) use types::types;
 
 /// Reports every problem of every file.
-pub(super) fn lint(settings: &Settings, lint: &Lint) -> Result<u8, Failure> {
+pub(super) fn lint(settings: &Settings, lint: &LintArgs) -> Result<u8, Failure> {
     let listed = listed(settings)?;
     let configure = settings.configure();
     let mut out = io::stdout().lock();
     let colour = if out.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        Colour::Ansi
+        ReportColour::Ansi
     } else {
-        Colour::None
+        ReportColour::None
     };
     let mut code = exit::OK;
     let mut reports = Vec::new();
     let mut written = Ok(());
-    let mut known = Known::default();
+    let mut known = AtlasIds::default();
     for file in &files_of(&lint.files)? {
         let (ok, diagnostics, mut text): (bool, Vec<Diagnostic>, String) =
             match lint_file_with(file, &listed, &configure) {

@@ -6,11 +6,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::error::Failure;
-use crate::atlas::{Atlas, Configure, load_file_with};
+use crate::atlas::{Atlas, ManifestTransform, load_file_with};
 
 /// Loads all named Atlases; rejects two with the same identifier.
-pub(super) fn load_all(named: &[PathBuf], configure: &Configure) -> Result<Vec<Atlas>, Failure> {
-    let mut known = Known::default();
+pub(super) fn load_all(
+    named: &[PathBuf],
+    configure: &ManifestTransform,
+) -> Result<Vec<Atlas>, Failure> {
+    let mut known = AtlasIds::default();
     let mut atlases = Vec::new();
     for file in files_of(named)? {
         let atlas = load_file_with(&file, configure)?.atlas;
@@ -68,9 +71,9 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// Identifiers in use, each with its file.
 #[derive(Default)]
-pub(super) struct Known(BTreeMap<String, PathBuf>);
+pub(super) struct AtlasIds(BTreeMap<String, PathBuf>);
 
-impl Known {
+impl AtlasIds {
     /// Earlier file with this identifier; `None` the first time.
     pub(super) fn first_of(&mut self, id: &str, file: &Path) -> Option<PathBuf> {
         if let Some(first) = self.0.get(id) {

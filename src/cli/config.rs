@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::atlas::LoadError;
-use crate::atlas::written::{Faults, Placed, decode_file};
-use crate::console::{Glyphs, Theme, Toasts};
+use crate::atlas::written::{FileProblems, LocatedValue, decode_file};
+use crate::console::{Glyphs, Theme, ToastMethod};
 
 const KEYS: [&str; 5] = ["theme", "ascii", "mouse", "notifications", "webhooks"];
 const THEMES: [&str; 3] = ["auto", "dark", "light"];
@@ -17,13 +17,13 @@ pub(super) struct Config {
     pub(super) theme: Theme,
     pub(super) glyphs: Glyphs,
     pub(super) mouse: bool,
-    pub(super) toasts: Toasts,
-    pub(super) webhooks: TellStewards,
+    pub(super) toasts: ToastMethod,
+    pub(super) webhooks: NoticeDelivery,
 }
 
 /// Delivery of notices to stewards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum TellStewards {
+pub(super) enum NoticeDelivery {
     /// Notices are sent.
     #[default]
     On,
@@ -44,7 +44,7 @@ impl Config {
     }
 }
 
-fn read(root: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Config> {
+fn read(root: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Config> {
     root.only(&KEYS, faults);
     let mut config = Config::default();
     if let Some(theme) = root.get("theme") {
@@ -64,16 +64,16 @@ fn read(root: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Config> {
     }
     if let Some(told) = root.get("notifications") {
         config.toasts = match told.word("way to notify", &NOTIFICATIONS, faults)? {
-            "osc9" => Toasts::Osc9,
-            "osc777" => Toasts::Osc777,
-            "off" => Toasts::Off,
-            _ => Toasts::Auto,
+            "osc9" => ToastMethod::Osc9,
+            "osc777" => ToastMethod::Osc777,
+            "off" => ToastMethod::Off,
+            _ => ToastMethod::Auto,
         };
     }
     if let Some(webhooks) = root.get("webhooks") {
         config.webhooks = match webhooks.word("setting", &WEBHOOKS, faults)? {
-            "off" => TellStewards::Off,
-            _ => TellStewards::On,
+            "off" => NoticeDelivery::Off,
+            _ => NoticeDelivery::On,
         };
     }
     Some(config)
@@ -82,7 +82,7 @@ fn read(root: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Config> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::atlas::diagnostic::Colour;
+    use crate::atlas::diagnostic::ReportColour;
     use crate::atlas::written::decode_bytes;
 
     fn decode(text: &str) -> Result<Config, LoadError> {
@@ -96,11 +96,14 @@ mod tests {
             theme: Theme::Light,
             glyphs: Glyphs::Ascii,
             mouse: true,
-            toasts: Toasts::Osc777,
-            webhooks: TellStewards::Off,
+            toasts: ToastMethod::Osc777,
+            webhooks: NoticeDelivery::Off,
         };
         assert_eq!(decode(text).unwrap(), wanted);
-        assert_eq!(decode("notifications: 'off'").unwrap().toasts, Toasts::Off);
+        assert_eq!(
+            decode("notifications: 'off'").unwrap().toasts,
+            ToastMethod::Off
+        );
     }
 
     #[test]
@@ -112,7 +115,7 @@ mod tests {
             ("theme: dark\ntheme: light\n", "config.yaml:2:1"),
             ("webhooks: sometimes\n", "config.yaml:1:11"),
         ] {
-            let report = decode(text).unwrap_err().report(Colour::None);
+            let report = decode(text).unwrap_err().report(ReportColour::None);
             assert!(report.contains(place), "{report}");
         }
     }

@@ -7,41 +7,41 @@ use serde_json::json;
 use similar::TextDiff;
 
 use super::answer_key;
-use super::args::{Change, Connect, Disconnect};
+use super::args::{ConnectArgs, DisconnectArgs, SettingsChangeArgs};
 use super::error::{ConnectFailure, Failure, verdict};
 use super::exit;
 use super::settings::Settings;
-use crate::base::text::{Lines, one_line, visible};
-use crate::gateway::connect::file::Found;
-use crate::gateway::connect::registry::{Connection, FILE_NAME, Registry};
-use crate::gateway::connect::{self, Scope, Wiring, settings_file};
+use crate::base::text::{LineFeeds, one_line, visible};
+use crate::gateway::connect::file::SettingsFile;
+use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry, FILE_NAME};
+use crate::gateway::connect::{self, ConnectScope, HookConfig, settings_file};
 use crate::gateway::hook::Host;
 
 /// Placeholder for a key that is created only when the change is written.
 const NO_KEY_YET: &str = "MADE-WHEN-THIS-IS-WRITTEN";
 
 /// Context lines shown around a change.
-const AROUND: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
 /// A settings file to change.
-struct Target {
+struct SettingsTarget {
     host: Host,
-    scope: Scope,
+    scope: ConnectScope,
     /// Path as the user gave it.
     file: PathBuf,
-    found: Found,
+    found: SettingsFile,
     /// Folder of the store, which keeps the list of connections.
     store: PathBuf,
-    known: Registry,
+    known: ConnectionRegistry,
 }
 
-impl Target {
-    fn new(settings: &Settings, change: &Change) -> Result<Self, Failure> {
+impl SettingsTarget {
+    fn new(settings: &Settings, change: &SettingsChangeArgs) -> Result<Self, Failure> {
         let (host, scope) = (change.agent.into(), change.scope.into());
         let folders = Settings::agent_folders(change.dir.as_deref())?;
         let file = settings_file(host, scope, &folders);
         let found =
-            Found::read(&file).map_err(|error| ConnectFailure::File(file.clone(), error))?;
+            SettingsFile::read(&file).map_err(|error| ConnectFailure::File(file.clone(), error))?;
         let store = settings.data_dir()?;
         Ok(Self {
             known: load(&store)?,
@@ -53,7 +53,7 @@ impl Target {
         })
     }
 
-    fn save(&self, known: &Registry) -> Result<(), Failure> {
+    fn save(&self, known: &ConnectionRegistry) -> Result<(), Failure> {
         if *known == self.known {
             return Ok(());
         }
@@ -73,9 +73,9 @@ impl Target {
 }
 
 /// Loads the list of connections.
-pub(super) fn load(store: &Path) -> Result<Registry, Failure> {
+pub(super) fn load(store: &Path) -> Result<ConnectionRegistry, Failure> {
     let failed = |error| ConnectFailure::List(store.join(FILE_NAME), error);
-    Ok(Registry::load(store).map_err(failed)?)
+    Ok(ConnectionRegistry::load(store).map_err(failed)?)
 }
 
 /// Path of the running program, as hooks have to name it.
@@ -91,9 +91,9 @@ pub(super) fn program() -> Result<PathBuf, Failure> {
 }
 
 /// Adds our hooks to an agent's settings.
-pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failure> {
-    let target = Target::new(settings, &given.change)?;
-    let wiring = Wiring {
+pub(super) fn connect(settings: &Settings, given: &ConnectArgs) -> Result<u8, Failure> {
+    let target = SettingsTarget::new(settings, &given.change)?;
+    let wiring = HookConfig {
         program: program()?,
         timeout: given.timeout,
         offline: given.offline.into(),
@@ -107,7 +107,7 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
         made.insert(0, String::new());
     }
     let mut known = target.known.clone();
-    known.remember(Connection {
+    known.remember(ConnectedAgent {
         agent: target.host,
         scope: target.scope,
         file: target.file.clone(),
@@ -116,14 +116,14 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
     });
     let outcome = decide(&target, &given.change, Some(&changed.text))?;
     let backup = match outcome {
-        Outcome::Same => {
+        ChangeOutcome::Same => {
             if !given.change.dry_run {
                 target.save(&known)?;
             }
             None
         }
-        Outcome::Shown | Outcome::Declined => None,
-        Outcome::Write => {
+        ChangeOutcome::Shown | ChangeOutcome::Declined => None,
+        ChangeOutcome::Write => {
             let backup = target.write(Some(&changed.text))?;
             target.save(&known)?;
             backup
@@ -133,7 +133,7 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
 }
 
 /// Returns the key that entries pin. A change that is only shown creates none.
-fn pinned_key(settings: &Settings, change: &Change) -> Result<String, Failure> {
+fn pinned_key(settings: &Settings, change: &SettingsChangeArgs) -> Result<String, Failure> {
     if change.dry_run || !(change.yes || can_ask(change)) {
         let key = answer_key::read(settings)?.map(|key| key.to_string());
         return Ok(key.unwrap_or_else(|| NO_KEY_YET.to_owned()));
@@ -142,8 +142,8 @@ fn pinned_key(settings: &Settings, change: &Change) -> Result<String, Failure> {
 }
 
 /// Removes our hooks from an agent's settings.
-pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, Failure> {
-    let target = Target::new(settings, &given.change)?;
+pub(super) fn disconnect(settings: &Settings, given: &DisconnectArgs) -> Result<u8, Failure> {
+    let target = SettingsTarget::new(settings, &given.change)?;
     let mut known = target.known.clone();
     let earlier = known.disconnect(target.host, &target.file);
     let made = earlier
@@ -152,20 +152,20 @@ pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, 
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
     let text = target.found.text();
     let without = connect::disconnect(text, target.host, made).map_err(form)?;
-    let ours = earlier.as_ref().is_some_and(Connection::made_the_file);
+    let ours = earlier.as_ref().is_some_and(ConnectedAgent::created_file);
     let gone =
         target.found.text.is_none() || (ours && without != text && connect::is_blank(&without));
     let new = (!gone).then_some(without.as_str());
     let outcome = decide(&target, &given.change, new)?;
     let backup = match outcome {
-        Outcome::Same => {
+        ChangeOutcome::Same => {
             if !given.change.dry_run {
                 target.save(&known)?;
             }
             None
         }
-        Outcome::Shown | Outcome::Declined => None,
-        Outcome::Write => {
+        ChangeOutcome::Shown | ChangeOutcome::Declined => None,
+        ChangeOutcome::Write => {
             // Saved first, so that a running console sees a regular disconnect.
             target.save(&known)?;
             match target.write(new) {
@@ -183,7 +183,7 @@ pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, 
 
 /// Outcome of a proposed change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum ChangeOutcome {
     /// The file needs no change.
     Same,
     /// The change was only shown.
@@ -195,14 +195,18 @@ enum Outcome {
 }
 
 /// True if a user is present to be asked.
-fn can_ask(change: &Change) -> bool {
+fn can_ask(change: &SettingsChangeArgs) -> bool {
     !change.json && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 /// Shows a change and asks the user to confirm it.
-fn decide(target: &Target, change: &Change, new: Option<&str>) -> Result<Outcome, Failure> {
+fn decide(
+    target: &SettingsTarget,
+    change: &SettingsChangeArgs,
+    new: Option<&str>,
+) -> Result<ChangeOutcome, Failure> {
     if new == target.found.text.as_deref() {
-        return Ok(Outcome::Same);
+        return Ok(ChangeOutcome::Same);
     }
     if !change.json {
         let mut out = io::stdout().lock();
@@ -210,10 +214,10 @@ fn decide(target: &Target, change: &Change, new: Option<&str>) -> Result<Outcome
         out.flush()?;
     }
     if change.dry_run {
-        return Ok(Outcome::Shown);
+        return Ok(ChangeOutcome::Shown);
     }
     if change.yes {
-        return Ok(Outcome::Write);
+        return Ok(ChangeOutcome::Write);
     }
     if !can_ask(change) {
         return Err(ConnectFailure::NotAsked.into());
@@ -224,12 +228,12 @@ fn decide(target: &Target, change: &Change, new: Option<&str>) -> Result<Outcome
     let mut typed = String::new();
     io::stdin().lock().read_line(&mut typed)?;
     Ok(match typed.trim() {
-        "y" | "Y" | "yes" => Outcome::Write,
-        _ => Outcome::Declined,
+        "y" | "Y" | "yes" => ChangeOutcome::Write,
+        _ => ChangeOutcome::Declined,
     })
 }
 
-fn diff(target: &Target, new: Option<&str>) -> String {
+fn diff(target: &SettingsTarget, new: Option<&str>) -> String {
     let name = target.name();
     let before = match target.found.text {
         Some(_) => name.as_str(),
@@ -243,17 +247,17 @@ fn diff(target: &Target, new: Option<&str>) -> String {
     let diff = TextDiff::from_lines(target.found.text(), new.unwrap_or_default());
     let mut diff = diff.unified_diff();
     let text = diff
-        .context_radius(AROUND)
+        .context_radius(CONTEXT_LINES)
         .header(before, after)
         .to_string();
-    visible(&text, Lines::Keep).text
+    visible(&text, LineFeeds::Keep).text
 }
 
 fn report(
-    target: &Target,
-    change: &Change,
+    target: &SettingsTarget,
+    change: &SettingsChangeArgs,
     new: Option<&str>,
-    outcome: Outcome,
+    outcome: ChangeOutcome,
     backup: Option<PathBuf>,
 ) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
@@ -263,10 +267,10 @@ fn report(
             "agent": target.host.as_str(),
             "scope": target.scope.as_str(),
             "file": target.file.to_string_lossy(),
-            "changes": outcome != Outcome::Same,
-            "written": outcome == Outcome::Write,
+            "changes": outcome != ChangeOutcome::Same,
+            "written": outcome == ChangeOutcome::Write,
             "backup": backup,
-            "diff": if outcome == Outcome::Same { String::new() } else { diff(target, new) },
+            "diff": if outcome == ChangeOutcome::Same { String::new() } else { diff(target, new) },
         });
         let written = serde_json::to_writer_pretty(&mut out, &told);
         let written = written.map_err(io::Error::from);
@@ -274,9 +278,9 @@ fn report(
     }
     let (agent, name) = (target.host.as_str(), target.name());
     let written = match outcome {
-        Outcome::Same => writeln!(out, "Nothing to do: {name} is as it should be."),
-        Outcome::Shown | Outcome::Declined => writeln!(out, "\nNothing was written."),
-        Outcome::Write => {
+        ChangeOutcome::Same => writeln!(out, "Nothing to do: {name} is as it should be."),
+        ChangeOutcome::Shown | ChangeOutcome::Declined => writeln!(out, "\nNothing was written."),
+        ChangeOutcome::Write => {
             let what = if new.is_some() { "written" } else { "removed" };
             let kept = backup.map(|path| one_line(&path.to_string_lossy()));
             let kept = kept.map(|path| format!("\n  what was there is kept in {path}"));
@@ -292,16 +296,16 @@ fn report(
 }
 
 /// Remaining manual steps after hooks were added.
-fn advice(target: &Target, new: Option<&str>) -> String {
+fn advice(target: &SettingsTarget, new: Option<&str>) -> String {
     let mut advice = String::new();
-    let ours = new.is_some_and(|text| connect::wiring_in(text, target.host).is_some());
+    let ours = new.is_some_and(|text| connect::read_hook_config(text, target.host).is_some());
     if !ours {
         return advice;
     }
     if target.host == Host::Codex {
         advice += "\n  Codex runs no hook before it is trusted: open /hooks there, and trust each of them";
     }
-    if target.scope == Scope::Project && target.host != Host::ClaudeCode {
+    if target.scope == ConnectScope::Project && target.host != Host::ClaudeCode {
         advice += "\n  it names a program on this machine: do not share the file through git";
     }
     advice

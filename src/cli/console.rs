@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::alarms;
-use super::args::{AtlasFiles, Demo};
+use super::args::{AtlasFileArgs, DemoArgs};
 use super::atlases::{files_in, files_of, load_all};
 use super::config::Config;
 use super::error::Failure;
 use super::exit;
 use super::http;
 use super::run::trials;
-use super::settings::{Manner, Settings, Whose};
+use super::settings::{DisplayMode, Settings, SocketOwner};
 use crate::atlas::{Atlas, load_str_with};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
-use crate::console::{self, Look, Options, Shelf, Trials};
+use crate::console::{self, Appearance, AtlasFileSource, ConsoleOptions, ScenarioRunner};
 use crate::engine::command::{EndSession, FinalStatus};
-use crate::gateway::hall::Hall;
+use crate::gateway::hall::GatewayState;
 use crate::gateway::place as door;
 use crate::gateway::proof::AnswerSigner;
-use crate::gateway::simulated::Script;
-use crate::gateway::socket::Door;
-use crate::runtime::snapshot::Access;
-use crate::runtime::{Parts, Runtime, STALL_TIME, ViewParts};
-use crate::store::key::{self, History};
+use crate::gateway::simulated::AgentScript;
+use crate::gateway::socket::UnixServer;
+use crate::runtime::snapshot::ConsoleAccess;
+use crate::runtime::{Runtime, RuntimeParts, STALL_TIME, ViewParts};
+use crate::store::key::{self, SigningHistory};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
 use crate::trace::note::{Signer, Verifier};
@@ -40,23 +40,23 @@ const SECOND_ATLAS: &str = include_str!("../../assets/demo/treasury.yaml");
 const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
 /// Opens the console on the user's store.
-pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failure> {
+pub(super) fn open(settings: &Settings, named: &AtlasFileArgs) -> Result<u8, Failure> {
     let atlases = in_force(settings, named)?;
-    let place = Place {
+    let place = ConsolePaths {
         folder: settings.data_dir()?,
-        socket: settings.socket(Whose::Console)?,
+        socket: settings.socket(SocketOwner::Console)?,
     };
     let shelf = shelf(named.files.clone());
     run(settings, &place, (atlases, Some(shelf)), None)
 }
 
 /// The named Atlases, or those of the user's folder.
-pub(super) fn in_force(settings: &Settings, named: &AtlasFiles) -> Result<Vec<Atlas>, Failure> {
-    load_all(&files_now(&named.files)?, &settings.configure())
+pub(super) fn in_force(settings: &Settings, named: &AtlasFileArgs) -> Result<Vec<Atlas>, Failure> {
+    load_all(&list_atlas_files(&named.files)?, &settings.configure())
 }
 
 /// Files that Atlases are loaded from, at this moment.
-fn files_now(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+fn list_atlas_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if named.is_empty() {
         files_in(&Settings::atlas_dir()?)
     } else {
@@ -64,14 +64,14 @@ fn files_now(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-fn shelf(named: Vec<PathBuf>) -> Shelf {
-    Shelf(Arc::new(move || {
-        files_now(&named).map_err(|failure| failure.to_string())
+fn shelf(named: Vec<PathBuf>) -> AtlasFileSource {
+    AtlasFileSource(Arc::new(move || {
+        list_atlas_files(&named).map_err(|failure| failure.to_string())
     }))
 }
 
 /// Opens the console on the demo's store, with simulated agents.
-pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
+pub(super) fn demo(settings: &Settings, demo: &DemoArgs) -> Result<u8, Failure> {
     let configure = settings.configure();
     let example = |name: &str, text: &str| {
         load_str_with(name, text, |manifest| configure.apply(manifest)).map(|loaded| loaded.atlas)
@@ -86,15 +86,14 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
     let script = match &demo.script {
         Some(file) => {
             let text = fs::read_to_string(file).map_err(|e| Failure::Read(file.clone(), e))?;
-            Script::read(&text).map_err(|e| Failure::Script(file.clone(), e))?
+            AgentScript::read(&text).map_err(|e| Failure::Script(file.clone(), e))?
         }
-        None => {
-            Script::read(EXAMPLE_SCRIPT).map_err(|e| Failure::Script("agents.json".into(), e))?
-        }
+        None => AgentScript::read(EXAMPLE_SCRIPT)
+            .map_err(|e| Failure::Script("agents.json".into(), e))?,
     };
-    let place = Place {
+    let place = ConsolePaths {
         folder: settings.demo_dir()?,
-        socket: settings.socket(Whose::Demo)?,
+        socket: settings.socket(SocketOwner::Demo)?,
     };
     let shelf = demo.atlas.clone().map(|named| shelf(vec![named]));
     let code = run(settings, &place, (atlases, shelf), Some(script))?;
@@ -111,16 +110,16 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
 }
 
 /// Folder of the record and socket for agents.
-struct Place {
+struct ConsolePaths {
     folder: PathBuf,
     socket: PathBuf,
 }
 
 fn run(
     settings: &Settings,
-    Place { folder, socket }: &Place,
-    (atlases, shelf): (Vec<Atlas>, Option<Shelf>),
-    script: Option<Script>,
+    ConsolePaths { folder, socket }: &ConsolePaths,
+    (atlases, shelf): (Vec<Atlas>, Option<AtlasFileSource>),
+    script: Option<AgentScript>,
 ) -> Result<u8, Failure> {
     if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
         return Err(Failure::NoTerminal);
@@ -128,19 +127,19 @@ fn run(
     let (look, config) = settings.config()?;
     let extensions = settings.extensions()?;
     let whose = match &script {
-        Some(_) => Whose::Demo,
-        None => Whose::Console,
+        Some(_) => SocketOwner::Demo,
+        None => SocketOwner::Console,
     };
     let webhooks = Settings::webhooks(whose, config.webhooks, folder)?;
     let options = options(settings, look, config, shelf);
     let store = match SqliteStore::open(folder) {
-        Err(error) if is_viewed(settings.access, &error) => {
+        Err(error) if can_be_viewed(settings.access, &error) => {
             return view(settings, folder, atlases, options);
         }
         opened => opened?.with_quota(settings.quota),
     };
     let _log = start_log(folder);
-    let door = door::Place::take(socket)?;
+    let door = door::SocketLock::take(socket)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -148,7 +147,7 @@ fn run(
     threads.block_on(async {
         let signer = signer(folder, &store).await?;
         let answers = AnswerSigner::derive(&signer);
-        let runtime = Runtime::start(Parts {
+        let runtime = Runtime::start(RuntimeParts {
             store: Arc::new(store),
             atlases,
             clock: Arc::new(SystemClock),
@@ -162,8 +161,8 @@ fn run(
         })
         .await?;
         runtime.watch_store();
-        let hall = Hall::new(runtime.agents(), answers);
-        let door = Door::open(door, hall.clone())?;
+        let hall = GatewayState::new(runtime.agents(), answers);
+        let door = UnixServer::open(door, hall.clone())?;
         let web = http::open(settings.http, &runtime, hall.clone(), (folder, door.path())).await?;
         if let Some(script) = script {
             end_abandoned(&runtime).await;
@@ -171,7 +170,7 @@ fn run(
         }
         let desk = runtime.desk();
         let alarms = Some(alarms::watch(folder.clone(), door.bound(), hall, desk));
-        let options = Options {
+        let options = ConsoleOptions {
             alarms,
             greeting: web.as_ref().map(http::greeting),
             ..options
@@ -185,15 +184,20 @@ fn run(
 }
 
 /// Options of the console, before any watcher starts.
-fn options(settings: &Settings, look: Look, config: Config, shelf: Option<Shelf>) -> Options {
+fn options(
+    settings: &Settings,
+    look: Appearance,
+    config: Config,
+    shelf: Option<AtlasFileSource>,
+) -> ConsoleOptions {
     let own = settings.own.clone();
-    Options {
+    ConsoleOptions {
         look,
         theme: config.theme,
         toasts: config.toasts,
         mouse: config.mouse,
         clock: Arc::new(SystemClock),
-        trials: Some(Trials(Arc::new(move |files| trials(files, &own)))),
+        trials: Some(ScenarioRunner(Arc::new(move |files| trials(files, &own)))),
         shelf,
         configure: settings.configure(),
         alarms: None,
@@ -227,7 +231,7 @@ async fn stop(runtime: Runtime) -> Result<(), Failure> {
 }
 
 /// True if a store that cannot be opened for writing is shown by a read-only console instead.
-fn is_viewed(access: Access, error: &StoreError) -> bool {
+fn can_be_viewed(access: ConsoleAccess, error: &StoreError) -> bool {
     let is_unwritable = match error {
         StoreError::InUse { .. } | StoreError::Open { .. } | StoreError::Full { .. } => true,
         StoreError::Foreign { .. }
@@ -237,7 +241,7 @@ fn is_viewed(access: Access, error: &StoreError) -> bool {
         | StoreError::Stopped
         | StoreError::Poisoned { .. } => false,
     };
-    access == Access::ReadOnly && is_unwritable
+    access == ConsoleAccess::ReadOnly && is_unwritable
 }
 
 /// Shows a store that another console writes to, or whose disk is read-only. Agents cannot connect.
@@ -245,7 +249,7 @@ fn view(
     settings: &Settings,
     folder: &Path,
     atlases: Vec<Atlas>,
-    options: Options,
+    options: ConsoleOptions,
 ) -> Result<u8, Failure> {
     let store = SqliteStore::open_read_only(folder)?;
     let key = key::verifier(folder).ok_or(Failure::Unsigned)?;
@@ -268,10 +272,14 @@ fn view(
 }
 
 /// Shows the console until the user quits.
-async fn show(manner: Manner, runtime: &Runtime, options: Options) -> Result<(), Failure> {
+async fn show(
+    manner: DisplayMode,
+    runtime: &Runtime,
+    options: ConsoleOptions,
+) -> Result<(), Failure> {
     let shown = match manner {
-        Manner::Screen => console::run(runtime.desk(), options).await,
-        Manner::Linear => {
+        DisplayMode::Screen => console::run(runtime.desk(), options).await,
+        DisplayMode::Linear => {
             if let Some(greeting) = &options.greeting {
                 writeln!(io::stdout().lock(), "{greeting}")?;
             }
@@ -285,8 +293,8 @@ async fn show(manner: Manner, runtime: &Runtime, options: Options) -> Result<(),
 pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer, Failure> {
     let log = store.log().await?;
     let history = match log.seal {
-        Some(_) => History::Signed,
-        None => History::Unsigned,
+        Some(_) => SigningHistory::Signed,
+        None => SigningHistory::Unsigned,
     };
     let current = current_key(store).await?;
     Ok(key::load(folder, &log.log, history, current.as_ref())?)
@@ -319,7 +327,7 @@ async fn end_abandoned(runtime: &Runtime) {
             continue;
         }
         let end = EndSession {
-            delivery: crate::engine::command::GivenWhen::Later,
+            delivery: crate::engine::command::DeliveryTime::Later,
             session: session.id.clone(),
             status: FinalStatus::Cancelled,
             summary: Some("the demo was closed".to_owned()),
@@ -373,9 +381,9 @@ mod tests {
             what: "page 3".to_owned(),
         };
         for error in [&in_use, &read_only_disk] {
-            assert!(is_viewed(Access::ReadOnly, error), "{error}");
-            assert!(!is_viewed(Access::Write, error), "{error}");
+            assert!(can_be_viewed(ConsoleAccess::ReadOnly, error), "{error}");
+            assert!(!can_be_viewed(ConsoleAccess::Write, error), "{error}");
         }
-        assert!(!is_viewed(Access::ReadOnly, &damaged));
+        assert!(!can_be_viewed(ConsoleAccess::ReadOnly, &damaged));
     }
 }

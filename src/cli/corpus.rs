@@ -10,24 +10,24 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::atlas::LoadError;
-use crate::atlas::diagnostic::{Colour, Diagnostic};
+use crate::atlas::diagnostic::{Diagnostic, ReportColour};
 use crate::atlas::load::load_bytes;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::CountedIds;
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, AskId, Command, Decide, Effect, EndSession, FinalStatus, Input, InputSource,
-    Ruling, StartSession, StateChange, StateKind,
+    ActionRequest, CallerId, DecisionRequest, Effect, EndSession, EngineCommand, FinalStatus,
+    InputReport, InputSource, Ruling, StartSession, StateChange, StateKind,
 };
-use crate::gateway::simulated::Script;
+use crate::gateway::simulated::AgentScript;
 use crate::runtime::extension::{Registry, WasmExtension, WasmLimits};
 use crate::trace::hash::Envelope;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl;
-use crate::trace::note::{Note, Signer, Verifier};
+use crate::trace::note::{SignedNote, Signer, Verifier};
 use crate::trace::record::Record;
-use crate::trace::verify::{Trust, Verdict};
+use crate::trace::verify::{TrustAnchors, VerificationVerdict};
 
 use super::run::scenario::Scenario;
 
@@ -35,7 +35,7 @@ mod mutation;
 mod reading;
 mod threads;
 
-use mutation::{Dice, mutated, mutated_json};
+use mutation::{MutationRng, mutate_json, mutated};
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
@@ -61,7 +61,7 @@ fn folder(path: &str) -> Vec<(String, Vec<u8>)> {
 fn feed(seeds: &[(String, Vec<u8>)], rounds: usize, decode: impl Fn(Vec<u8>) -> bool) -> usize {
     let taken = seeds.iter().filter(|(_, seed)| decode(seed.clone()));
     let taken = taken.count();
-    let mut dice = Dice::new(2026);
+    let mut dice = MutationRng::new(2026);
     let bytes: Vec<&[u8]> = seeds.iter().map(|(_, seed)| seed.as_slice()).collect();
     for _ in 0..rounds {
         decode(mutated(&bytes, &mut dice));
@@ -73,7 +73,7 @@ fn feed(seeds: &[(String, Vec<u8>)], rounds: usize, decode: impl Fn(Vec<u8>) -> 
 fn judged<T>(read: Result<T, LoadError>) -> bool {
     let Err(error) = read else { return true };
     assert!(!error.to_string().is_empty());
-    assert!(!error.report(Colour::None).trim().is_empty());
+    assert!(!error.report(ReportColour::None).trim().is_empty());
     if let LoadError::Invalid {
         diagnostics,
         source_text,
@@ -149,7 +149,7 @@ fn demo_script_decoder_never_panics() {
     seeds.extend(folder("assets/demo"));
     let taken = feed(&seeds, 2_000, |bytes| {
         let text = String::from_utf8_lossy(&bytes);
-        match Script::read(&text) {
+        match AgentScript::read(&text) {
             Ok(_) => true,
             Err(error) => {
                 assert!(!error.to_string().is_empty());
@@ -175,7 +175,7 @@ fn head_note_and_key_decoders_never_panic() {
             );
         }
         let key = text.parse::<Verifier>();
-        if let (Ok(key), Ok(note)) = (&key, text.parse::<Note>()) {
+        if let (Ok(key), Ok(note)) = (&key, text.parse::<SignedNote>()) {
             assert!(!key.has_signed(&note), "a key is no note");
         }
         let secret = Signer::from_secret(&text);
@@ -217,14 +217,15 @@ fn export_verifier_never_panics_and_detects_every_change() {
                 assert!(!what.is_empty());
             }
         }
-        let report = jsonl::verify(&bytes, Trust::nothing());
+        let report = jsonl::verify(&bytes, TrustAnchors::nothing());
         for checked in &report.chains {
             match &checked.verdict {
-                Verdict::Broken { what, .. } | Verdict::Diverged { what, .. } => {
+                VerificationVerdict::Broken { what, .. }
+                | VerificationVerdict::Diverged { what, .. } => {
                     assert!(!what.is_empty());
                 }
-                Verdict::Truncated { .. } => {}
-                Verdict::Holds(proven) => assert_eq!(proven.tail(), proven.count),
+                VerificationVerdict::Truncated { .. } => {}
+                VerificationVerdict::Holds(proven) => assert_eq!(proven.tail(), proven.count),
             }
         }
         // A line without content counts as pruned and is reported as such.
@@ -239,12 +240,12 @@ fn export_verifier_never_panics_and_detects_every_change() {
         .find(|(name, _)| name == "chain.jsonl")
         .unwrap();
     let chain = String::from_utf8(chain.clone()).unwrap();
-    let mut dice = Dice::new(7);
+    let mut dice = MutationRng::new(7);
     for _ in 0..300 {
         let mut lines: Vec<_> = chain.lines().map(str::to_owned).collect();
         let place = dice.below(lines.len());
         let line: Value = serde_json::from_str(&lines[place]).unwrap();
-        let changed = mutated_json(&line, &mut dice);
+        let changed = mutate_json(&line, &mut dice);
         if changed == line {
             continue;
         }
@@ -275,9 +276,9 @@ fn lived() -> Vec<Value> {
     let mut engine = Engine::new(vec![atlas], Box::new(CountedIds::default()));
     let mut state: BTreeMap<(StateKind, String), Value> = BTreeMap::new();
     let commands = [
-        Command::StartSession(AskId(1), start("s-1")),
-        Command::StartSession(AskId(2), start("s-2")),
-        Command::RequestAction(AskId(3), request("s-1", "ticket.delete")),
+        EngineCommand::StartSession(CallerId(1), start("s-1")),
+        EngineCommand::StartSession(CallerId(2), start("s-2")),
+        EngineCommand::RequestAction(CallerId(3), request("s-1", "ticket.delete")),
     ];
     for command in commands {
         tell(&mut engine, command, &mut state);
@@ -289,7 +290,7 @@ fn lived() -> Vec<Value> {
     decide(&mut engine, &onboarding.unwrap(), &mut state);
     tell(
         &mut engine,
-        Command::RequestAction(AskId(4), request("s-1", "ticket.get")),
+        EngineCommand::RequestAction(CallerId(4), request("s-1", "ticket.get")),
         &mut state,
     );
     let lines = state
@@ -319,7 +320,11 @@ fn request(session: &str, action: &str) -> ActionRequest {
     }
 }
 
-fn tell(engine: &mut Engine, command: Command, state: &mut BTreeMap<(StateKind, String), Value>) {
+fn tell(
+    engine: &mut Engine,
+    command: EngineCommand,
+    state: &mut BTreeMap<(StateKind, String), Value>,
+) {
     for effect in engine.handle(command, now()) {
         if let Effect::Persist(change) = effect {
             let key = (change.kind, change.key);
@@ -342,7 +347,7 @@ fn decide(
             .map(|question| (question.id().to_owned(), json!(true)))
             .collect()
     });
-    let decide = Decide {
+    let decide = DecisionRequest {
         gate: held.id.clone(),
         operator: "operator".to_owned(),
         method: "test".to_owned(),
@@ -353,7 +358,7 @@ fn decide(
             answers: answers.collect(),
         },
     };
-    tell(engine, Command::Decide(AskId(90), decide), state);
+    tell(engine, EngineCommand::Decide(CallerId(90), decide), state);
 }
 
 /// Restores an engine and uses it. Returns true if the state was accepted.
@@ -369,33 +374,41 @@ fn restored(lines: &[Value]) -> bool {
         }
     };
     let mut state = BTreeMap::new();
-    let input = Input {
+    let input = InputReport {
         session: "s-1".parse().unwrap(),
         text: "hello".to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    tell(&mut engine, Command::Input(AskId(5), input), &mut state);
     tell(
         &mut engine,
-        Command::RequestAction(AskId(6), request("s-1", "ticket.get")),
+        EngineCommand::Input(CallerId(5), input),
+        &mut state,
+    );
+    tell(
+        &mut engine,
+        EngineCommand::RequestAction(CallerId(6), request("s-1", "ticket.get")),
         &mut state,
     );
     for held in engine.held() {
         decide(&mut engine, &held, &mut state);
         tell(
             &mut engine,
-            Command::DeadlineReached(held.id.clone()),
+            EngineCommand::DeadlineReached(held.id.clone()),
             &mut state,
         );
     }
     let end = EndSession {
-        delivery: crate::engine::command::GivenWhen::Now,
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         status: FinalStatus::Completed,
         summary: None,
     };
-    tell(&mut engine, Command::EndSession(AskId(7), end), &mut state);
+    tell(
+        &mut engine,
+        EngineCommand::EndSession(CallerId(7), end),
+        &mut state,
+    );
     true
 }
 
@@ -421,12 +434,12 @@ fn stored_state_never_panics_the_engine() {
         assert!(!(taken && refused.contains(&name.as_str())), "{name}");
         seeds.push(lines);
     }
-    let mut dice = Dice::new(99);
+    let mut dice = MutationRng::new(99);
     for _ in 0..150 {
         let mut lines = seeds[dice.below(seeds.len())].clone();
         for _ in 0..=dice.below(2) {
             let place = dice.below(lines.len());
-            lines[place]["body"] = mutated_json(&lines[place]["body"], &mut dice);
+            lines[place]["body"] = mutate_json(&lines[place]["body"], &mut dice);
         }
         restored(&lines);
     }

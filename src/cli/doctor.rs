@@ -11,42 +11,44 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answer_key;
-use super::args::Doctor;
+use super::args::DoctorArgs;
 use super::connect::load;
 use super::error::{Failure, verdict};
 use super::exit;
-use super::settings::{Settings, Whose};
+use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
 use crate::gateway::connect::bounds::bounds;
-use crate::gateway::connect::file::Found;
-use crate::gateway::connect::registry::{Registry, off_elsewhere};
-use crate::gateway::connect::trust::{Trust, codex_trust};
-use crate::gateway::connect::{Folders, Scope, State, Wiring, inspect, settings_file, wiring_in};
-use crate::gateway::hook::{Host, Offline};
-use crate::gateway::http::address_in;
+use crate::gateway::connect::file::SettingsFile;
+use crate::gateway::connect::registry::{ConnectionRegistry, disabled_elsewhere};
+use crate::gateway::connect::trust::{CodexTrust, codex_trust};
+use crate::gateway::connect::{
+    ConnectScope, Folders, HookConfig, SettingsState, inspect, read_hook_config, settings_file,
+};
+use crate::gateway::hook::{Host, OfflineBehavior};
+use crate::gateway::http::read_address;
 use crate::gateway::proof::AnswerVerifier;
-use crate::gateway::rejected::{FOLDER_NAME, Reports};
+use crate::gateway::rejected::{FOLDER_NAME, RejectedAnswerReports};
 
 mod console;
 
-use console::{Console, missing_key, reach};
+use console::{ConsoleStatus, missing_key, reach};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Settings of an agent that mention `cra`.
-struct Finding {
+struct ConnectionFinding {
     host: Host,
-    scope: Scope,
+    scope: ConnectScope,
     file: PathBuf,
-    wiring: Option<Wiring>,
+    wiring: Option<HookConfig>,
     problems: Vec<String>,
     /// Number of problems that connecting again fixes: they come first.
     mended: usize,
 }
 
 /// Reports good and bad findings.
-pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure> {
+pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Failure> {
     let mut hosts: Vec<Host> = given.agents.iter().map(|agent| (*agent).into()).collect();
     let named = !hosts.is_empty();
     if !named {
@@ -56,7 +58,7 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
     let store = settings.data_dir()?;
     let known = load(&store)?;
     let key = answer_key::read(settings);
-    let own = Own {
+    let own = OwnConsole {
         place: settings.place()?,
         key: key.as_ref().ok().cloned().flatten(),
     };
@@ -64,33 +66,33 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
         .into_iter()
         .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &own))
         .collect();
-    let findings = asked_twice(findings);
+    let findings = mark_duplicate_hooks(findings);
     let connected = |host: &Host| findings.iter().any(|finding| finding.host == *host);
     let missing: Vec<Host> = hosts
         .iter()
         .copied()
         .filter(|host| !connected(host))
         .collect();
-    let socket = settings.socket(Whose::Console)?;
+    let socket = settings.socket(SocketOwner::Console)?;
     let console = match key {
         Ok(Some(key)) => reach(&socket, key),
-        Ok(None) => Console::Unreachable(missing_key(&store, &socket)),
-        Err(failure) => Console::Unreachable(one_line(&failure.to_string())),
+        Ok(None) => ConsoleStatus::Unreachable(missing_key(&store, &socket)),
+        Err(failure) => ConsoleStatus::Unreachable(one_line(&failure.to_string())),
     };
-    let http = address_in(&store).map(|address| (address, reach_http(address)));
+    let http = read_address(&store).map(|address| (address, check_http(address)));
     let lacking = if named {
         !missing.is_empty()
     } else {
         findings.is_empty()
     };
     let http_is_well = http.as_ref().is_none_or(|(_, reached)| reached.is_ok());
-    let rejected = Reports::read(&store).summary();
-    let well = matches!(console, Console::Well)
+    let rejected = RejectedAnswerReports::read(&store).summary();
+    let well = matches!(console, ConsoleStatus::Well)
         && rejected.is_none()
         && http_is_well
         && !lacking
         && findings.iter().all(|finding| finding.problems.is_empty());
-    let seen = Seen {
+    let seen = DoctorReport {
         socket,
         console,
         key: own.key.map(|key| key.to_string()),
@@ -102,46 +104,51 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if given.json {
-        serde_json::to_writer_pretty(&mut out, &seen.json(Well(well)))
+        serde_json::to_writer_pretty(&mut out, &seen.json(DoctorVerdict(well)))
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        seen.print(&mut out, Well(well))
+        seen.print(&mut out, DoctorVerdict(well))
     };
     let code = if well { exit::OK } else { exit::FAILURE };
     verdict(code, written.and_then(|()| out.flush()))
 }
 
 /// The console that this command asks.
-struct Own {
+struct OwnConsole {
     place: Vec<String>,
     key: Option<AnswerVerifier>,
 }
 
 /// True if no problem was found.
 #[derive(Clone, Copy)]
-struct Well(bool);
+struct DoctorVerdict(bool);
 
 /// Everything that was checked.
-struct Seen {
+struct DoctorReport {
     socket: PathBuf,
-    console: Console,
+    console: ConsoleStatus,
     /// Key that proves its answers, if it exists.
     key: Option<String>,
     /// Rejected answers of other processes, in one line, and the folder of the reports.
     rejected: Option<(String, PathBuf)>,
     /// HTTP address for agents and its check, if HTTP is enabled.
     http: Option<(SocketAddr, Result<(), String>)>,
-    findings: Vec<Finding>,
+    findings: Vec<ConnectionFinding>,
     missing: Vec<Host>,
     hosts: Vec<Host>,
 }
 
 /// Places where hooks may be: this project, this user, and every recorded connection.
-fn candidates(hosts: &[Host], folders: &Folders, known: &Registry) -> Vec<(Host, Scope, PathBuf)> {
+fn candidates(
+    hosts: &[Host],
+    folders: &Folders,
+    known: &ConnectionRegistry,
+) -> Vec<(Host, ConnectScope, PathBuf)> {
     let mut found = Vec::new();
     for host in hosts {
-        let usual = Scope::ALL.map(|scope| (*host, scope, settings_file(*host, scope, folders)));
+        let usual =
+            ConnectScope::ALL.map(|scope| (*host, scope, settings_file(*host, scope, folders)));
         found.extend(usual);
         let others = known
             .connections
@@ -162,18 +169,18 @@ fn candidates(hosts: &[Host], folders: &Folders, known: &Registry) -> Vec<(Host,
 /// Checks one settings file. `None` if it does not mention `cra`.
 fn examine(
     host: Host,
-    scope: Scope,
+    scope: ConnectScope,
     file: PathBuf,
     folders: &Folders,
-    known: &Registry,
-    own: &Own,
-) -> Option<Finding> {
+    known: &ConnectionRegistry,
+    own: &OwnConsole,
+) -> Option<ConnectionFinding> {
     let remembered = known.find(host, &file);
-    let text = match (Found::read(&file), remembered) {
+    let text = match (SettingsFile::read(&file), remembered) {
         (Ok(found), _) => found.text().to_owned(),
         (Err(_), None) => return None,
         (Err(error), Some(connection)) => {
-            return Some(Finding {
+            return Some(ConnectionFinding {
                 host,
                 scope,
                 file,
@@ -184,22 +191,22 @@ fn examine(
         }
     };
     let wiring = remembered.map(|connection| connection.wiring.clone());
-    let wiring = wiring.or_else(|| wiring_in(&text, host));
-    let assumed = wiring.clone().unwrap_or_else(|| Wiring {
+    let wiring = wiring.or_else(|| read_hook_config(&text, host));
+    let assumed = wiring.clone().unwrap_or_else(|| HookConfig {
         program: PathBuf::new(),
         timeout: 0,
-        offline: Offline::Deny,
+        offline: OfflineBehavior::Deny,
         place: Vec::new(),
         key: None,
     });
     let problems = match inspect(&text, host, &assumed) {
-        Ok(State::Absent) | Err(_) if remembered.is_none() => return None,
-        Ok(State::Absent) => vec!["its hooks were removed".to_owned()],
+        Ok(SettingsState::Absent) | Err(_) if remembered.is_none() => return None,
+        Ok(SettingsState::Absent) => vec!["its hooks were removed".to_owned()],
         Err(error) => vec![error.to_string()],
-        Ok(State::Changed(what)) => what,
-        Ok(State::Intact) => Vec::new(),
+        Ok(SettingsState::Changed(what)) => what,
+        Ok(SettingsState::Intact) => Vec::new(),
     };
-    let mut finding = Finding {
+    let mut finding = ConnectionFinding {
         host,
         scope,
         file,
@@ -207,22 +214,22 @@ fn examine(
         mended: problems.len(),
         problems,
     };
-    finding.look_further(folders, own);
+    finding.check_environment(folders, own);
     Some(finding)
 }
 
 /// Reports agents that run two different hooks: both ask about each step, and one may deny what the
 /// other allows.
-fn asked_twice(mut findings: Vec<Finding>) -> Vec<Finding> {
+fn mark_duplicate_hooks(mut findings: Vec<ConnectionFinding>) -> Vec<ConnectionFinding> {
     let wired: Vec<_> = findings
         .iter()
         .map(|finding| (finding.host, finding.wiring.clone()))
         .collect();
     for finding in &mut findings {
-        let other = |(host, wiring): &&(Host, Option<Wiring>)| {
+        let other = |(host, wiring): &&(Host, Option<HookConfig>)| {
             *host == finding.host && wiring.is_some() && *wiring != finding.wiring
         };
-        if finding.scope == Scope::Project && wired.iter().any(|entry| other(&entry)) {
+        if finding.scope == ConnectScope::Project && wired.iter().any(|entry| other(&entry)) {
             let trouble =
                 "it is connected for the user too, and otherwise: each step is asked twice";
             finding.problems.push(trouble.to_owned());
@@ -231,15 +238,15 @@ fn asked_twice(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-impl Finding {
+impl ConnectionFinding {
     /// Checks outside of the settings file.
-    fn look_further(&mut self, folders: &Folders, own: &Own) {
+    fn check_environment(&mut self, folders: &Folders, own: &OwnConsole) {
         if let Some(wiring) = &self.wiring {
-            self.problems.extend(program_trouble(&wiring.program));
+            self.problems.extend(program_problem(&wiring.program));
             let same_place = wiring.place == own.place;
             // The key of another console is not known here.
             let key = own.key.as_ref().filter(|_| same_place);
-            self.problems.extend(wiring.key_trouble(self.host, key));
+            self.problems.extend(wiring.key_problem(self.host, key));
             self.mended = self.problems.len();
             if !same_place {
                 let asks = match wiring.place.as_slice() {
@@ -250,17 +257,17 @@ impl Finding {
                 self.problems.push(trouble);
             }
         }
-        let off = off_elsewhere(self.host, &self.file, Some(folders));
+        let off = disabled_elsewhere(self.host, &self.file, Some(folders));
         self.problems.extend(off);
         if self.host == Host::Codex {
             let config = folders.codex().join("config.toml");
             let config = fs::read_to_string(config).unwrap_or_default();
             let trouble = match codex_trust(&config, &self.file) {
-                Trust::Given => None,
-                Trust::Missing => {
+                CodexTrust::Given => None,
+                CodexTrust::Missing => {
                     Some("Codex does not trust it yet, so it is not run: open /hooks in Codex")
                 }
-                Trust::Off => {
+                CodexTrust::Off => {
                     Some("Codex has it switched off: open /hooks in Codex, or config.toml")
                 }
             };
@@ -282,7 +289,7 @@ impl Finding {
 }
 
 /// Problem with the program that hooks run, if any.
-fn program_trouble(program: &Path) -> Option<String> {
+fn program_problem(program: &Path) -> Option<String> {
     let name = one_line(&program.to_string_lossy());
     if !program.is_file() {
         return Some(format!("its program `{name}` is gone"));
@@ -327,14 +334,14 @@ fn version(program: &Path) -> Option<String> {
 }
 
 /// Checks that a server listens at an address.
-fn reach_http(address: SocketAddr) -> Result<(), String> {
+fn check_http(address: SocketAddr) -> Result<(), String> {
     let reached = TcpStream::connect_timeout(&address, PATIENCE);
     let failed = |error| format!("nobody listens at http://{address}: {error}");
     reached.map(drop).map_err(failed)
 }
 
-impl Seen {
-    fn json(&self, Well(well): Well) -> Value {
+impl DoctorReport {
+    fn json(&self, DoctorVerdict(well): DoctorVerdict) -> Value {
         let findings = self.findings.iter().map(|finding| {
             let wiring = finding.wiring.as_ref();
             json!({
@@ -363,8 +370,8 @@ impl Seen {
             "well": well,
             "console": {
                 "socket": self.socket.to_string_lossy(),
-                "answers": !matches!(self.console, Console::Unreachable(_)),
-                "recording": matches!(self.console, Console::Well | Console::Denying(_)),
+                "answers": !matches!(self.console, ConsoleStatus::Unreachable(_)),
+                "recording": matches!(self.console, ConsoleStatus::Well | ConsoleStatus::Denying(_)),
                 "problem": self.console.problem(),
                 "key": self.key,
             },
@@ -385,13 +392,13 @@ impl Seen {
     /// Prints the state of the console.
     fn print_console(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.console {
-            Console::Well => {
+            ConsoleStatus::Well => {
                 let socket = one_line(&self.socket.to_string_lossy());
                 writeln!(out, "ok       console answers at {socket}")?;
                 let key = self.key.as_deref().unwrap_or_default();
                 writeln!(out, "         its answers are proven by {key}")?;
             }
-            Console::NotRecording(why) => {
+            ConsoleStatus::NotRecording(why) => {
                 let socket = one_line(&self.socket.to_string_lossy());
                 writeln!(
                     out,
@@ -399,7 +406,7 @@ impl Seen {
                      look at the disk; restart cra, unless it says that recording goes on"
                 )?;
             }
-            Console::Denying(why) => {
+            ConsoleStatus::Denying(why) => {
                 let socket = one_line(&self.socket.to_string_lossy());
                 writeln!(
                     out,
@@ -407,7 +414,7 @@ impl Seen {
                      look at the record: cra trace verify; an operator who knows of it can go on at the console"
                 )?;
             }
-            Console::Unreachable(why) => writeln!(
+            ConsoleStatus::Unreachable(why) => writeln!(
                 out,
                 "PROBLEM  {why}\n         start it: cra; if it runs, look at it: it may be stuck, or listen elsewhere"
             )?,
@@ -429,7 +436,7 @@ impl Seen {
         Ok(())
     }
 
-    fn print(&self, out: &mut impl Write, Well(well): Well) -> io::Result<()> {
+    fn print(&self, out: &mut impl Write, DoctorVerdict(well): DoctorVerdict) -> io::Result<()> {
         self.print_console(out)?;
         for finding in &self.findings {
             let mark = if finding.problems.is_empty() {

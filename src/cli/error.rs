@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use super::exit;
 use crate::atlas::LoadError;
-use crate::atlas::diagnostic::Colour;
-use crate::base::json::JsonError;
+use crate::atlas::diagnostic::ReportColour;
+use crate::base::json::StrictJsonError;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
-use crate::gateway::place::PlaceError;
+use crate::gateway::place::SocketError;
 use crate::runtime::StartError;
 use crate::runtime::snapshot_file::SnapshotFileError;
-use crate::runtime::upkeep::UpkeepError;
+use crate::runtime::upkeep::MaintenanceError;
 use crate::store::StoreError;
 use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
@@ -24,7 +24,7 @@ mod notices;
 mod threads;
 
 pub(super) use connect::ConnectFailure;
-pub(super) use doors::DoorFailure;
+pub(super) use doors::ServerFailure;
 pub(super) use notices::NoticeFailure;
 pub(super) use threads::ThreadFailure;
 
@@ -63,7 +63,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     SigningKey(#[from] KeyError),
     #[error(transparent)]
-    Upkeep(#[from] UpkeepError),
+    Upkeep(#[from] MaintenanceError),
     #[error("the record is signed, and there is no key to hold it against")]
     NoKey,
     #[error("an export has no signatures in it, so there is nothing to hold against the key")]
@@ -81,7 +81,7 @@ pub(super) enum Failure {
     #[error("cannot write `{}`: {}", .0.display(), .1)]
     Write(PathBuf, io::Error),
     #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
-    Script(PathBuf, JsonError),
+    Script(PathBuf, StrictJsonError),
     #[error("`{}` is there already", .0.display())]
     Exists(PathBuf),
     #[error(transparent)]
@@ -101,7 +101,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Kept(#[from] RestoreError),
     #[error(transparent)]
-    Agents(#[from] DoorFailure),
+    Agents(#[from] ServerFailure),
     #[error("`{}` has no scenario in it", .0.display())]
     NoScenario(PathBuf),
     #[error("`{}` has no Atlas in it", .0.display())]
@@ -117,9 +117,9 @@ pub(super) enum Failure {
         second: PathBuf,
     },
     #[error("--params is {0}")]
-    Params(JsonError),
+    Params(StrictJsonError),
     #[error("--session does not describe a session: {0}")]
-    Session(JsonError),
+    Session(StrictJsonError),
     #[error("--{0} and --session say different things")]
     TwoSessions(&'static str),
     #[error(transparent)]
@@ -137,7 +137,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Console(#[from] ConsoleError),
     #[error(transparent)]
-    Door(#[from] PlaceError),
+    Door(#[from] SocketError),
     #[error(transparent)]
     Connect(#[from] ConnectFailure),
     #[error("cannot start: {0}")]
@@ -180,14 +180,15 @@ impl Failure {
         | Self::Extensions(error)
         | Self::Config(error) = self
         {
-            let report = error.report(Colour::None);
+            let report = error.report(ReportColour::None);
             let report = report.trim_end();
             return match self.help() {
                 Some(help) => format!("{report}\n  help: {help}"),
                 None => report.to_owned(),
             };
         }
-        let text = crate::base::text::visible(&self.to_string(), crate::base::text::Lines::Keep);
+        let text =
+            crate::base::text::visible(&self.to_string(), crate::base::text::LineFeeds::Keep);
         match self.help() {
             Some(help) => format!("error: {}\n  help: {help}", text.text),
             None => format!("error: {}", text.text),

@@ -6,19 +6,21 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::args::Hook;
+use super::args::HookArgs;
 use super::error::{ConnectFailure, Failure};
-use super::settings::{Settings, Whose};
+use super::settings::{Settings, SocketOwner};
 use crate::base::limits::MAX_MESSAGE_BYTES;
-use crate::gateway::client::Leash;
-use crate::gateway::hook::{self, AnswerCommand, Host, Options, Printed, Told, Transport};
+use crate::gateway::client::ConnectionCanceller;
+use crate::gateway::hook::{
+    self, AnswerCommand, HookEvent, HookOptions, HookOutput, Host, Transport,
+};
 use crate::gateway::proof::ProofError;
 
 /// Longest time for an agent to send its payload.
 const PAYLOAD_TIME: Duration = Duration::from_secs(10);
 
 /// Answers a hook. Every failure is a denial, and the answer always comes before the agent's timeout.
-pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
+pub(super) fn hook(settings: &Settings, hook: &HookArgs) -> u8 {
     let begun = Instant::now();
     let (answered, watched) = mpsc::channel();
     let done = answered.clone();
@@ -35,7 +37,7 @@ pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
             Err(_) => refused("something went wrong inside cra hook"),
         };
         // If the receiver is gone, the answer was already printed.
-        let _ = done.send(Progress::Answered(printed));
+        let _ = done.send(HookProgress::Answered(printed));
     });
     drop(answered);
     match asking {
@@ -45,22 +47,22 @@ pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
 }
 
 /// Progress of an answer.
-enum Progress {
+enum HookProgress {
     /// The payload was read: the deadline, and the output to print at the deadline.
-    Read(Instant, Printed),
+    Read(Instant, HookOutput),
     /// The answer.
-    Answered(Printed),
+    Answered(HookOutput),
 }
 
 /// The answer, or the late output if the deadline passes.
-fn in_time(watched: &Receiver<Progress>, first: Instant) -> Printed {
+fn in_time(watched: &Receiver<HookProgress>, first: Instant) -> HookOutput {
     let mut until = first;
     let mut late = refused("what the agent sent did not end in time");
     loop {
         let left = until.saturating_duration_since(Instant::now());
         match watched.recv_timeout(left) {
-            Ok(Progress::Read(moment, printed)) => (until, late) = (moment, printed),
-            Ok(Progress::Answered(printed)) => return printed,
+            Ok(HookProgress::Read(moment, printed)) => (until, late) = (moment, printed),
+            Ok(HookProgress::Answered(printed)) => return printed,
             Err(RecvTimeoutError::Timeout) => return late,
             Err(RecvTimeoutError::Disconnected) => {
                 return refused("something went wrong inside cra hook");
@@ -71,27 +73,27 @@ fn in_time(watched: &Receiver<Progress>, first: Instant) -> Printed {
 
 fn answer(
     settings: &Settings,
-    hook: &Hook,
+    hook: &HookArgs,
     begun: Instant,
-    progress: &Sender<Progress>,
-) -> Result<Printed, String> {
+    progress: &Sender<HookProgress>,
+) -> Result<HookOutput, String> {
     let options = options(settings, hook, begun).map_err(|failure| failure.report())?;
     let payload = payload().map_err(|error| format!("the payload cannot be read: {error}"))?;
-    match Told::read(options.host, &payload) {
+    match HookEvent::read(options.host, &payload) {
         Ok(told) => {
             let (until, late) = hook::too_late(&told, &options);
-            let _ = progress.send(Progress::Read(until, late));
+            let _ = progress.send(HookProgress::Read(until, late));
             Ok(hook::answer(&told, &options))
         }
-        Err(unreadable) => Ok(Printed::unreadable(options.host, &unreadable)),
+        Err(unreadable) => Ok(HookOutput::unreadable(options.host, &unreadable)),
     }
 }
 
-fn refused(why: &str) -> Printed {
-    Printed::refused(&format!("cra: nothing is allowed, because {why}"))
+fn refused(why: &str) -> HookOutput {
+    HookOutput::refused(&format!("cra: nothing is allowed, because {why}"))
 }
 
-fn print(printed: &Printed) -> u8 {
+fn print(printed: &HookOutput) -> u8 {
     let said = io::stdout().lock().write_all(printed.out.as_bytes());
     let said = said.and_then(|()| io::stdout().lock().flush());
     // The agent did not receive the answer: only the exit code can deny, and it needs a message on
@@ -107,24 +109,24 @@ fn print(printed: &Printed) -> u8 {
     code
 }
 
-fn options(settings: &Settings, hook: &Hook, begun: Instant) -> Result<Options, Failure> {
+fn options(settings: &Settings, hook: &HookArgs, begun: Instant) -> Result<HookOptions, Failure> {
     let folder = settings.data_dir()?;
     let secret = hook::secret(&folder);
     let key = match &hook.key {
         Some(key) => key.parse().map_err(|error: ProofError| error.to_string()),
         None => Err("it is missing".to_owned()),
     };
-    Ok(Options {
+    Ok(HookOptions {
         host: hook.agent.into(),
         begun,
         timer: hook.timer.map(Duration::from_secs),
         offline: hook.offline.into(),
-        socket: settings.socket(Whose::Console)?,
+        socket: settings.socket(SocketOwner::Console)?,
         key,
         folder: folder.clone(),
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
-        leash: Leash::default(),
+        leash: ConnectionCanceller::default(),
         answer_command: AnswerCommand {
             program: std::env::current_exe().map_err(ConnectFailure::Program)?,
             place: settings.place()?,

@@ -6,21 +6,21 @@ use std::path::Path;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{Mcp, McpProxy};
+use super::args::{McpArgs, McpProxyArgs};
 use super::error::Failure;
 use super::exit;
-use super::settings::{Settings, Whose};
-use crate::gateway::mcp::Guest;
-use crate::gateway::mcp::proxy::{self, Options};
+use super::settings::{Settings, SocketOwner};
+use crate::gateway::mcp::ConsoleIdentity;
+use crate::gateway::mcp::proxy::{self, ProxyOptions};
 use crate::gateway::mcp::tools;
 
 /// Runs the proxy until the agent or the server is gone.
-pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure> {
+pub(super) fn proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Failure> {
     let server = given.server.unwrap_or_else(|| name_of(&given.command));
-    let options = Options {
-        guest: Guest {
+    let options = ProxyOptions {
+        guest: ConsoleIdentity {
             program: "cra mcp-proxy",
-            socket: settings.socket(Whose::Console)?,
+            socket: settings.socket(SocketOwner::Console)?,
             answers: given.key,
             folder: settings.data_dir()?,
             agent: given.agent,
@@ -46,10 +46,10 @@ pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure>
 }
 
 /// Serves tools until the agent is gone.
-pub(super) fn tools(settings: &Settings, given: Mcp) -> Result<u8, Failure> {
-    let guest = Guest {
+pub(super) fn tools(settings: &Settings, given: McpArgs) -> Result<u8, Failure> {
+    let guest = ConsoleIdentity {
         program: "cra mcp",
-        socket: settings.socket(Whose::Console)?,
+        socket: settings.socket(SocketOwner::Console)?,
         answers: given.key,
         folder: settings.data_dir()?,
         agent: given.agent,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{NoticeNames, NoticeSecret, Notices, NoticesCommand};
+use super::args::{NoticeNamesArgs, NoticeSecretArgs, NoticesArgs, NoticesCommand};
 use super::error::{Failure, NoticeFailure, verdict};
 use super::exit;
 use super::settings::{SECRET_VARIABLE, Settings};
@@ -13,22 +13,22 @@ use super::trace::{in_runtime, open};
 use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::base::text::one_line;
 use crate::runtime::notices::{
-    self, KeptNotice, NoticeState, SECRET_FILE, SecretSource, kept_notices,
+    self, DeliveryState, SECRET_FILE, SecretSource, StoredNotice, stored_notices,
 };
 use crate::store::sqlite::SqliteStore;
 
 /// Lists notices, retries or forgets them, or shows their signing secret.
-pub(super) fn notices(settings: &Settings, args: &Notices) -> Result<u8, Failure> {
+pub(super) fn notices(settings: &Settings, args: &NoticesArgs) -> Result<u8, Failure> {
     match &args.command {
         None => list(settings, args),
         Some(NoticesCommand::Retry(names)) => retry(settings, names),
         Some(NoticesCommand::Forget(names)) => forget(settings, names),
-        Some(NoticesCommand::Secret(secret)) => tell_secret(settings, secret),
+        Some(NoticesCommand::Secret(secret)) => print_secret(settings, secret),
     }
 }
 
-fn list(settings: &Settings, args: &Notices) -> Result<u8, Failure> {
-    let (kept, unreadable) = kept_notices(open(settings)?.state()?);
+fn list(settings: &Settings, args: &NoticesArgs) -> Result<u8, Failure> {
+    let (kept, unreadable) = stored_notices(open(settings)?.state()?);
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
         let all: Vec<_> = kept.iter().map(to_json).collect();
@@ -47,10 +47,10 @@ fn list(settings: &Settings, args: &Notices) -> Result<u8, Failure> {
     verdict(exit::OK, written.and_then(|()| out.flush()))
 }
 
-fn to_json(notice: &KeptNotice) -> Value {
+fn to_json(notice: &StoredNotice) -> Value {
     let (state, at) = match notice.state {
-        NoticeState::Waiting { next_at } => ("waiting", next_at),
-        NoticeState::Failed { at } => ("failed", at),
+        DeliveryState::Waiting { next_at } => ("waiting", next_at),
+        DeliveryState::Failed { at } => ("failed", at),
     };
     let body: Value = serde_json::from_str(&notice.body).unwrap_or_default();
     json!({
@@ -60,7 +60,7 @@ fn to_json(notice: &KeptNotice) -> Value {
     })
 }
 
-fn table(out: &mut impl Write, kept: &[KeptNotice], now: Timestamp) -> io::Result<()> {
+fn table(out: &mut impl Write, kept: &[StoredNotice], now: Timestamp) -> io::Result<()> {
     if kept.is_empty() {
         return writeln!(out, "No notice waits, and none failed.");
     }
@@ -71,8 +71,8 @@ fn table(out: &mut impl Write, kept: &[KeptNotice], now: Timestamp) -> io::Resul
     )?;
     for notice in kept {
         let state = match notice.state {
-            NoticeState::Failed { .. } => "failed".to_owned(),
-            NoticeState::Waiting { next_at } => match next_at.since(now).as_secs() {
+            DeliveryState::Failed { .. } => "failed".to_owned(),
+            DeliveryState::Waiting { next_at } => match next_at.since(now).as_secs() {
                 0 => "waiting".to_owned(),
                 left => format!("waiting {}:{:02}", left / 60, left % 60),
             },
@@ -94,7 +94,7 @@ fn table(out: &mut impl Write, kept: &[KeptNotice], now: Timestamp) -> io::Resul
     Ok(())
 }
 
-fn retry(settings: &Settings, names: &NoticeNames) -> Result<u8, Failure> {
+fn retry(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
     settings.may_write("cra notices retry")?;
     let changed = change(settings, names, async |store, notices| {
         notices::retry(store, notices, SystemClock.now()).await
@@ -102,7 +102,7 @@ fn retry(settings: &Settings, names: &NoticeNames) -> Result<u8, Failure> {
     tell(names, changed, "tried again when the console starts")
 }
 
-fn forget(settings: &Settings, names: &NoticeNames) -> Result<u8, Failure> {
+fn forget(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
     settings.may_write("cra notices forget")?;
     let changed = change(settings, names, async |store, notices| {
         notices::forget(store, &notices).await
@@ -113,10 +113,10 @@ fn forget(settings: &Settings, names: &NoticeNames) -> Result<u8, Failure> {
 /// Changes the named notices and prints their number. No console may use the store.
 fn change(
     settings: &Settings,
-    names: &NoticeNames,
-    change: impl AsyncFnOnce(&SqliteStore, Vec<KeptNotice>) -> Result<(), crate::store::StoreError>,
+    names: &NoticeNamesArgs,
+    change: impl AsyncFnOnce(&SqliteStore, Vec<StoredNotice>) -> Result<(), crate::store::StoreError>,
 ) -> Result<usize, Failure> {
-    let (kept, _) = kept_notices(open(settings)?.state()?);
+    let (kept, _) = stored_notices(open(settings)?.state()?);
     let chosen = chosen(kept, names)?;
     let count = chosen.len();
     let store = SqliteStore::open(&settings.data_dir()?)?;
@@ -125,11 +125,11 @@ fn change(
 }
 
 fn chosen(
-    mut kept: Vec<KeptNotice>,
-    names: &NoticeNames,
-) -> Result<Vec<KeptNotice>, NoticeFailure> {
+    mut kept: Vec<StoredNotice>,
+    names: &NoticeNamesArgs,
+) -> Result<Vec<StoredNotice>, NoticeFailure> {
     if names.failed {
-        kept.retain(KeptNotice::is_failed);
+        kept.retain(StoredNotice::is_failed);
         if kept.is_empty() {
             return Err(NoticeFailure::NoneFailed);
         }
@@ -143,7 +143,7 @@ fn chosen(
     Ok(kept)
 }
 
-fn tell(names: &NoticeNames, changed: usize, done: &str) -> Result<u8, Failure> {
+fn tell(names: &NoticeNamesArgs, changed: usize, done: &str) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     let written = match (names.json, changed) {
         (true, _) => writeln!(out, "{}", json!({ "notices": changed })),
@@ -153,7 +153,7 @@ fn tell(names: &NoticeNames, changed: usize, done: &str) -> Result<u8, Failure> 
     verdict(exit::OK, written)
 }
 
-fn tell_secret(settings: &Settings, args: &NoticeSecret) -> Result<u8, Failure> {
+fn print_secret(settings: &Settings, args: &NoticeSecretArgs) -> Result<u8, Failure> {
     let folder = settings.data_dir()?;
     let source = Settings::webhook_secret(&folder)?;
     let secret = match (&source, args.show) {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use serde_json::json;
 
-use super::args::{Args, Completions, Paths};
+use super::args::{CliArgs, CompletionsArgs, PathsArgs};
 use super::error::{Failure, verdict};
 use super::exit;
-use super::settings::{Settings, Whose};
+use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
 use crate::gateway::connect::registry;
 use crate::gateway::http::{ADDRESS_FILE, TOKEN_FILE};
@@ -18,9 +18,9 @@ use crate::store::key;
 use crate::store::sqlite::FILE_NAME;
 
 /// A folder or file: its name, its purpose and its path.
-type Known = (&'static str, &'static str, PathBuf);
+type PathEntry = (&'static str, &'static str, PathBuf);
 
-fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
+fn known(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
     let data = settings.data_dir()?;
     Ok(vec![
         (
@@ -51,7 +51,7 @@ fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
         (
             "socket",
             "where agents come in, while a console runs",
-            settings.socket(Whose::Console)?,
+            settings.socket(SocketOwner::Console)?,
         ),
         (
             "connections",
@@ -78,7 +78,7 @@ fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
 }
 
 /// Prints the folders and files in use, and which of them exist.
-pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
+pub(super) fn paths(settings: &Settings, paths: &PathsArgs) -> Result<u8, Failure> {
     let known = known(settings)?;
     let head = settings.head_file.clone();
     let head = head.map(|file| {
@@ -118,8 +118,13 @@ pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
 }
 
 /// Prints a script that completes commands.
-pub(super) fn completions(completions: &Completions) -> Result<u8, Failure> {
+pub(super) fn completions(completions: &CompletionsArgs) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(completions.shell, &mut Args::command(), "cra", &mut script);
+    clap_complete::generate(
+        completions.shell,
+        &mut CliArgs::command(),
+        "cra",
+        &mut script,
+    );
     verdict(exit::OK, io::stdout().lock().write_all(&script))
 }

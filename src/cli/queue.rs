@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::args::Queue;
+use super::args::QueueArgs;
 use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use super::trace::open;
 use crate::base::clock::{Clock, SystemClock, Timestamp};
-use crate::base::text::{Lines, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, visible};
 use crate::engine::command::{StateChange, StateKind};
-use crate::engine::held::{Gate, Held, Subject};
+use crate::engine::held::{Gate, Held, HeldSubject};
 use crate::engine::held_in;
 use crate::store::StateRow;
 
 /// Lists held requests, or shows one completely. Only the console decides.
-pub(super) fn queue(settings: &Settings, queue: &Queue) -> Result<u8, Failure> {
+pub(super) fn queue(settings: &Settings, queue: &QueueArgs) -> Result<u8, Failure> {
     let now = SystemClock.now();
     let mut held = held(open(settings)?.state()?)?;
     if let Some(wanted) = &queue.gate {
@@ -135,7 +135,7 @@ fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result
 
 fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
     let mut line = |name: &str, text: &str| {
-        let text = visible(text, Lines::Keep)
+        let text = visible(text, LineFeeds::Keep)
             .text
             .replace('\n', "\n           ");
         writeln!(out, "{name:<10} {text}")
@@ -162,11 +162,11 @@ fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
         }
     }
     let what = match &held.subject {
-        Subject::SessionStart => Value::Null,
-        Subject::Action(call) => call.params.clone(),
-        Subject::Moment(moment) => moment.data.clone(),
+        HeldSubject::SessionStart => Value::Null,
+        HeldSubject::Action(call) => call.params.clone(),
+        HeldSubject::Moment(moment) => moment.data.clone(),
     };
-    if let Subject::Moment(moment) = &held.subject
+    if let HeldSubject::Moment(moment) = &held.subject
         && let Some(text) = &moment.text
     {
         line("text", &text.text)?;

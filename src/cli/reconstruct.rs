@@ -6,20 +6,21 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::args::{Phase, Reconstruct};
+use super::args::{ReconstructArgs, ReconstructPhase};
 use super::error::{Failure, verdict};
 use super::exit;
 use super::input::read;
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
-use crate::base::text::{Lines, visible};
+use crate::base::text::{LineFeeds, visible};
 use crate::reconstruct::{
-    Artifact, COMPATIBLE_WITH, Checklist, GLOSSARY, Inference, LOAD_ARTIFACTS_FOR,
-    NEVER_LOAD_ARTIFACTS_FOR, PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, Step, UPDATED,
+    Artifact, COMPATIBLE_WITH, Checklist, ConversationSnapshot, GLOSSARY, Inference,
+    LOAD_ARTIFACTS_FOR, NEVER_LOAD_ARTIFACTS_FOR, PROTOCOL_VERSION, QUALITY, Reconstruction,
+    RetrievalStep, UPDATED,
 };
 use crate::runtime::snapshot_file::{artifact_content, of_text};
 
 /// Runs the protocol on a file.
-pub(super) fn reconstruct(args: &Reconstruct) -> Result<u8, Failure> {
+pub(super) fn reconstruct(args: &ReconstructArgs) -> Result<u8, Failure> {
     let Some(file) = &args.file else {
         return print(exit::OK, &glossary());
     };
@@ -28,19 +29,22 @@ pub(super) fn reconstruct(args: &Reconstruct) -> Result<u8, Failure> {
     if let Some(wanted) = &args.artifact {
         return artifact(file, &snapshot, wanted, args);
     }
-    let whole = Reconstruction::of_snapshot(&snapshot);
+    let whole = Reconstruction::from_snapshot(&snapshot);
     let code = match args.phase {
-        Phase::Validate if !whole.checklist.is_clear() => exit::EXPECTATION,
-        Phase::Retrieve | Phase::Infer | Phase::Validate | Phase::Engage => exit::OK,
+        ReconstructPhase::Validate if !whole.checklist.is_clear() => exit::EXPECTATION,
+        ReconstructPhase::Retrieve
+        | ReconstructPhase::Infer
+        | ReconstructPhase::Validate
+        | ReconstructPhase::Engage => exit::OK,
     };
     if args.json {
         return print(code, &pretty(&whole));
     }
     let text = match args.phase {
-        Phase::Retrieve => retrieved(&whole.retrieved, &whole.artifacts),
-        Phase::Infer => inferred(&whole.inferred),
-        Phase::Validate => validated(&whole.checklist),
-        Phase::Engage => whole.confirmation,
+        ReconstructPhase::Retrieve => retrieved(&whole.retrieved, &whole.artifacts),
+        ReconstructPhase::Infer => inferred(&whole.inferred),
+        ReconstructPhase::Validate => validated(&whole.checklist),
+        ReconstructPhase::Engage => whole.confirmation,
     };
     print(code, &text)
 }
@@ -55,7 +59,7 @@ fn pretty(value: &impl serde::Serialize) -> String {
     text
 }
 
-fn retrieved(steps: &[Step], artifacts: &[Artifact]) -> String {
+fn retrieved(steps: &[RetrievalStep], artifacts: &[Artifact]) -> String {
     let mut text = String::new();
     for step in steps {
         let (number, name, purpose) = (step.number, step.name, step.purpose);
@@ -104,9 +108,9 @@ fn validated(checklist: &Checklist) -> String {
 
 fn artifact(
     file: &Path,
-    snapshot: &Snapshot,
+    snapshot: &ConversationSnapshot,
     wanted: &str,
-    args: &Reconstruct,
+    args: &ReconstructArgs,
 ) -> Result<u8, Failure> {
     let found = snapshot
         .artifacts
@@ -142,7 +146,7 @@ fn artifact(
     }
     match content {
         Some(content) => {
-            let content = visible(&content, Lines::Keep).text;
+            let content = visible(&content, LineFeeds::Keep).text;
             let _ = writeln!(text, "\n{}", content.trim_end());
         }
         None => {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::{Command, CommandFactory};
 
-use super::args::{self, Args, Man};
+use super::args::{self, CliArgs, Man};
 use super::error::{Failure, verdict};
 use super::exit;
 
@@ -34,7 +34,7 @@ pub fn command_reference() -> String {
 /// Prints the manual page of `cra`, or writes one page for each command to a folder.
 pub(super) fn man(man: &Man) -> Result<u8, Failure> {
     let Some(folder) = &man.folder else {
-        let page = page(Args::command())?;
+        let page = page(CliArgs::command())?;
         return verdict(exit::OK, io::stdout().lock().write_all(&page));
     };
     let written = write_pages(folder);
@@ -70,7 +70,7 @@ fn page(command: Command) -> io::Result<Vec<u8>> {
 
 /// Visits `cra` and all commands below it, in the order of its help.
 fn each_command(visit: &mut dyn FnMut(&[String], &mut Command)) {
-    let mut command = Args::command();
+    let mut command = CliArgs::command();
     // Global options reach the commands below when the command is built.
     command.build();
     visit_below(&mut vec!["cra".to_owned()], &mut command, visit);

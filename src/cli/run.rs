@@ -10,20 +10,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::args::{Run, Test};
+use super::args::{AtlasTestArgs, RunArgs};
 use super::atlases::{files_in, load_all};
 use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use crate::base::text::one_line;
-use crate::console::FailedStep;
-use crate::engine::command::{Reply, Report};
+use crate::console::FailedScenarioStep;
+use crate::engine::command::{AgentReport, Reply};
 use crate::engine::resolve::Resolution;
-use crate::memento::Outcome;
+use crate::memento::TurnOutcome;
 use crate::runtime::extension::Registry;
-use expect::{Failed, code, decision, failures, resolution, taken_up};
-use scenario::{Answers, Deed, Scenario, Step};
-use stage::{Noted, Stage};
+use expect::{FailedExpectation, code, decision, failures, resolution, taken_up};
+use scenario::{OperatorAnswers, Scenario, ScenarioStep, StepAction};
+use stage::{ScenarioEngine, StepOutcome};
 
 mod expect;
 pub(super) mod scenario;
@@ -33,19 +33,19 @@ mod trials;
 pub(super) use trials::trials;
 
 /// A played step.
-struct Played<'s> {
+struct PlayedStep<'s> {
     number: usize,
-    step: &'s Step,
+    step: &'s ScenarioStep,
     at: Duration,
-    noted: Noted,
-    failed: Vec<Failed>,
+    noted: StepOutcome,
+    failed: Vec<FailedExpectation>,
 }
 
 /// Plays a scenario and reports failed expectations.
-pub(super) fn run(settings: &Settings, run: &Run) -> Result<u8, Failure> {
+pub(super) fn run(settings: &Settings, run: &RunArgs) -> Result<u8, Failure> {
     let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
     let atlases = load_all(&scenario.atlases, &settings.configure())?;
-    let mut stage = Stage::new(atlases, scenario.extensions, settings.own.clone());
+    let mut stage = ScenarioEngine::new(atlases, scenario.extensions, settings.own.clone());
     let steps = scenario.steps.iter().enumerate();
     let played: Vec<_> = steps
         .map(|(index, step)| play(&mut stage, index + 1, step))
@@ -69,7 +69,7 @@ pub(super) fn run(settings: &Settings, run: &Run) -> Result<u8, Failure> {
 }
 
 /// Plays scenarios and reports which of them pass.
-pub(super) fn test(settings: &Settings, test: &Test) -> Result<u8, Failure> {
+pub(super) fn test(settings: &Settings, test: &AtlasTestArgs) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut reports = Vec::new();
     let mut code = exit::OK;
@@ -110,28 +110,27 @@ pub(super) fn test(settings: &Settings, test: &Test) -> Result<u8, Failure> {
 }
 
 /// Plays the scenario of a file: its number of steps, and the failed ones.
-fn play_file(file: &Path, own: &Registry) -> Result<(usize, Vec<FailedStep>), Failure> {
+fn play_file(file: &Path, own: &Registry) -> Result<(usize, Vec<FailedScenarioStep>), Failure> {
     let scenario = Scenario::read(file).map_err(Failure::Scenario)?;
     let atlases = load_all(&scenario.atlases, &own.configuration())?;
-    let mut stage = Stage::new(atlases, scenario.extensions, own.clone());
+    let mut stage = ScenarioEngine::new(atlases, scenario.extensions, own.clone());
     let steps = (1..).zip(&scenario.steps);
     let played: Vec<_> = steps.map(|(n, step)| play(&mut stage, n, step)).collect();
     Ok((played.len(), told(&played)))
 }
 
 /// Failed expectations, one line each.
-fn told(played: &[Played<'_>]) -> Vec<FailedStep> {
+fn told(played: &[PlayedStep<'_>]) -> Vec<FailedScenarioStep> {
     let failed = played.iter().flat_map(|played| {
         let (number, deed) = (played.number, describe(&played.step.deed));
-        played
-            .failed
-            .iter()
-            .map(move |Failed { wanted, actual }| FailedStep {
+        played.failed.iter().map(
+            move |FailedExpectation { wanted, actual }| FailedScenarioStep {
                 line: Some(played.step.line),
                 what: one_line(&format!(
                     "step {number}, {deed}: wanted {wanted}, actual {actual}"
                 )),
-            })
+            },
+        )
     });
     failed.collect()
 }
@@ -153,11 +152,11 @@ fn scenarios(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-fn play<'s>(stage: &mut Stage, number: usize, step: &'s Step) -> Played<'s> {
+fn play<'s>(stage: &mut ScenarioEngine, number: usize, step: &'s ScenarioStep) -> PlayedStep<'s> {
     let at = stage.elapsed();
     let noted = stage.play(&step.deed);
     let failed = failures(&step.expected, &noted, stage);
-    Played {
+    PlayedStep {
         number,
         step,
         at,
@@ -166,8 +165,12 @@ fn play<'s>(stage: &mut Stage, number: usize, step: &'s Step) -> Played<'s> {
     }
 }
 
-fn write_steps(out: &mut impl Write, played: &[Played<'_>], stage: &Stage) -> io::Result<()> {
-    for Played {
+fn write_steps(
+    out: &mut impl Write,
+    played: &[PlayedStep<'_>],
+    stage: &ScenarioEngine,
+) -> io::Result<()> {
+    for PlayedStep {
         number,
         step,
         at,
@@ -185,7 +188,7 @@ fn write_steps(out: &mut impl Write, played: &[Played<'_>], stage: &Stage) -> io
         for line in consequences(noted, stage) {
             writeln!(out, "{:16}{}", "", one_line(&line))?;
         }
-        for Failed { wanted, actual } in failed {
+        for FailedExpectation { wanted, actual } in failed {
             let (wanted, actual) = (one_line(wanted), one_line(actual));
             writeln!(out, "{:5}FAILED     wanted {wanted}, actual {actual}", "")?;
         }
@@ -199,7 +202,7 @@ fn write_steps(out: &mut impl Write, played: &[Played<'_>], stage: &Stage) -> io
 }
 
 /// Effects of a step on earlier requests.
-fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
+fn consequences(noted: &StepOutcome, stage: &ScenarioEngine) -> Vec<String> {
     let mut lines = Vec::new();
     for decided in &noted.settled {
         let names = stage.gates_of(&decided.gate).join(", ");
@@ -258,7 +261,7 @@ fn resolved(resolution: &Resolution) -> Vec<String> {
     allowed.chain(denied).chain(constraints).collect()
 }
 
-fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
+fn to_json(played: &PlayedStep<'_>, stage: &ScenarioEngine) -> Value {
     let noted = &played.noted;
     let settled = noted.settled.iter().map(|decided| {
         json!({
@@ -293,14 +296,14 @@ fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
 }
 
 /// Recorded events, each with its fields.
-fn events(noted: &Noted) -> Vec<Value> {
+fn events(noted: &StepOutcome) -> Vec<Value> {
     let events = noted.records.iter().zip(&noted.record_fields);
     let events =
         events.map(|(event_type, fields)| json!({ "event_type": event_type, "payload": fields }));
     events.collect()
 }
 
-fn turned(outcome: &Outcome) -> Value {
+fn turned(outcome: &TurnOutcome) -> Value {
     json!({
         "decision": outcome.decided.decision,
         "rule": outcome.decided.rule.number(),
@@ -310,51 +313,51 @@ fn turned(outcome: &Outcome) -> Value {
     })
 }
 
-fn kind(deed: &Deed) -> &'static str {
+fn kind(deed: &StepAction) -> &'static str {
     match deed {
-        Deed::Start(_) => "start",
-        Deed::Request { .. } => "request",
-        Deed::Answer { .. } => "answer",
-        Deed::Resolve(_) => "resolve",
-        Deed::Complete { .. } => "complete",
-        Deed::Leave { .. } => "leave",
-        Deed::Input(_) => "input",
-        Deed::Context(_) => "context",
-        Deed::Error(_) => "error",
-        Deed::Report(Report::Feedback(_)) => "feedback",
-        Deed::Report(Report::Output(_)) => "output",
-        Deed::Report(Report::Wrapper(_)) => "wrapper_constructed",
-        Deed::Report(Report::WrapperCheck(_)) => "wrapper_verified",
-        Deed::Report(Report::Recovery(_)) | Deed::Recovered(_) => "recovered",
-        Deed::Policy(_) => "policy",
-        Deed::Turn(_) => "turn",
-        Deed::Edit { .. } => "edit",
-        Deed::Pass(_) => "pass",
-        Deed::Deny(_) => "deny",
-        Deed::Wait(_) => "wait",
-        Deed::End(_) => "end",
+        StepAction::Start(_) => "start",
+        StepAction::Request { .. } => "request",
+        StepAction::Answer { .. } => "answer",
+        StepAction::Resolve(_) => "resolve",
+        StepAction::Complete { .. } => "complete",
+        StepAction::Leave { .. } => "leave",
+        StepAction::Input(_) => "input",
+        StepAction::Context(_) => "context",
+        StepAction::Error(_) => "error",
+        StepAction::Report(AgentReport::Feedback(_)) => "feedback",
+        StepAction::Report(AgentReport::Output(_)) => "output",
+        StepAction::Report(AgentReport::Wrapper(_)) => "wrapper_constructed",
+        StepAction::Report(AgentReport::WrapperCheck(_)) => "wrapper_verified",
+        StepAction::Report(AgentReport::Recovery(_)) | StepAction::Recovered(_) => "recovered",
+        StepAction::Policy(_) => "policy",
+        StepAction::Turn(_) => "turn",
+        StepAction::Edit { .. } => "edit",
+        StepAction::Pass(_) => "pass",
+        StepAction::Deny(_) => "deny",
+        StepAction::Wait(_) => "wait",
+        StepAction::End(_) => "end",
     }
 }
 
-fn describe(deed: &Deed) -> String {
+fn describe(deed: &StepAction) -> String {
     match deed {
-        Deed::Start(start) => format!("start {} ({})", start.session, start.agent),
-        Deed::Request {
+        StepAction::Start(start) => format!("start {} ({})", start.session, start.agent),
+        StepAction::Request {
             session,
             action,
             params,
             ..
         } => format!("request {session} {action} {params}"),
-        Deed::Answer {
+        StepAction::Answer {
             session,
             gate,
             answers,
         } => format!("answer {session} {gate} {}", json!(answers)),
-        Deed::Resolve(resolve) => match &resolve.input {
+        StepAction::Resolve(resolve) => match &resolve.input {
             Some(input) => format!("resolve {} {input:?}", resolve.session),
             None => format!("resolve {}", resolve.session),
         },
-        Deed::Complete {
+        StepAction::Complete {
             session,
             action,
             result,
@@ -362,35 +365,35 @@ fn describe(deed: &Deed) -> String {
             Ok(_) => format!("complete {session} {action}"),
             Err(error) => format!("complete {session} {action}: {}", error.code),
         },
-        Deed::Leave { session, action } => match action {
+        StepAction::Leave { session, action } => match action {
             Some(action) => format!("leave {session} {action}"),
             None => format!("leave {session}"),
         },
-        Deed::Input(input) => format!("input {} {:?}", input.session, input.text),
-        Deed::Context(request) => match &request.checkpoint {
+        StepAction::Input(input) => format!("input {} {:?}", input.session, input.text),
+        StepAction::Context(request) => match &request.checkpoint {
             Some(name) => format!("context {} {name}", request.session),
             None => format!("context {}", request.session),
         },
-        Deed::Error(report) => format!("error {} {}", report.session, report.error_type),
-        Deed::Report(report) => format!("{} {}", kind(deed), report.session()),
-        Deed::Recovered(recovered) => {
+        StepAction::Error(report) => format!("error {} {}", report.session, report.error_type),
+        StepAction::Report(report) => format!("{} {}", kind(deed), report.session()),
+        StepAction::Recovered(recovered) => {
             format!("recovered {} {:?}", recovered.session, recovered.method)
         }
-        Deed::Policy(asked) => {
+        StepAction::Policy(asked) => {
             format!("policy {} {} {}", asked.session, asked.action, asked.params)
         }
-        Deed::Turn(take) => {
+        StepAction::Turn(take) => {
             let (session, message) = (&take.session, &take.turn.message);
             format!("turn {session} {message:?}")
         }
-        Deed::Edit { thread, .. } => format!("edit {}", thread.as_str()),
-        Deed::Pass(pass) => match &pass.answers {
-            Answers::Good => format!("pass {} with good answers", pass.gate),
-            Answers::Given(answers) => format!("pass {} {}", pass.gate, json!(answers)),
+        StepAction::Edit { thread, .. } => format!("edit {}", thread.as_str()),
+        StepAction::Pass(pass) => match &pass.answers {
+            OperatorAnswers::Good => format!("pass {} with good answers", pass.gate),
+            OperatorAnswers::Given(answers) => format!("pass {} {}", pass.gate, json!(answers)),
         },
-        Deed::Deny(deny) => format!("deny {}: {}", deny.gate, deny.reason),
-        Deed::Wait(seconds) => format!("wait {seconds}s"),
-        Deed::End(end) => format!("end {} ({})", end.session, end.status.as_str()),
+        StepAction::Deny(deny) => format!("deny {}: {}", deny.gate, deny.reason),
+        StepAction::Wait(seconds) => format!("wait {seconds}s"),
+        StepAction::End(end) => format!("end {} ({})", end.session, end.status.as_str()),
     }
 }
 

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 
-use super::args::Common;
-use super::config::{Config, TellStewards};
+use super::args::CommonArgs;
+use super::config::{Config, NoticeDelivery};
 use super::error::{Failure, NoticeFailure};
-use crate::atlas::Configure;
-use crate::console::{Colour, Glyphs, Look, Theme};
+use crate::atlas::ManifestTransform;
+use crate::console::{Appearance, ColourMode, Glyphs, Theme};
 use crate::gateway::connect::Folders;
 use crate::runtime::extension::Registry;
-use crate::runtime::notices::{Off, SecretSource, Webhooks};
-use crate::runtime::snapshot::Access;
+use crate::runtime::notices::{NoticesOff, SecretSource, Webhooks};
+use crate::runtime::snapshot::ConsoleAccess;
 
 /// Environment variable with the signing secret of notices, used instead of a file.
 pub(super) const SECRET_VARIABLE: &str = "CRA_WEBHOOK_SECRET";
@@ -31,15 +31,15 @@ pub(super) struct Settings {
     pub(super) quota: Option<u64>,
     pub(super) http: Option<SocketAddr>,
     pub(super) operator: String,
-    pub(super) access: Access,
-    look: Look,
+    pub(super) access: ConsoleAccess,
+    look: Appearance,
     theme: Option<Theme>,
-    pub(super) manner: Manner,
+    pub(super) manner: DisplayMode,
 }
 
 /// Owner of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum SocketOwner {
     /// The console, for real agents.
     Console,
     /// The demo, for its own agents.
@@ -48,7 +48,7 @@ pub(super) enum Whose {
 
 /// Presentation of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum DisplayMode {
     /// Full screen.
     Screen,
     /// Line by line.
@@ -56,7 +56,7 @@ pub(super) enum Manner {
 }
 
 impl Settings {
-    pub(super) fn from_args(common: &Common, own: Registry) -> Self {
+    pub(super) fn from_args(common: &CommonArgs, own: Registry) -> Self {
         Self {
             own,
             data_dir: common.data_dir.clone(),
@@ -71,27 +71,27 @@ impl Settings {
                 .filter(|name| !name.trim().is_empty())
                 .unwrap_or_else(whoami),
             access: if common.read_only {
-                Access::ReadOnly
+                ConsoleAccess::ReadOnly
             } else {
-                Access::Write
+                ConsoleAccess::Write
             },
             manner: if common.linear {
-                Manner::Linear
+                DisplayMode::Linear
             } else {
-                Manner::Screen
+                DisplayMode::Screen
             },
-            look: Look {
+            look: Appearance {
                 glyphs: if common.ascii {
                     Glyphs::Ascii
                 } else {
                     Glyphs::Rounded
                 },
                 colour: if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
-                    Colour::Plain
+                    ColourMode::Plain
                 } else {
-                    Colour::Ansi
+                    ColourMode::Ansi
                 },
-                ..Look::default()
+                ..Appearance::default()
             },
             theme: common.theme.map(Theme::from),
         }
@@ -100,13 +100,13 @@ impl Settings {
     /// Rejects a command that writes to the record in read-only mode.
     pub(super) fn may_write(&self, command: &'static str) -> Result<(), Failure> {
         match self.access {
-            Access::Write => Ok(()),
-            Access::ReadOnly => Err(Failure::ReadOnly(command)),
+            ConsoleAccess::Write => Ok(()),
+            ConsoleAccess::ReadOnly => Err(Failure::ReadOnly(command)),
         }
     }
 
     /// Appearance and behaviour of the console: typed options, and the user's file.
-    pub(super) fn config(&self) -> Result<(Look, Config), Failure> {
+    pub(super) fn config(&self) -> Result<(Appearance, Config), Failure> {
         let file = Self::config_file();
         // Without a home folder the file cannot exist.
         let mut config = match file {
@@ -118,7 +118,7 @@ impl Settings {
             Glyphs::Ascii => Glyphs::Ascii,
             Glyphs::Rounded => config.glyphs,
         };
-        let look = Look {
+        let look = Appearance {
             glyphs,
             ..self.look
         };
@@ -147,10 +147,10 @@ impl Settings {
     }
 
     /// Socket for agents of the console, or of the demo. A named store has its own socket.
-    pub(super) fn socket(&self, whose: Whose) -> Result<PathBuf, Failure> {
+    pub(super) fn socket(&self, whose: SocketOwner) -> Result<PathBuf, Failure> {
         let name = match whose {
-            Whose::Console => "console.sock",
-            Whose::Demo => "demo.sock",
+            SocketOwner::Console => "console.sock",
+            SocketOwner::Demo => "demo.sock",
         };
         if let Some(named) = &self.socket {
             return Ok(named.clone());
@@ -169,7 +169,7 @@ impl Settings {
     pub(super) fn place(&self) -> Result<Vec<String>, Failure> {
         let named = [
             ("--data-dir", self.data_dir()?),
-            ("--socket", self.socket(Whose::Console)?),
+            ("--socket", self.socket(SocketOwner::Console)?),
         ];
         let mut place = Vec::new();
         for (name, path) in named {
@@ -220,20 +220,22 @@ impl Settings {
     }
 
     /// Changes that this program makes to manifests before they are validated.
-    pub(super) fn configure(&self) -> Configure {
+    pub(super) fn configure(&self) -> ManifestTransform {
         self.own.configuration()
     }
 
     /// Delivery of notices by a console on the store in `folder`.
     pub(super) fn webhooks(
-        whose: Whose,
-        wanted: TellStewards,
+        whose: SocketOwner,
+        wanted: NoticeDelivery,
         folder: &Path,
     ) -> Result<Webhooks, Failure> {
         match (whose, wanted) {
-            (Whose::Demo, _) => Ok(Webhooks::Off(Off::Demo)),
-            (Whose::Console, TellStewards::Off) => Ok(Webhooks::Off(Off::Setting)),
-            (Whose::Console, TellStewards::On) => Ok(Webhooks::On(Self::webhook_secret(folder)?)),
+            (SocketOwner::Demo, _) => Ok(Webhooks::Off(NoticesOff::Demo)),
+            (SocketOwner::Console, NoticeDelivery::Off) => Ok(Webhooks::Off(NoticesOff::Setting)),
+            (SocketOwner::Console, NoticeDelivery::On) => {
+                Ok(Webhooks::On(Self::webhook_secret(folder)?))
+            }
         }
     }
 
@@ -285,16 +287,21 @@ mod tests {
     #[test]
     fn the_demo_never_sends_notices() {
         let folder = Path::new("/nonexistent");
-        for wanted in [TellStewards::On, TellStewards::Off] {
-            let webhooks = Settings::webhooks(Whose::Demo, wanted, folder).unwrap();
-            assert!(matches!(webhooks, Webhooks::Off(Off::Demo)), "{webhooks:?}");
+        for wanted in [NoticeDelivery::On, NoticeDelivery::Off] {
+            let webhooks = Settings::webhooks(SocketOwner::Demo, wanted, folder).unwrap();
+            assert!(
+                matches!(webhooks, Webhooks::Off(NoticesOff::Demo)),
+                "{webhooks:?}"
+            );
         }
-        let webhooks = Settings::webhooks(Whose::Console, TellStewards::Off, folder).unwrap();
+        let webhooks =
+            Settings::webhooks(SocketOwner::Console, NoticeDelivery::Off, folder).unwrap();
         assert!(
-            matches!(webhooks, Webhooks::Off(Off::Setting)),
+            matches!(webhooks, Webhooks::Off(NoticesOff::Setting)),
             "{webhooks:?}"
         );
-        let webhooks = Settings::webhooks(Whose::Console, TellStewards::On, folder).unwrap();
+        let webhooks =
+            Settings::webhooks(SocketOwner::Console, NoticeDelivery::On, folder).unwrap();
         assert!(matches!(webhooks, Webhooks::On(_)), "{webhooks:?}");
     }
 }

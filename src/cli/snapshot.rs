@@ -3,33 +3,33 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::args::SnapshotFile;
+use super::args::SnapshotArgs;
 use super::error::{Failure, verdict};
 use super::exit;
 use super::queue::held;
 use super::settings::Settings;
-use super::trace::{Record, recorded, store};
+use super::trace::{SessionSource, recorded, store};
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::text::one_line;
 use crate::engine::command::StateKind;
-use crate::reconstruct::Account;
-use crate::runtime::account::{Beside, account_of, thread_of};
-use crate::runtime::file::There;
-use crate::runtime::kept_threads;
+use crate::reconstruct::SessionAccount;
+use crate::runtime::account::{AccountSources, account_of, thread_of};
+use crate::runtime::file::ExistingFile;
 use crate::runtime::snapshot_file::{snapshot_text, write_snapshot};
-use crate::store::sqlite::Reader;
+use crate::runtime::stored_threads;
+use crate::store::sqlite::StoreReader;
 use crate::trace::details::Details;
-use crate::trace::source::{Source as _, each};
+use crate::trace::source::{EventSource as _, each};
 
 /// Writes the snapshot file of a session.
-pub(super) fn snapshot(settings: &Settings, args: &SnapshotFile) -> Result<u8, Failure> {
+pub(super) fn snapshot(settings: &Settings, args: &SnapshotArgs) -> Result<u8, Failure> {
     let account = account(settings, &args.session)?;
     let Some(path) = &args.out else {
         let text = snapshot_text(&account);
         return verdict(exit::OK, io::stdout().lock().write_all(text.as_bytes()));
     };
-    write_snapshot(path, &account, There::Stays)?;
+    write_snapshot(path, &account, ExistingFile::Stays)?;
     let shown = one_line(&path.to_string_lossy());
     let told = writeln!(
         io::stdout().lock(),
@@ -38,7 +38,7 @@ pub(super) fn snapshot(settings: &Settings, args: &SnapshotFile) -> Result<u8, F
     verdict(exit::OK, told)
 }
 
-fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
+fn account(settings: &Settings, name: &str) -> Result<SessionAccount, Failure> {
     let (record, reader) = store(settings)?;
     let session = recorded(&reader, name)?;
     let rows = reader.state()?;
@@ -48,10 +48,10 @@ fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
     };
     // An imported session holds nothing in this store; then its record shows what is held.
     let lives = live(StateKind::Session, session.as_str());
-    let threads = kept_threads(rows.clone()).threads;
+    let threads = stored_threads(rows.clone()).threads;
     let held = held(rows)?;
     let atlases = last_in_force(&record, &reader)?;
-    let beside = Beside {
+    let beside = AccountSources {
         thread: thread_of(session.as_str(), &threads),
         held: lives.then_some(held.as_slice()),
         atlases: &atlases,
@@ -61,7 +61,7 @@ fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
 
 /// Atlases that were in force last, the newest of each identifier: their redaction rules apply. An
 /// Atlas that cannot be read is an error, so that nothing it would redact leaks.
-fn last_in_force(record: &Record, reader: &Reader) -> Result<Vec<Atlas>, Failure> {
+fn last_in_force(record: &SessionSource, reader: &StoreReader) -> Result<Vec<Atlas>, Failure> {
     let log = reader.log()?.log;
     let mut newest = BTreeMap::new();
     let end = record.end(&log)?;

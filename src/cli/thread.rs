@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::args::{ThreadList, ThreadShow};
+use super::args::{ThreadListArgs, ThreadShowArgs};
 use super::error::{Failure, ThreadFailure, verdict};
 use super::exit;
 use super::settings::Settings;
 use super::trace::open;
 use crate::base::text::one_line;
 use crate::memento::{
-    Decided, Freeze, HeldBack, Kept, Side, Summary, ThawedBy, Thread, ThreadMemento, Turned,
+    ChangeSide, Freeze, HeldProposal, KeptReason, ProcessedTurn, SummaryResult, ThawCondition,
+    Thread, ThreadMemento, TurnClassification,
 };
-use crate::runtime::kept_threads;
+use crate::runtime::stored_threads;
 
 /// Lists the threads.
-pub(super) fn list(settings: &Settings, args: &ThreadList) -> Result<u8, Failure> {
+pub(super) fn list(settings: &Settings, args: &ThreadListArgs) -> Result<u8, Failure> {
     let threads = threads(settings)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
@@ -32,7 +33,7 @@ pub(super) fn list(settings: &Settings, args: &ThreadList) -> Result<u8, Failure
 }
 
 /// Shows one thread completely.
-pub(super) fn show(settings: &Settings, args: &ThreadShow) -> Result<u8, Failure> {
+pub(super) fn show(settings: &Settings, args: &ThreadShowArgs) -> Result<u8, Failure> {
     let threads = threads(settings)?;
     let found = match &args.thread {
         Some(wanted) => {
@@ -54,7 +55,7 @@ pub(super) fn show(settings: &Settings, args: &ThreadShow) -> Result<u8, Failure
 
 /// Threads of the store. An unreadable thread is named on standard error, and the others are shown.
 fn threads(settings: &Settings) -> Result<Vec<Arc<Thread>>, Failure> {
-    let kept = kept_threads(open(settings)?.state()?);
+    let kept = stored_threads(open(settings)?.state()?);
     for (thread, error) in &kept.unreadable {
         let (thread, error) = (one_line(thread), one_line(error));
         // A failed warning must not stop the output.
@@ -95,7 +96,7 @@ fn whole(thread: &Thread) -> Value {
         fields.extend(more.filter(|(name, _)| !known.contains(&name.as_str())));
         let freeze = thread.turns.first().map(|turn| truth(turn.freeze));
         fields.insert("freeze".to_owned(), json!(freeze));
-        let thaws = thread.thawed_by().map(ThawedBy::words);
+        let thaws = thread.thaw_condition().map(ThawCondition::words);
         fields.insert("thawed_by".to_owned(), json!(thaws));
     }
     value
@@ -133,12 +134,12 @@ fn tell(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     line(out, "thread", thread.id.as_str())?;
     line(out, "owner", &owner(thread))?;
     line(out, "session", thread.session.as_str())?;
-    tell_refused(out, thread)?;
+    write_refused(out, thread)?;
     if let Some(last) = thread.turns.first() {
-        tell_last(out, last)?;
+        write_last_turn(out, last)?;
     }
-    tell_guardrail(out, thread)?;
-    tell_memento(out, thread)?;
+    write_guardrail(out, thread)?;
+    write_memento(out, thread)?;
     if let Some(by) = &thread.drift_flagged {
         line(
             out,
@@ -154,10 +155,12 @@ fn tell(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
         )?;
     }
     for held in &thread.held_back {
-        tell_held_back(out, thread, held)?;
+        write_held_back(out, thread, held)?;
     }
     let turns = thread.turns.iter();
-    turns.clone().try_for_each(|turned| tell_turn(out, turned))
+    turns
+        .clone()
+        .try_for_each(|turned| write_turn_line(out, turned))
 }
 
 /// Session that owns a thread, and the one it was handed over to.
@@ -175,7 +178,7 @@ fn owner(thread: &Thread) -> String {
     }
 }
 
-fn tell_refused(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+fn write_refused(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     let Some(refused) = &thread.refused else {
         return Ok(());
     };
@@ -184,7 +187,7 @@ fn tell_refused(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     line(out, "refused", &text)
 }
 
-fn tell_last(out: &mut impl Write, last: &Turned) -> io::Result<()> {
+fn write_last_turn(out: &mut impl Write, last: &ProcessedTurn) -> io::Result<()> {
     line(out, "phase", last.after.0.as_str())?;
     line(out, "intensity", last.after.1.as_str())?;
     line(out, "decision", &decision(last.decided))?;
@@ -200,7 +203,7 @@ fn tell_last(out: &mut impl Write, last: &Turned) -> io::Result<()> {
     line(out, "given", &given)
 }
 
-fn tell_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+fn write_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     let state = match thread.frozen_since {
         Some(since) => format!(
             "SUMMARY FROZEN since {since}, {} held back",
@@ -214,13 +217,13 @@ fn tell_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
         line(out, "freeze", &formula)?;
         line(out, "", &values)?;
     }
-    match thread.thawed_by() {
+    match thread.thaw_condition() {
         Some(thaws) => line(out, "next chance", thaws.words()),
         None => Ok(()),
     }
 }
 
-fn tell_memento(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+fn write_memento(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     let Some(memento) = &thread.latest else {
         return line(out, "memento", "none yet");
     };
@@ -240,22 +243,22 @@ fn tell_memento(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     Ok(())
 }
 
-fn tell_held_back(out: &mut impl Write, thread: &Thread, held: &HeldBack) -> io::Result<()> {
+fn write_held_back(out: &mut impl Write, thread: &Thread, held: &HeldProposal) -> io::Result<()> {
     let why = because(&held.why);
     let about = format!("{} at {}: {why}", held.message_id, held.at);
     line(out, "held back", &about)?;
     let kept = thread.latest.as_ref().map(ThreadMemento::shape);
     for change in kept.unwrap_or_default().changes(&held.proposed) {
         let sign = match change.side {
-            Side::Kept => '-',
-            Side::Proposed => '+',
+            ChangeSide::Kept => '-',
+            ChangeSide::Proposed => '+',
         };
         line(out, "", &format!("{sign} {}: {}", change.part, change.text))?;
     }
     Ok(())
 }
 
-fn tell_turn(out: &mut impl Write, turned: &Turned) -> io::Result<()> {
+fn write_turn_line(out: &mut impl Write, turned: &ProcessedTurn) -> io::Result<()> {
     let (decision, heat) = (turned.decided.decision.as_str(), heat(turned));
     let (word, version) = (turned.summary.word(), turned.version);
     let signals = match signals(turned) {
@@ -272,12 +275,12 @@ fn tell_turn(out: &mut impl Write, turned: &Turned) -> io::Result<()> {
 /// Text shown for a turn without signals.
 const NO_SIGNALS: &str = "none";
 
-fn heat(turned: &Turned) -> String {
+fn heat(turned: &ProcessedTurn) -> String {
     let (phase, intensity) = turned.after;
     format!("{}/{}", phase.as_str(), intensity.as_str())
 }
 
-fn signals(turned: &Turned) -> String {
+fn signals(turned: &ProcessedTurn) -> String {
     let names: Vec<_> = turned
         .signals
         .iter()
@@ -290,7 +293,7 @@ fn signals(turned: &Turned) -> String {
 }
 
 /// Decision about a turn, and its rule.
-pub(super) fn decision(decided: Decided) -> String {
+pub(super) fn decision(decided: TurnClassification) -> String {
     let (decision, rule) = (decided.decision.as_str(), decided.rule);
     format!("{decision}, rule {}: {}", rule.number(), rule.words())
 }
@@ -317,23 +320,23 @@ pub(super) fn truth(freeze: Freeze) -> Value {
 }
 
 /// Reason why a summary stayed unchanged; `None` if it changed.
-pub(super) fn kept_because(summary: &Summary) -> Option<String> {
+pub(super) fn kept_because(summary: &SummaryResult) -> Option<String> {
     match summary {
-        Summary::Updated => None,
-        Summary::Kept(kept) => Some(because(kept)),
+        SummaryResult::Updated => None,
+        SummaryResult::Kept(kept) => Some(because(kept)),
     }
 }
 
 /// Reason to hold back a proposal made before an operator's edit.
 const BEFORE_EDIT: &str = "it was proposed by an agent that had not read the operator's edit";
 
-fn because(kept: &Kept) -> String {
+fn because(kept: &KeptReason) -> String {
     match kept {
-        Kept::NothingProposed => "nobody proposed another one".to_owned(),
-        Kept::Invalid(what) => format!("what was proposed is none: {what}"),
-        Kept::AtPeak => "the peak guardrail held it back".to_owned(),
-        Kept::OnlyAcknowledged => "the turn only acknowledged".to_owned(),
-        Kept::BeforeEdit => BEFORE_EDIT.to_owned(),
+        KeptReason::NothingProposed => "nobody proposed another one".to_owned(),
+        KeptReason::Invalid(what) => format!("what was proposed is none: {what}"),
+        KeptReason::AtPeak => "the peak guardrail held it back".to_owned(),
+        KeptReason::OnlyAcknowledged => "the turn only acknowledged".to_owned(),
+        KeptReason::BeforeEdit => BEFORE_EDIT.to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::Value;
 
-use super::args::{List, Show};
+use super::args::{TraceListArgs, TraceShowArgs};
 use super::error::Failure;
 use super::exit;
 use super::settings::Settings;
@@ -12,10 +12,10 @@ use crate::base::canon::canonical;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::store::RecordedSession;
-use crate::store::sqlite::{FILE_NAME, Reader, check_not_missing};
+use crate::store::sqlite::{FILE_NAME, StoreReader, check_not_missing};
 use crate::trace::event::Event;
 use crate::trace::jsonl;
-use crate::trace::verify::Imported;
+use crate::trace::verify::ImportEntry;
 
 mod diff;
 mod export;
@@ -29,7 +29,7 @@ pub(super) use diff::diff;
 pub(super) use export::export;
 pub(super) use hold::{hold, release};
 pub(super) use keep::{head, import, in_runtime, key, prune};
-pub(super) use record::Record;
+pub(super) use record::SessionSource;
 pub(super) use replay::replay;
 pub(super) use verify::verify;
 
@@ -37,7 +37,7 @@ pub(super) use verify::verify;
 pub(super) const PAGE: usize = 1000;
 
 /// Lists the sessions on record.
-pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
+pub(super) fn list(settings: &Settings, list: &TraceListArgs) -> Result<u8, Failure> {
     let reader = open(settings)?;
     let log = reader.log_session()?;
     let sessions = match &list.session {
@@ -95,7 +95,7 @@ pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
 
 /// Shows the events of a session. For the log, entries that only report seals are left out of the text
 /// output.
-pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
+pub(super) fn show(settings: &Settings, show: &TraceShowArgs) -> Result<u8, Failure> {
     let reader = open(settings)?;
     let session = recorded(&reader, &show.session)?;
     let is_log = reader.log()?.log == session;
@@ -136,7 +136,7 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
 const SEALED: &str = "log_sealed";
 
 /// Line about an import, above the events that it brought.
-fn import_line(import: &Imported) -> String {
+fn import_line(import: &ImportEntry) -> String {
     let hash = import.file_hash.as_deref().unwrap_or("not noted");
     format!(
         "IMPORTED {import} from {} (sha256 {}); nothing before that is proven",
@@ -145,7 +145,7 @@ fn import_line(import: &Imported) -> String {
     )
 }
 
-fn write_event(out: &mut impl Write, event: &Event, show: &Show) -> io::Result<()> {
+fn write_event(out: &mut impl Write, event: &Event, show: &TraceShowArgs) -> io::Result<()> {
     if show.json {
         return writeln!(out, "{}", jsonl::line(event));
     }
@@ -162,25 +162,25 @@ fn write_event(out: &mut impl Write, event: &Event, show: &Show) -> io::Result<(
     )
 }
 
-pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
+pub(super) fn open(settings: &Settings) -> Result<StoreReader, Failure> {
     let path = settings.data_dir()?.join(FILE_NAME);
     check_not_missing(&path)?;
     if !path.exists() {
         return Err(Failure::NoStore(path));
     }
-    Ok(Reader::open(&path)?)
+    Ok(StoreReader::open(&path)?)
 }
 
 /// The store, both as a record to read in order and as a reader for its other data.
-pub(super) fn store(settings: &Settings) -> Result<(Record, Reader), Failure> {
-    Ok((Record::store(settings)?, open(settings)?))
+pub(super) fn store(settings: &Settings) -> Result<(SessionSource, StoreReader), Failure> {
+    Ok((SessionSource::store(settings)?, open(settings)?))
 }
 
 /// Alias of the governance log, in addition to the name of its session.
 pub(super) const LOG_NAME: &str = "log";
 
 /// Finds a recorded session by its name. `log` is always the governance log.
-pub(super) fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
+pub(super) fn recorded(reader: &StoreReader, name: &str) -> Result<SessionId, Failure> {
     let log = reader.log()?.log;
     if name == LOG_NAME || name == log.as_str() {
         return Ok(log);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::args::TurnFile;
+use super::args::TurnArgs;
 use super::console::{in_force, signer};
 use super::error::{Failure, ThreadFailure, verdict};
 use super::exit;
@@ -23,27 +23,27 @@ use crate::base::id::RandomIds;
 use crate::base::limits::MAX_MEMENTO_BYTES;
 use crate::base::text::one_line;
 use crate::engine::combined_hash;
-use crate::engine::command::{Denied, Given, StartSession};
-use crate::memento::{Name, Outcome};
-use crate::runtime::notices::{Off, Webhooks};
-use crate::runtime::{Parts, Runtime, TakeTurn, TurnTaken};
+use crate::engine::command::{DenialReply, Injected, StartSession};
+use crate::memento::{ExternalName, TurnOutcome};
+use crate::runtime::notices::{NoticesOff, Webhooks};
+use crate::runtime::{Runtime, RuntimeParts, SessionTurn, TurnReply};
 use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
 
 /// A turn with its outcome.
-struct Taken {
+struct TurnResult {
     session: String,
     thread: String,
-    message: Name,
-    outcome: Outcome,
-    given: Given,
+    message: ExternalName,
+    outcome: TurnOutcome,
+    given: Injected,
 }
 
 /// Takes the turns of a file.
-pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> {
+pub(super) fn turn(settings: &Settings, args: &TurnArgs) -> Result<u8, Failure> {
     settings.may_write("cra turn")?;
     let text = read(&args.file, MAX_MEMENTO_BYTES)?;
-    let turns = TakeTurn::read_all(&text);
+    let turns = SessionTurn::read_all(&text);
     let turns = turns.map_err(|error| ThreadFailure::NoTurn(args.file.clone(), error))?;
     let atlases = in_force(settings, &args.atlas)?;
     let folder = settings.data_dir()?;
@@ -54,9 +54,9 @@ pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> 
         .build();
     let threads = threads.map_err(Failure::Tokio)?;
     let (taken, refused) = threads.block_on(async {
-        same_atlases(&store, &atlases).await?;
+        check_same_atlases(&store, &atlases).await?;
         let signer = signer(&folder, &store).await?;
-        let runtime = Runtime::start(Parts {
+        let runtime = Runtime::start(RuntimeParts {
             store: Arc::new(store),
             atlases,
             clock: Arc::new(SystemClock),
@@ -66,7 +66,7 @@ pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> 
             extensions,
             signer,
             head_file: settings.head_file.clone(),
-            webhooks: Webhooks::Off(Off::NoConsole),
+            webhooks: Webhooks::Off(NoticesOff::NoConsole),
         })
         .await?;
         let come = take_all(&runtime, turns, &args.agent).await;
@@ -91,7 +91,7 @@ pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> 
 
 /// Fails if held requests were judged under other Atlases: opening the store with these Atlases would
 /// void them without an operator's decision.
-async fn same_atlases(store: &SqliteStore, atlases: &[Atlas]) -> Result<(), Failure> {
+async fn check_same_atlases(store: &SqliteStore, atlases: &[Atlas]) -> Result<(), Failure> {
     let hash = combined_hash(atlases);
     let held = held(store.state().await?)?;
     let others = held.iter().filter(|held| held.atlas_hash != hash).count();
@@ -105,9 +105,9 @@ async fn same_atlases(store: &SqliteStore, atlases: &[Atlas]) -> Result<(), Fail
 /// Takes turns until one is refused.
 async fn take_all(
     runtime: &Runtime,
-    turns: Vec<TakeTurn>,
+    turns: Vec<SessionTurn>,
     agent: &str,
-) -> (Vec<Taken>, Option<Failure>) {
+) -> (Vec<TurnResult>, Option<Failure>) {
     let all = turns.len();
     let mut taken = Vec::new();
     for (number, take) in (1..).zip(turns) {
@@ -128,7 +128,11 @@ async fn take_all(
     (taken, None)
 }
 
-async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Taken, Denied> {
+async fn take_one(
+    runtime: &Runtime,
+    take: SessionTurn,
+    agent: &str,
+) -> Result<TurnResult, DenialReply> {
     let agents = runtime.agents();
     let picture = Arc::clone(&runtime.desk().snapshots().borrow());
     let mut known = picture.sessions.iter();
@@ -145,8 +149,8 @@ async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Take
     }
     let session = take.session.to_string();
     let message = take.turn.message_id.clone();
-    let TurnTaken { outcome, given, .. } = agents.turn(take).await?;
-    Ok(Taken {
+    let TurnReply { outcome, given, .. } = agents.turn(take).await?;
+    Ok(TurnResult {
         thread: outcome.memento.thread_id.to_string(),
         session,
         message,
@@ -155,7 +159,7 @@ async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Take
     })
 }
 
-fn tell(out: &mut impl Write, taken: &Taken) -> io::Result<()> {
+fn tell(out: &mut impl Write, taken: &TurnResult) -> io::Result<()> {
     let outcome = &taken.outcome;
     line(out, "message", taken.message.as_str())?;
     let place = format!("{}, session {}", taken.thread, taken.session);
@@ -188,7 +192,7 @@ fn tell(out: &mut impl Write, taken: &Taken) -> io::Result<()> {
     writeln!(out)
 }
 
-fn to_json(taken: &Taken) -> Value {
+fn to_json(taken: &TurnResult) -> Value {
     let outcome = &taken.outcome;
     json!({
         "session": taken.session,

@@ -6,9 +6,9 @@ use tokio::sync::watch;
 
 /// Source of alarms. Each value is the full list of current problems, as text.
 #[derive(Clone, Debug)]
-pub struct Alarms(pub watch::Receiver<Arc<[String]>>);
+pub struct AlarmReceiver(pub watch::Receiver<Arc<[String]>>);
 
-impl Alarms {
+impl AlarmReceiver {
     /// Waits until the list of problems changes. Without a source of alarms it waits for ever.
     pub(super) async fn next(alarms: &mut Option<Self>) -> Arc<[String]> {
         if let Some(Self(told)) = alarms

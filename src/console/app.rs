@@ -10,23 +10,23 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
 
-use self::aside::Aside;
+use self::aside::DialogHistory;
 use super::chrome;
-use super::dialog::gate::{Draft, Entry, GateDialog};
+use super::dialog::gate::{DialogEntry, Draft, GateDialog};
 use super::dialog::help::HelpDialog;
-use super::keymap::{Action, Scope, lookup};
-use super::layer::{Change, Handled, Layer, Repaint};
-use super::request::{Message, Mouse, Purpose, Request};
-use super::screen::atlas::Atlases;
-use super::screen::queue::{Place, Queue, place_of};
-use super::screen::threads::Threads;
-use super::screen::trace::Trace;
-use super::theme::{Ground, Look, Meaning};
+use super::keymap::{KeyAction, KeyScope, lookup};
+use super::layer::{KeyResult, Layer, LayerChange, Repaint};
+use super::request::{ConsoleMessage, ConsoleRequest, MouseOwner, TrailPurpose};
+use super::screen::atlas::AtlasScreen;
+use super::screen::queue::{QueueScreen, QueueTarget, place_of};
+use super::screen::threads::ThreadsScreen;
+use super::screen::trace::TraceScreen;
+use super::theme::{Appearance, Background, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::engine::command::RecordFault;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 mod act;
 mod alarm;
@@ -44,25 +44,25 @@ mod steward;
 mod threads;
 
 /// Maximum time between two presses of Ctrl-C that together quit the console.
-const TWICE: Duration = Duration::from_secs(1);
+const QUIT_WINDOW: Duration = Duration::from_secs(1);
 
 /// State of the full-screen console.
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(super) look: Look,
-    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) look: Appearance,
+    pub(super) snapshot: Arc<RuntimeSnapshot>,
     pub(super) tab: Tab,
-    pub(super) queue: Queue,
-    pub(super) trace: Trace,
-    pub(super) threads: Threads,
-    pub(super) atlases: Atlases,
+    pub(super) queue: QueueScreen,
+    pub(super) trace: TraceScreen,
+    pub(super) threads: ThreadsScreen,
+    pub(super) atlases: AtlasScreen,
     /// Number of the last dialog that sent a request; responses carry it, so each reaches its dialog.
     numbers: u64,
     pub(super) layers: Vec<Layer>,
     /// Drafts typed since the console began. `None`: the operator discarded the draft.
     drafts: BTreeMap<GateId, Option<Draft>>,
     /// State that outlives a dialog: the minimised dialog, drafts that came too late, viewing times.
-    pub(super) aside: Aside,
+    pub(super) aside: DialogHistory,
     pub(super) notice: Option<(Meaning, String)>,
     /// Fault that the operator's own check of the record found.
     found: Option<RecordFault>,
@@ -73,7 +73,7 @@ pub(crate) struct App {
     /// Number of requests that wait for the runtime.
     pub(super) queued: usize,
     cancelled: Option<Timestamp>,
-    mouse: Mouse,
+    mouse: MouseOwner,
     size: Rect,
 }
 
@@ -88,40 +88,40 @@ pub(crate) enum Tab {
 
 impl Tab {
     /// Scope in the key table for the keys of this screen.
-    pub(crate) fn scope(self) -> Scope {
+    pub(crate) fn scope(self) -> KeyScope {
         match self {
-            Self::Queue => Scope::Queue,
-            Self::Trace => Scope::Trace,
-            Self::Threads => Scope::Threads,
-            Self::Atlas => Scope::Atlas,
+            Self::Queue => KeyScope::Queue,
+            Self::Trace => KeyScope::Trace,
+            Self::Threads => KeyScope::Threads,
+            Self::Atlas => KeyScope::Atlas,
         }
     }
 }
 
 impl App {
     /// Creates a console that shows `snapshot` in a terminal of that size.
-    pub(crate) fn new(look: Look, snapshot: Arc<Snapshot>, size: Rect) -> Self {
-        let mut queue = Queue::default();
+    pub(crate) fn new(look: Appearance, snapshot: Arc<RuntimeSnapshot>, size: Rect) -> Self {
+        let mut queue = QueueScreen::default();
         queue.sync(&[], &snapshot.held);
         let mut app = Self {
             look,
             snapshot,
             tab: Tab::Queue,
             queue,
-            trace: Trace::default(),
-            threads: Threads::default(),
-            atlases: Atlases::default(),
+            trace: TraceScreen::default(),
+            threads: ThreadsScreen::default(),
+            atlases: AtlasScreen::default(),
             numbers: 0,
             layers: Vec::new(),
             drafts: BTreeMap::new(),
-            aside: Aside::default(),
+            aside: DialogHistory::default(),
             notice: None,
             found: None,
             alarms: Arc::default(),
             known_alarms: BTreeSet::new(),
             queued: 0,
             cancelled: None,
-            mouse: Mouse::default(),
+            mouse: MouseOwner::default(),
             size,
         };
         app.atlases.sync(&app.snapshot);
@@ -132,13 +132,13 @@ impl App {
     }
 
     /// Handles several terminal events in order.
-    pub(crate) fn on_events(&mut self, events: &[Event], now: Timestamp) -> Vec<Request> {
+    pub(crate) fn on_events(&mut self, events: &[Event], now: Timestamp) -> Vec<ConsoleRequest> {
         let each = events.iter().flat_map(|event| self.on_event(event, now));
         each.collect()
     }
 
     /// Handles one terminal event.
-    pub(crate) fn on_event(&mut self, event: &Event, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn on_event(&mut self, event: &Event, now: Timestamp) -> Vec<ConsoleRequest> {
         let mut requests = match event {
             // Some terminals also report releases and repeats. Only a press counts as input.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
@@ -171,16 +171,16 @@ impl App {
             .collect()
     }
 
-    fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Vec<Request> {
-        let global = lookup(Scope::Global, key);
+    fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Vec<ConsoleRequest> {
+        let global = lookup(KeyScope::Global, key);
         if self.is_small() {
-            return self.on_key_unseen(global, now);
+            return self.on_key_when_too_small(global, now);
         }
         self.notice = None;
         if let Some(layer) = self.layers.last_mut() {
             match layer.on_key(key, now) {
-                Handled::Consumed(changes) => return self.apply(changes, now),
-                Handled::Ignored => {}
+                KeyResult::Consumed(changes) => return self.apply(changes, now),
+                KeyResult::Ignored => {}
             }
         } else if self.is_typing(global) {
             return self.type_key(key);
@@ -188,7 +188,7 @@ impl App {
         // A text input takes every key except those with the same meaning on all screens.
         let everywhere = matches!(
             global,
-            Some(Action::Cancel | Action::Redraw | Action::Suspend)
+            Some(KeyAction::Cancel | KeyAction::Redraw | KeyAction::Suspend)
         );
         if self.tab == Tab::Trace
             && self.layers.is_empty()
@@ -205,32 +205,36 @@ impl App {
 
     /// Handles a key while the terminal is too small to show anything: only quit, Ctrl-C, redraw and
     /// suspend work.
-    fn on_key_unseen(&mut self, global: Option<Action>, now: Timestamp) -> Vec<Request> {
+    fn on_key_when_too_small(
+        &mut self,
+        global: Option<KeyAction>,
+        now: Timestamp,
+    ) -> Vec<ConsoleRequest> {
         match global {
-            Some(Action::Quit) if self.layers.is_empty() => vec![Request::Quit],
-            Some(action @ (Action::Cancel | Action::Redraw | Action::Suspend)) => {
+            Some(KeyAction::Quit) if self.layers.is_empty() => vec![ConsoleRequest::Quit],
+            Some(action @ (KeyAction::Cancel | KeyAction::Redraw | KeyAction::Suspend)) => {
                 self.act(action, now)
             }
             Some(_) | None => Vec::new(),
         }
     }
 
-    fn apply(&mut self, changes: Vec<Change>, now: Timestamp) -> Vec<Request> {
+    fn apply(&mut self, changes: Vec<LayerChange>, now: Timestamp) -> Vec<ConsoleRequest> {
         let mut requests = Vec::new();
         for change in changes {
             match change {
-                Change::Close => requests.extend(self.close()),
-                Change::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
-                Change::Ask(request) => requests.push(request),
-                Change::Minimise => self.put_aside(),
-                Change::Run(command) => requests.extend(self.run(command, now)),
-                Change::Explain(gate) => requests.extend(self.explain_held(&gate)),
+                LayerChange::Close => requests.extend(self.close()),
+                LayerChange::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
+                LayerChange::Ask(request) => requests.push(request),
+                LayerChange::Minimise => self.minimise_dialog(),
+                LayerChange::Run(command) => requests.extend(self.run(command, now)),
+                LayerChange::Explain(gate) => requests.extend(self.explain_held(&gate)),
             }
         }
         requests
     }
 
-    fn open(&mut self, entry: Entry) -> Vec<Request> {
+    fn open(&mut self, entry: DialogEntry) -> Vec<ConsoleRequest> {
         match self.queue.selected().cloned() {
             Some(held) => self.open_held(&held, entry),
             None => Vec::new(),
@@ -238,38 +242,38 @@ impl App {
     }
 
     /// Opens the dialog of a request, or restores it if it is minimised.
-    fn open_held(&mut self, held: &Arc<Held>, entry: Entry) -> Vec<Request> {
-        self.queue.looked_at(&held.id);
+    fn open_held(&mut self, held: &Arc<Held>, entry: DialogEntry) -> Vec<ConsoleRequest> {
+        self.queue.clear_changed(&held.id);
         if self.is_aside(&held.id) {
-            self.bring_back();
+            self.restore_dialog();
             if let Some(Layer::Gate(dialog)) = self.layers.last_mut() {
                 dialog.enter_by(entry);
             }
             return Vec::new();
         }
-        let mut requests: Vec<Request> = self.dismiss().into_iter().collect();
+        let mut requests: Vec<ConsoleRequest> = self.dismiss().into_iter().collect();
         let draft = self.draft_of(held);
         let mut sessions = self.snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == held.session);
         let mut dialog = GateDialog::new(Arc::clone(held), session, draft, entry, self.around());
         dialog.on_snapshot(&self.snapshot);
-        requests.push(dialog.ask_trail());
+        requests.push(dialog.request_trail());
         self.layers.push(Layer::Gate(Box::new(dialog)));
         requests
     }
 
     /// Handles Ctrl-C: one level back; a second press soon after quits.
-    fn cancel(&mut self, now: Timestamp) -> Vec<Request> {
+    fn cancel(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
         let before = self.cancelled.replace(now);
-        if before.is_some_and(|before| now.since(before) <= TWICE) {
-            return vec![Request::Quit];
+        if before.is_some_and(|before| now.since(before) <= QUIT_WINDOW) {
+            return vec![ConsoleRequest::Quit];
         }
         self.notice = Some((
             Meaning::Warning,
             "Ctrl-C again leaves the console".to_owned(),
         ));
         let closes = match self.layers.last_mut() {
-            Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
+            Some(Layer::Gate(dialog)) => dialog.back() == KeyResult::with(LayerChange::Close),
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
@@ -281,10 +285,10 @@ impl App {
                 | Layer::Snapshot(_),
             ) => true,
             None if self.tab == Tab::Atlas => {
-                return self.atlases.act(Action::Back, &self.snapshot, now);
+                return self.atlases.act(KeyAction::Back, &self.snapshot, now);
             }
             None if self.tab == Tab::Trace => return self.trace.cancel(now),
-            None if self.tab == Tab::Threads => return self.act(Action::Back, now),
+            None if self.tab == Tab::Threads => return self.act(KeyAction::Back, now),
             None => false,
         };
         if closes {
@@ -294,7 +298,7 @@ impl App {
     }
 
     /// Takes over a newer snapshot of the runtime's state.
-    pub(crate) fn on_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Request> {
+    pub(crate) fn on_snapshot(&mut self, snapshot: Arc<RuntimeSnapshot>) -> Vec<ConsoleRequest> {
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         let snapshot = Arc::clone(&self.snapshot);
         let arrivals = self.queue.sync(&before.held, &snapshot.held);
@@ -303,13 +307,13 @@ impl App {
         for dialog in self.dialogs() {
             dialog.on_snapshot(&snapshot);
         }
-        self.tell_around();
+        self.update_decision_contexts();
         self.lay_out();
         let mut requests = self.leave_to(&before);
         requests.extend(self.sync_atlases());
         self.threads.sync(&snapshot);
         if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
-            requests.push(self.tell_arrivals(&arrivals));
+            requests.push(self.notify_arrivals(&arrivals));
         }
         requests.extend(self.ask_last());
         if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
@@ -320,45 +324,47 @@ impl App {
     }
 
     /// Handles the response to a request.
-    pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
+    pub(crate) fn on_message(&mut self, message: ConsoleMessage) -> Vec<ConsoleRequest> {
         let mut requests = match message {
-            Message::Decided(gate, reply) => self.on_reply(&gate, reply),
-            Message::Trail(gate, Purpose::Glance, events) => {
+            ConsoleMessage::Decided(gate, reply) => self.on_reply(&gate, reply),
+            ConsoleMessage::Trail(gate, TrailPurpose::Glance, events) => {
                 self.queue.on_last(&gate, &events);
                 self.ask_last()
             }
-            Message::Trail(gate, purpose, events) => {
+            ConsoleMessage::Trail(gate, purpose, events) => {
                 let look = self.look;
                 for dialog in self.dialogs().filter(|dialog| *dialog.gate() == gate) {
                     dialog.on_trail(purpose, &events, look);
                 }
                 Vec::new()
             }
-            Message::Operated(operate, reply) => {
+            ConsoleMessage::Operated(operate, reply) => {
                 self.on_operated(&operate, &reply);
                 Vec::new()
             }
-            Message::Edited(gate, edited) => self.on_edited(&gate, edited),
-            Message::ThreadEdited(edit, edited) => self.on_thread_edited(*edit, edited),
-            Message::ThreadActed(thread, act, reply) => self.on_thread_acted(&thread, &act, &reply),
-            Message::Snapshot(ticket, told) => self.on_snapshot_told(ticket, told),
-            Message::EventFound(session, found) => self.on_event_found(&session, found),
-            Message::LaidOut(laid) => {
+            ConsoleMessage::Edited(gate, edited) => self.on_edited(&gate, edited),
+            ConsoleMessage::ThreadEdited(edit, edited) => self.on_thread_edited(*edit, edited),
+            ConsoleMessage::ThreadActed(thread, act, reply) => {
+                self.on_thread_acted(&thread, &act, &reply)
+            }
+            ConsoleMessage::Snapshot(ticket, told) => self.on_snapshot_response(ticket, told),
+            ConsoleMessage::EventFound(session, found) => self.on_event_found(&session, found),
+            ConsoleMessage::LaidOut(laid) => {
                 self.on_laid_out(laid);
                 Vec::new()
             }
-            Message::Sessions(sessions) => self.trace.on_sessions(sessions),
-            Message::Read(told) => self.trace.on_told(told),
-            Message::Explained(ticket, told) => self.on_explained(ticket, &told),
-            Message::Glanced(states) => self.on_glanced(states),
-            Message::Listed(listed) => self.on_listed(listed),
-            Message::Loaded(loaded) => self.on_loaded(loaded),
-            Message::Studied(ticket, told) => self.on_studied(ticket, &told),
-            Message::FileEdited(edited) => self.on_file_edited(edited),
-            Message::Verified(checked) => {
+            ConsoleMessage::Sessions(sessions) => self.trace.on_sessions(sessions),
+            ConsoleMessage::Read(told) => self.trace.on_told(told),
+            ConsoleMessage::Explained(ticket, told) => self.on_explained(ticket, &told),
+            ConsoleMessage::Glanced(states) => self.on_files_checked(states),
+            ConsoleMessage::Listed(listed) => self.on_folder_listed(listed),
+            ConsoleMessage::Loaded(loaded) => self.on_loaded(loaded),
+            ConsoleMessage::Studied(ticket, told) => self.on_studied(ticket, &told),
+            ConsoleMessage::FileEdited(edited) => self.on_file_edited(edited),
+            ConsoleMessage::Verified(checked) => {
                 self.found = record::unsound(&checked);
                 let requests = self.trace.on_verified(checked);
-                self.tell_around();
+                self.update_decision_contexts();
                 requests
             }
         };
@@ -368,7 +374,7 @@ impl App {
     }
 
     /// Handles the passing of time: the screen changes with the clock.
-    pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
         let mut requests = self.atlases.on_tick(&self.snapshot, now);
         match self.tab {
             Tab::Trace => requests.extend(self.trace.on_tick(now)),
@@ -383,7 +389,7 @@ impl App {
     }
 
     /// Sets the background that the terminal reported.
-    pub(crate) fn on_ground(&mut self, ground: Ground) -> Vec<Request> {
+    pub(crate) fn on_background(&mut self, ground: Background) -> Vec<ConsoleRequest> {
         self.look.ground = ground;
         Vec::new()
     }
@@ -398,7 +404,7 @@ impl App {
         self.trace.on_drawn(content);
         self.atlases.on_drawn(content);
         self.threads.on_drawn(content);
-        if let Some(Place::Rows(height)) = place_of(&self.queue, content, None) {
+        if let Some(QueueTarget::Rows(height)) = place_of(&self.queue, content, None) {
             self.queue.on_drawn(height);
         }
         match self.layers.last_mut() {
@@ -426,19 +432,19 @@ impl App {
         for dialog in self.dialogs() {
             dialog.lay_out(content, look);
         }
-        self.lay_out_explained(content);
+        self.lay_out_dialogs(content);
     }
 
     /// Returns the next time at which the screen changes without an event. That is the end of an
     /// arming time, the next second of a countdown, or the next minute of the clock.
     pub(crate) fn next_change(&self, now: Timestamp) -> Timestamp {
-        let step = if self.counts_down() {
+        let step = if self.has_countdown() {
             1_000_000
         } else {
             60_000_000
         };
         let next = Timestamp::from_micros((now.micros() / step + 1) * step);
-        let glance = self.atlases.glances_at();
+        let glance = self.atlases.next_check_at();
         let next = glance.map_or(next, |at| at.max(now).min(next));
         let next = match self.tab {
             Tab::Trace => self.trace.changes_at(now).map_or(next, |at| at.min(next)),
@@ -461,15 +467,15 @@ impl App {
     }
 
     /// Scope in the key table for the keys that work now.
-    pub(super) fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> KeyScope {
         match self.tab {
-            Tab::Trace if self.trace.is_typing() => Scope::Line,
+            Tab::Trace if self.trace.is_typing() => KeyScope::Line,
             Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => self.tab.scope(),
         }
     }
 
     /// Returns true if a countdown is on screen.
-    pub(super) fn counts_down(&self) -> bool {
+    pub(super) fn has_countdown(&self) -> bool {
         !self.snapshot.held.is_empty()
     }
 

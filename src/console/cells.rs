@@ -6,7 +6,7 @@ use std::time::Duration;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::theme::{Look, Mark};
+use super::theme::{Appearance, Mark};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 
@@ -21,7 +21,7 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Cuts `text` to at most `cells` cells. A cut text ends in an ellipsis.
-pub(crate) fn clip(text: &str, cells: usize, look: Look) -> String {
+pub(crate) fn clip(text: &str, cells: usize, look: Appearance) -> String {
     if width(text) <= cells {
         return text.to_owned();
     }
@@ -35,7 +35,7 @@ pub(crate) fn clip(text: &str, cells: usize, look: Look) -> String {
 }
 
 /// Cuts or pads `text` to exactly `cells` cells.
-pub(crate) fn fit(text: &str, cells: usize, look: Look) -> String {
+pub(crate) fn fit(text: &str, cells: usize, look: Appearance) -> String {
     let mut fitted = clip(text, cells, look);
     let missing = cells.saturating_sub(width(&fitted));
     fitted.extend(std::iter::repeat_n(' ', missing));
@@ -132,7 +132,7 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
 }
 
 /// Like [`wrap`], but returns at most `most` rows; the last row shows that text was cut.
-pub(crate) fn wrap_within(text: &str, cells: usize, most: usize, look: Look) -> Vec<String> {
+pub(crate) fn wrap_within(text: &str, cells: usize, most: usize, look: Appearance) -> Vec<String> {
     if most == 1 {
         // A single cut row shows more text than a row broken at a word.
         return vec![clip(&text.replace('\n', " "), cells, look)];
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn wide_and_combining_characters_keep_their_column() {
-        let look = Look::default();
+        let look = Appearance::default();
         assert_eq!(fit("日本語", 4, look), "日… ");
         assert_eq!(fit("e\u{301}tude", 3, look), "e\u{301}t…");
         assert_eq!(fit("ab", 4, look), "ab  ");
@@ -209,13 +209,16 @@ mod tests {
     fn prose_breaks_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
-        assert_eq!(wrap_within("a b c", 1, 2, Look::default()), ["a", "…"]);
+        assert_eq!(
+            wrap_within("a b c", 1, 2, Appearance::default()),
+            ["a", "…"]
+        );
     }
 
     proptest! {
         #[test]
         fn fit_returns_exactly_the_requested_width(text in "[a-z日🙂é ]{0,40}", cells in 1_usize..30) {
-            prop_assert_eq!(width(&fit(&text, cells, Look::default())), cells);
+            prop_assert_eq!(width(&fit(&text, cells, Appearance::default())), cells);
         }
 
         #[test]

@@ -7,16 +7,16 @@ use ratatui::widgets::Paragraph;
 
 use super::app::{App, Tab};
 use super::cells::{clip, coordinate, counted, span, width};
-use super::dialog::gate::Trouble;
+use super::dialog::gate::RecordTrouble;
 use super::layer::Layer;
 use super::screen::{atlas, queue, threads, trace};
-use super::theme::{Look, Mark, Meaning};
+use super::theme::{Appearance, Mark, Meaning};
 use super::thread::frozen_threads;
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;
-use crate::runtime::notices::NoticesState;
-use crate::runtime::snapshot::{Access, ChainVerdict, Dropped, StoreState};
+use crate::runtime::notices::NoticeSummary;
+use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, StoreState, UndeliveredCounts};
 
 mod footer;
 
@@ -26,7 +26,7 @@ pub(crate) fn is_small(area: Rect) -> bool {
     area.width < width || area.height < height
 }
 
-struct Parts {
+struct ScreenAreas {
     header: Rect,
     tabs: Rect,
     banner: Rect,
@@ -36,7 +36,7 @@ struct Parts {
     footer: Rect,
 }
 
-fn parts(app: &App, area: Rect) -> Parts {
+fn parts(app: &App, area: Rect) -> ScreenAreas {
     let banner = coordinate(app.banners().len());
     let aside = u16::from(app.aside.dialog.is_some());
     let [header, tabs, banner, content, aside, footer] = Layout::vertical([
@@ -48,7 +48,7 @@ fn parts(app: &App, area: Rect) -> Parts {
         Constraint::Length(1),
     ])
     .areas(area);
-    Parts {
+    ScreenAreas {
         header,
         tabs,
         banner,
@@ -128,11 +128,11 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let snapshot = &app.snapshot;
     let (agents, gates) = (snapshot.sessions.len(), snapshot.held.len());
     let (access, access_meaning) = match (snapshot.access, &snapshot.store) {
-        (Access::ReadOnly, _) => ("READ-ONLY", Meaning::Warning),
-        (Access::Write, StoreState::Poisoned { .. } | StoreState::Stalled { .. }) => {
+        (ConsoleAccess::ReadOnly, _) => ("READ-ONLY", Meaning::Warning),
+        (ConsoleAccess::Write, StoreState::Poisoned { .. } | StoreState::Stalled { .. }) => {
             ("NO WRITES", Meaning::Error)
         }
-        (Access::Write, StoreState::Ready) => ("WRITE", Meaning::Passed),
+        (ConsoleAccess::Write, StoreState::Ready) => ("WRITE", Meaning::Passed),
     };
     let clock = clock_text(app, now);
     let (verdict, verdict_meaning) = verdict(app);
@@ -151,14 +151,14 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     // In narrow terminals the tabs alone give the number of held requests.
     let counts = (cells >= 80).then_some(counts);
     let queued = (app.queued > 0).then(|| format!("queued {}", app.queued));
-    let dropped = dropped_words(snapshot.dropped, cells);
+    let dropped = dropped_text(snapshot.dropped, cells);
     let operator = clip(&one_line(&snapshot.operator), cells / 3, look);
     let fixed = counts.map(|text| (text, Meaning::Text));
     let fixed = fixed.into_iter().chain([(verdict, verdict_meaning)]);
     let queued = queued.map(|text| (text, Meaning::Waiting));
     let extras = queued
         .into_iter()
-        .chain(unsent_words(&snapshot.notices, cells).map(|text| (text, Meaning::Warning)))
+        .chain(unsent_text(&snapshot.notices, cells).map(|text| (text, Meaning::Warning)))
         .chain(dropped.map(|text| (text, Meaning::Warning)));
     let right = access.len() + clock.len() + 3;
     let room = cells.saturating_sub(width(name) + right + 2);
@@ -185,7 +185,7 @@ fn fitting(
     fixed: Vec<(String, Meaning)>,
     mut extras: Vec<(String, Meaning)>,
     room: usize,
-    look: Look,
+    look: Appearance,
 ) -> Vec<(String, Meaning)> {
     const BAR: usize = 3;
     const NAME: usize = 7;
@@ -207,7 +207,7 @@ fn fitting(
 }
 
 /// Text for messages that were dropped, if there are any; with their kinds if there is room.
-fn dropped_words(dropped: Dropped, cells: usize) -> Option<String> {
+fn dropped_text(dropped: UndeliveredCounts, cells: usize) -> Option<String> {
     let total = dropped.total();
     let kinds = [
         (dropped.advice, "advice"),
@@ -228,7 +228,7 @@ fn dropped_words(dropped: Dropped, cells: usize) -> Option<String> {
 
 /// Text for notices that were given up or left out, so that no steward receives them; `None` if there
 /// are none.
-fn unsent_words(notices: &NoticesState, cells: usize) -> Option<String> {
+fn unsent_text(notices: &NoticeSummary, cells: usize) -> Option<String> {
     let unsent = notices.unheard();
     match cells {
         _ if unsent == 0 => None,
@@ -241,7 +241,7 @@ fn unsent_words(notices: &NoticesState, cells: usize) -> Option<String> {
 /// out: a stopped clock must not look like a running one.
 fn clock_text(app: &App, now: Timestamp) -> String {
     let time = now.time_of_day();
-    if app.counts_down() {
+    if app.has_countdown() {
         format!("{time}Z")
     } else {
         let minutes: String = time.chars().take(5).collect();
@@ -261,7 +261,7 @@ fn verdict(app: &App) -> (String, Meaning) {
         ChainVerdict::Broken { .. } => broken,
         // A fault found by the operator's own check takes precedence over the earlier verdict.
         ChainVerdict::Unchecked | ChainVerdict::Verified { .. }
-            if matches!(app.trouble(), Some(Trouble::Chain(_))) =>
+            if matches!(app.trouble(), Some(RecordTrouble::Chain(_))) =>
         {
             broken
         }

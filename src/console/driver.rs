@@ -7,21 +7,21 @@ use ratatui::crossterm::event::EventStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use self::editor::Editing;
-use self::ground::{Answer, Taken};
-use self::outbox::Outbox;
-use self::record::Left;
-use super::alarm::Alarms;
+use self::editor::EditorJob;
+use self::ground::{BackgroundQuery, QueryEvent};
+use self::outbox::DraftOutbox;
+use self::record::QuitFlag;
+use super::alarm::AlarmReceiver;
 use super::app::App;
-use super::dialog::gate::LayOut;
+use super::dialog::gate::LayoutJob;
 use super::layer::Repaint;
-use super::request::{Message, Mouse, Request};
-use super::terminal::Screen;
-use super::theme::{Colour, Look, Theme};
-use super::{ConsoleError, Options, Shelf, Trials};
-use crate::atlas::Configure;
-use crate::runtime::snapshot::Snapshot;
-use crate::runtime::{Desk, Load};
+use super::request::{ConsoleMessage, ConsoleRequest, MouseOwner};
+use super::terminal::TerminalScreen;
+use super::theme::{Appearance, ColourMode, Theme};
+use super::{AtlasFileSource, ConsoleError, ConsoleOptions, ScenarioRunner};
+use crate::atlas::ManifestTransform;
+use crate::runtime::snapshot::RuntimeSnapshot;
+use crate::runtime::{AtlasLoad, OperatorHandle};
 
 pub(super) mod atlas;
 mod editor;
@@ -36,39 +36,46 @@ const MESSAGE_QUEUE: usize = 64;
 
 /// Next step of the console's main loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Flow {
+enum LoopStep {
     On,
     Over,
     /// Run an external editor, then continue.
-    Edit(Editing),
+    Edit(EditorJob),
 }
 
 /// State of the screen compared with the app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Picture {
+enum ScreenState {
     Current,
     Outdated,
 }
 
 /// Runs the console until it ends.
-pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleError> {
-    let mut outbox = Outbox::new(desk.clone());
+pub(super) async fn drive(
+    desk: OperatorHandle,
+    options: ConsoleOptions,
+) -> Result<(), ConsoleError> {
+    let mut outbox = DraftOutbox::new(desk.clone());
     let ended = run(desk, options, &mut outbox).await;
     // The terminal is restored by now. The last draft must be saved too.
     outbox.finish().await;
-    ended.or_else(ConsoleError::unless_gone)
+    ended.or_else(ConsoleError::ok_if_terminal_closed)
 }
 
-async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), ConsoleError> {
-    let mut signals = Signals::new()?;
+async fn run(
+    desk: OperatorHandle,
+    options: ConsoleOptions,
+    outbox: &mut DraftOutbox,
+) -> Result<(), ConsoleError> {
+    let mut signals = QuitSignals::new()?;
     let mut snapshots = desk.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
     let (mut screen, mut app, mut answer) = open(&options, first)?;
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
-    let errands = Errands::new(desk, sender, &options);
+    let errands = RequestExecutor::new(desk, sender, &options);
     let mut alarms = options.alarms.clone();
     let mut events = EventStream::new();
-    let mut picture = Picture::Outdated;
+    let mut picture = ScreenState::Outdated;
     errands.run(app.begin(), &mut screen, outbox)?;
     loop {
         let now = options.clock.now();
@@ -85,11 +92,11 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 app.on_snapshot(snapshot)
             }
-            told = Alarms::next(&mut alarms) => app.on_alarms(told),
+            told = AlarmReceiver::next(&mut alarms) => app.on_alarms(told),
             event = events.next() => match event {
                 Some(event) => match answer.take(event?, now) {
-                    Taken::Events(events) => app.on_events(&events, options.clock.now()),
-                    Taken::Ground(ground) => app.on_ground(ground),
+                    QueryEvent::Events(events) => app.on_events(&events, options.clock.now()),
+                    QueryEvent::Ground(ground) => app.on_background(ground),
                 },
                 // The terminal was closed; held requests stay held.
                 None => return Ok(()),
@@ -100,23 +107,23 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
             // Painting comes last, if nothing above is ready: a burst is painted once. Nothing above
             // can starve it, because keys and results arrive one at a time, from people and from
             // earlier requests.
-            () = std::future::ready(()), if picture == Picture::Outdated => {
+            () = std::future::ready(()), if picture == ScreenState::Outdated => {
                 app.on_queued(errands.desk.queued());
                 let area = screen.paint(&app, now)?;
                 picture = match app.on_drawn(area, options.clock.now()) {
-                    Repaint::Yes => Picture::Outdated,
-                    Repaint::No => Picture::Current,
+                    Repaint::Yes => ScreenState::Outdated,
+                    Repaint::No => ScreenState::Current,
                 };
                 continue;
             }
             // Only if the screen is current, so that this wait never delays a paint.
             () = options.clock.sleep_until(app.next_change(now)) => app.on_tick(options.clock.now()),
         };
-        picture = Picture::Outdated;
+        picture = ScreenState::Outdated;
         match errands.run(requests, &mut screen, outbox)? {
-            Flow::On => {}
-            Flow::Over => return Ok(()),
-            Flow::Edit(editing) => {
+            LoopStep::On => {}
+            LoopStep::Over => return Ok(()),
+            LoopStep::Edit(editing) => {
                 // A reader of keys here would take them from the editor.
                 drop(events);
                 let Some(edited) = screen.lend(signals.during(editing.run())).await? else {
@@ -131,23 +138,26 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
 }
 
 /// Takes over the terminal, and creates the app.
-fn open(options: &Options, first: Arc<Snapshot>) -> Result<(Screen, App, Answer), ConsoleError> {
+fn open(
+    options: &ConsoleOptions,
+    first: Arc<RuntimeSnapshot>,
+) -> Result<(TerminalScreen, App, BackgroundQuery), ConsoleError> {
     let mouse = if options.mouse {
-        Mouse::Console
+        MouseOwner::Console
     } else {
-        Mouse::Terminal
+        MouseOwner::Terminal
     };
-    let mut screen = Screen::take(options.toasts, mouse)?;
+    let mut screen = TerminalScreen::take(options.toasts, mouse)?;
     let colorfgbg = std::env::var("COLORFGBG").ok();
-    let look = Look {
+    let look = Appearance {
         ground: options.theme.ground(None, colorfgbg.as_deref()),
         ..options.look
     };
-    let answer = if options.theme == Theme::Auto && look.colour == Colour::Ansi {
-        screen.send(ground::ASK)?;
-        Answer::asked(options.clock.now())
+    let answer = if options.theme == Theme::Auto && look.colour == ColourMode::Ansi {
+        screen.send(ground::BACKGROUND_QUERY)?;
+        BackgroundQuery::asked(options.clock.now())
     } else {
-        Answer::unasked()
+        BackgroundQuery::unasked()
     };
     let mut app = App::new(look, first, screen.size()?);
     app.set_mouse(mouse);
@@ -158,13 +168,13 @@ fn open(options: &Options, first: Arc<Snapshot>) -> Result<(Screen, App, Answer)
 }
 
 /// Signals that end the console.
-struct Signals {
+struct QuitSignals {
     terminate: Signal,
     hangup: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
+impl QuitSignals {
     fn new() -> Result<Self, ConsoleError> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -195,27 +205,31 @@ impl Signals {
 }
 
 /// Executes the requests of the app.
-struct Errands {
-    desk: Desk,
-    sender: mpsc::Sender<Message>,
-    left: Left,
-    trials: Option<Trials>,
-    shelf: Option<Shelf>,
-    configure: Configure,
+struct RequestExecutor {
+    desk: OperatorHandle,
+    sender: mpsc::Sender<ConsoleMessage>,
+    left: QuitFlag,
+    trials: Option<ScenarioRunner>,
+    shelf: Option<AtlasFileSource>,
+    configure: ManifestTransform,
 }
 
-impl Drop for Errands {
+impl Drop for RequestExecutor {
     fn drop(&mut self) {
         self.left.leave();
     }
 }
 
-impl Errands {
-    fn new(desk: Desk, sender: mpsc::Sender<Message>, options: &Options) -> Self {
+impl RequestExecutor {
+    fn new(
+        desk: OperatorHandle,
+        sender: mpsc::Sender<ConsoleMessage>,
+        options: &ConsoleOptions,
+    ) -> Self {
         Self {
             desk,
             sender,
-            left: Left::default(),
+            left: QuitFlag::default(),
             trials: options.trials.clone(),
             shelf: options.shelf.clone(),
             configure: options.configure.clone(),
@@ -224,50 +238,52 @@ impl Errands {
 
     fn run(
         &self,
-        requests: Vec<Request>,
-        screen: &mut Screen,
-        outbox: &mut Outbox,
-    ) -> Result<Flow, ConsoleError> {
+        requests: Vec<ConsoleRequest>,
+        screen: &mut TerminalScreen,
+        outbox: &mut DraftOutbox,
+    ) -> Result<LoopStep, ConsoleError> {
         for request in requests {
             match request {
-                Request::Quit => return Ok(Flow::Over),
-                Request::Redraw => screen.clear()?,
-                Request::Suspend => screen.suspend()?,
-                Request::Notify(notice) => screen.notify(&notice)?,
-                Request::Copy(text) => screen.copy(&text)?,
-                Request::Mouse(mouse) => screen.set_mouse(mouse)?,
-                Request::KeepDraft(gate, draft) => outbox.put(gate.into(), draft),
-                Request::KeepThreadDraft(thread, draft) => outbox.put(thread.into(), draft),
-                Request::Edit(edit) => return Ok(Flow::Edit(Editing::Text(edit))),
-                Request::EditThread(edit) => return Ok(Flow::Edit(Editing::Thread(edit))),
-                Request::EditFile(file, line) => {
-                    return Ok(Flow::Edit(Editing::File(file, line)));
+                ConsoleRequest::Quit => return Ok(LoopStep::Over),
+                ConsoleRequest::Redraw => screen.clear()?,
+                ConsoleRequest::Suspend => screen.suspend()?,
+                ConsoleRequest::Notify(notice) => screen.notify(&notice)?,
+                ConsoleRequest::Copy(text) => screen.copy(&text)?,
+                ConsoleRequest::Mouse(mouse) => screen.set_mouse(mouse)?,
+                ConsoleRequest::KeepDraft(gate, draft) => outbox.put(gate.into(), draft),
+                ConsoleRequest::KeepThreadDraft(thread, draft) => outbox.put(thread.into(), draft),
+                ConsoleRequest::Edit(edit) => return Ok(LoopStep::Edit(EditorJob::Text(edit))),
+                ConsoleRequest::EditThread(edit) => {
+                    return Ok(LoopStep::Edit(EditorJob::Thread(edit)));
                 }
-                Request::Decide(_)
-                | Request::Operate(_)
-                | Request::ActOnThread(..)
-                | Request::Snapshot(..)
-                | Request::FindEvent(..)
-                | Request::LoadSessions
-                | Request::Read(_)
-                | Request::LoadTrail { .. }
-                | Request::Explain(..)
-                | Request::Watch(_)
-                | Request::Shadow(_)
-                | Request::Glance(_)
-                | Request::List(_)
-                | Request::Load(_)
-                | Request::Study(..)
-                | Request::LayOut(_)
-                | Request::Verify(_) => self.send(request),
+                ConsoleRequest::EditFile(file, line) => {
+                    return Ok(LoopStep::Edit(EditorJob::File(file, line)));
+                }
+                ConsoleRequest::Decide(_)
+                | ConsoleRequest::Operate(_)
+                | ConsoleRequest::ActOnThread(..)
+                | ConsoleRequest::Snapshot(..)
+                | ConsoleRequest::FindEvent(..)
+                | ConsoleRequest::LoadSessions
+                | ConsoleRequest::Read(_)
+                | ConsoleRequest::LoadTrail { .. }
+                | ConsoleRequest::Explain(..)
+                | ConsoleRequest::Watch(_)
+                | ConsoleRequest::Shadow(_)
+                | ConsoleRequest::Glance(_)
+                | ConsoleRequest::List(_)
+                | ConsoleRequest::Load(_)
+                | ConsoleRequest::Study(..)
+                | ConsoleRequest::LayOut(_)
+                | ConsoleRequest::Verify(_) => self.send(request),
             }
         }
-        Ok(Flow::On)
+        Ok(LoopStep::On)
     }
 
     /// Executes a request in its own task, so that a slow disk never delays a key. If the console
     /// quits meanwhile, only the response is lost: the runtime still executes the request.
-    fn send(&self, request: Request) {
+    fn send(&self, request: ConsoleRequest) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
         let left = self.left.clone();
         let beside = (
@@ -285,35 +301,43 @@ impl Errands {
 }
 
 async fn answer(
-    desk: &Desk,
-    request: Request,
-    left: Left,
-    (trials, shelf, configure): (Option<Trials>, Option<Shelf>, Configure),
-) -> Option<Message> {
+    desk: &OperatorHandle,
+    request: ConsoleRequest,
+    left: QuitFlag,
+    (trials, shelf, configure): (
+        Option<ScenarioRunner>,
+        Option<AtlasFileSource>,
+        ManifestTransform,
+    ),
+) -> Option<ConsoleMessage> {
     match request {
-        Request::Decide(decide) => {
+        ConsoleRequest::Decide(decide) => {
             let gate = decide.gate.clone();
-            Some(Message::Decided(gate, desk.decide(decide).await))
+            Some(ConsoleMessage::Decided(gate, desk.decide(decide).await))
         }
-        Request::Operate(operate) => {
+        ConsoleRequest::Operate(operate) => {
             let reply = desk.operate(operate.clone()).await;
-            Some(Message::Operated(operate, reply))
+            Some(ConsoleMessage::Operated(operate, reply))
         }
-        Request::ActOnThread(thread, act) => {
+        ConsoleRequest::ActOnThread(thread, act) => {
             let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
-            Some(Message::ThreadActed(thread, act, reply))
+            Some(ConsoleMessage::ThreadActed(thread, act, reply))
         }
-        Request::Snapshot(ticket, ask) => {
+        ConsoleRequest::Snapshot(ticket, ask) => {
             let told = snapshot::answer(desk, ask, left).await;
-            Some(Message::Snapshot(ticket, told))
+            Some(ConsoleMessage::Snapshot(ticket, told))
         }
-        Request::FindEvent(session, event) => {
+        ConsoleRequest::FindEvent(session, event) => {
             let found = record::find(desk, session.clone(), event, left).await;
-            Some(Message::EventFound(session, found))
+            Some(ConsoleMessage::EventFound(session, found))
         }
-        Request::LoadSessions => Some(Message::Sessions(desk.sessions_and_log().await)),
-        Request::Read(ask) => record::answer(desk, ask, left).await.map(Message::Read),
-        Request::LoadTrail {
+        ConsoleRequest::LoadSessions => {
+            Some(ConsoleMessage::Sessions(desk.sessions_and_log().await))
+        }
+        ConsoleRequest::Read(ask) => record::answer(desk, ask, left)
+            .await
+            .map(ConsoleMessage::Read),
+        ConsoleRequest::LoadTrail {
             gate,
             session,
             from,
@@ -321,48 +345,50 @@ async fn answer(
             purpose,
         } => {
             let events = desk.events(session, from, limit).await;
-            Some(Message::Trail(gate, purpose, events))
+            Some(ConsoleMessage::Trail(gate, purpose, events))
         }
-        Request::LayOut(wanted) => lay_out(wanted).await,
-        Request::Verify(progress) => {
+        ConsoleRequest::LayOut(wanted) => lay_out(wanted).await,
+        ConsoleRequest::Verify(progress) => {
             let checked = desk.verify_watched(progress).await.transpose();
-            checked.map(Message::Verified)
+            checked.map(ConsoleMessage::Verified)
         }
-        Request::Explain(ticket, questions) => Some(atlas::explain(desk, ticket, questions).await),
-        Request::Watch(watch) => {
+        ConsoleRequest::Explain(ticket, questions) => {
+            Some(atlas::explain(desk, ticket, questions).await)
+        }
+        ConsoleRequest::Watch(watch) => {
             desk.watch(watch).await;
             None
         }
-        Request::Shadow(load) => shadow(desk, load).await,
-        Request::Glance(glances) => atlas::glance(glances, configure).await,
-        Request::List(listing) => atlas::list(listing, shelf?, configure).await,
-        Request::Load(load) => Some(Message::Loaded(desk.load(load).await)),
-        Request::Study(ticket, wanted) => {
+        ConsoleRequest::Shadow(load) => shadow(desk, load).await,
+        ConsoleRequest::Glance(glances) => atlas::glance(glances, configure).await,
+        ConsoleRequest::List(listing) => atlas::list(listing, shelf?, configure).await,
+        ConsoleRequest::Load(load) => Some(ConsoleMessage::Loaded(desk.load(load).await)),
+        ConsoleRequest::Study(ticket, wanted) => {
             let studied = study::study(desk, wanted, trials, left).await;
-            Some(Message::Studied(ticket, studied))
+            Some(ConsoleMessage::Studied(ticket, studied))
         }
-        Request::Edit(_)
-        | Request::EditThread(_)
-        | Request::EditFile(..)
-        | Request::KeepDraft(..)
-        | Request::KeepThreadDraft(..)
-        | Request::Notify(_)
-        | Request::Copy(_)
-        | Request::Mouse(_)
-        | Request::Redraw
-        | Request::Suspend
-        | Request::Quit => None,
+        ConsoleRequest::Edit(_)
+        | ConsoleRequest::EditThread(_)
+        | ConsoleRequest::EditFile(..)
+        | ConsoleRequest::KeepDraft(..)
+        | ConsoleRequest::KeepThreadDraft(..)
+        | ConsoleRequest::Notify(_)
+        | ConsoleRequest::Copy(_)
+        | ConsoleRequest::Mouse(_)
+        | ConsoleRequest::Redraw
+        | ConsoleRequest::Suspend
+        | ConsoleRequest::Quit => None,
     }
 }
 
 /// Starts or stops shadow evaluation. The snapshots carry its results.
-async fn shadow(desk: &Desk, load: Option<Load>) -> Option<Message> {
+async fn shadow(desk: &OperatorHandle, load: Option<AtlasLoad>) -> Option<ConsoleMessage> {
     desk.shadow(load).await;
     None
 }
 
 /// Breaks a long text into rows on a blocking thread.
-async fn lay_out(wanted: LayOut) -> Option<Message> {
+async fn lay_out(wanted: LayoutJob) -> Option<ConsoleMessage> {
     let laid = tokio::task::spawn_blocking(move || wanted.run()).await;
-    laid.ok().map(Message::LaidOut)
+    laid.ok().map(ConsoleMessage::LaidOut)
 }

@@ -4,12 +4,12 @@
 use ratatui::text::{Line, Span};
 
 use super::cells::{clip, fit, width, wrap};
-use super::theme::{Look, Mark, Meaning, of_tier};
+use super::theme::{Appearance, Mark, Meaning, of_tier};
 use crate::atlas::condition::{LeafReport, Truth};
 use crate::atlas::document::PolicyKind;
 use crate::base::text::one_line;
 use crate::engine::explain::{
-    Account, CheckpointEvidence, CheckpointOutcome, PolicyEvidence, Verdict,
+    CheckpointEvidence, CheckpointOutcome, ExplainedVerdict, FullExplanation, PolicyEvidence,
 };
 use crate::engine::held::TierSource;
 
@@ -23,7 +23,7 @@ const WHEN: &str = "when   ";
 const CONDITION: &str = "when";
 
 /// A rule as it is shown.
-struct Rule {
+struct EvidenceRow {
     decides: bool,
     id: String,
     word: &'static str,
@@ -33,9 +33,9 @@ struct Rule {
 
 /// Renders an account, or the reason why there is none.
 pub(crate) fn told(
-    told: &Result<Box<Account>, String>,
+    told: &Result<Box<FullExplanation>, String>,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Vec<Line<'static>> {
     match told {
         Ok(account) => lines(account, cells, look),
@@ -48,7 +48,11 @@ pub(crate) fn told(
 }
 
 /// Renders an account in lines of at most `cells` cells.
-pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
+pub(crate) fn lines(
+    account: &FullExplanation,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let mut lines = head(account, cells, look);
     let ids = account
         .checkpoints
@@ -66,7 +70,7 @@ pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'st
         let counts = format!("{fired} fired, {unfired} did not, {skipped} not about this");
         lines.push(title("CHECKPOINTS", &counts, cells, look));
     }
-    let mut rules: Vec<Rule> = account
+    let mut rules: Vec<EvidenceRow> = account
         .checkpoints
         .iter()
         .map(|evidence| checkpoint(account, evidence))
@@ -82,7 +86,7 @@ pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'st
         let words = format!("{apply} of {} apply", account.policies.len());
         lines.push(title("POLICIES", &words, cells, look));
     }
-    let mut rules: Vec<Rule> = account
+    let mut rules: Vec<EvidenceRow> = account
         .policies
         .iter()
         .map(|evidence| policy(account, evidence))
@@ -102,21 +106,21 @@ pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'st
 }
 
 /// Text and meaning of a verdict.
-pub(crate) fn verdict(verdict: &Verdict) -> (String, Meaning) {
+pub(crate) fn verdict(verdict: &ExplainedVerdict) -> (String, Meaning) {
     match verdict {
-        Verdict::Allowed => ("ALLOWED".to_owned(), Meaning::Passed),
-        Verdict::Held { gates } => (
+        ExplainedVerdict::Allowed => ("ALLOWED".to_owned(), Meaning::Passed),
+        ExplainedVerdict::Held { gates } => (
             format!("HELD at {}", one_line(&gates.join(", "))),
             Meaning::Waiting,
         ),
-        Verdict::Denied(denied) => (
+        ExplainedVerdict::Denied(denied) => (
             format!("DENIED: {}", one_line(&denied.reason)),
             Meaning::Denied,
         ),
     }
 }
 
-fn head(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn head(account: &FullExplanation, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let (words, meaning) = verdict(&account.verdict);
     let mut spans = vec![Span::styled(
         clip(&one_line(&account.subject), cells.saturating_sub(24), look),
@@ -146,7 +150,7 @@ fn head(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
         let words = format!("{} marks what decides", look.mark(Mark::Arrow));
         lines.push(Line::styled(words, look.style(Meaning::Dim)));
     }
-    if let Verdict::Denied(denied) = &account.verdict
+    if let ExplainedVerdict::Denied(denied) = &account.verdict
         && let Some(help) = &denied.help
     {
         let rows = wrap(&format!("help: {}", one_line(help)), cells);
@@ -159,11 +163,11 @@ fn head(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
 }
 
 /// Returns true if one of the listed rules decides.
-fn decided(account: &Account) -> bool {
+fn decided(account: &FullExplanation) -> bool {
     account
         .checkpoints
         .iter()
-        .any(|evidence| account.decided_by(evidence))
+        .any(|evidence| account.is_deciding_checkpoint(evidence))
         || account
             .policies
             .iter()
@@ -171,10 +175,10 @@ fn decided(account: &Account) -> bool {
         || account
             .capabilities
             .iter()
-            .any(|capability| account.barred_by(capability))
+            .any(|capability| account.is_deciding_capability(capability))
 }
 
-fn title(name: &str, words: &str, cells: usize, look: Look) -> Line<'static> {
+fn title(name: &str, words: &str, cells: usize, look: Appearance) -> Line<'static> {
     let words = clip(
         &format!("  {words}"),
         cells.saturating_sub(width(name)),
@@ -187,7 +191,7 @@ fn title(name: &str, words: &str, cells: usize, look: Look) -> Line<'static> {
 }
 
 /// Ranks a rule: fired ones first, then those that failed only at their condition.
-fn rank(rule: &Rule) -> u8 {
+fn rank(rule: &EvidenceRow) -> u8 {
     match rule.word {
         "FIRED" | "APPLIES" => 0,
         "NOT FIRED" | "DOES NOT" if rule.texts.iter().any(|(label, _)| *label == WHEN) => 1,
@@ -196,7 +200,7 @@ fn rank(rule: &Rule) -> u8 {
     }
 }
 
-fn checkpoint(account: &Account, evidence: &CheckpointEvidence) -> Rule {
+fn checkpoint(account: &FullExplanation, evidence: &CheckpointEvidence) -> EvidenceRow {
     let (word, meaning, mut texts) = outcome(&evidence.outcome);
     // A condition that was not evaluated is not shown.
     let looked = match &evidence.outcome {
@@ -207,8 +211,8 @@ fn checkpoint(account: &Account, evidence: &CheckpointEvidence) -> Rule {
     if looked {
         texts.extend(evidence.conditions.iter().map(leaf));
     }
-    Rule {
-        decides: account.decided_by(evidence),
+    EvidenceRow {
+        decides: account.is_deciding_checkpoint(evidence),
         id: evidence.checkpoint_id.clone(),
         word,
         meaning,
@@ -231,7 +235,7 @@ fn outcome(outcome: &CheckpointOutcome) -> (&'static str, Meaning, Vec<(&'static
     }
 }
 
-fn policy(account: &Account, evidence: &PolicyEvidence) -> Rule {
+fn policy(account: &FullExplanation, evidence: &PolicyEvidence) -> EvidenceRow {
     let kind = policy_word(evidence.kind);
     let (word, meaning) = if evidence.applies {
         ("APPLIES", Meaning::Waiting)
@@ -246,7 +250,7 @@ fn policy(account: &Account, evidence: &PolicyEvidence) -> Rule {
     if rule.is_none() {
         texts.extend(evidence.conditions.iter().map(leaf));
     }
-    Rule {
+    EvidenceRow {
         decides: account.ruled_by(evidence),
         id: evidence.policy_id.clone(),
         word,
@@ -267,7 +271,7 @@ pub(crate) fn policy_word(kind: PolicyKind) -> &'static str {
 }
 
 /// Builds the rules other than checkpoints and policies: capabilities, contexts, extensions.
-fn beside(account: &Account) -> Vec<Rule> {
+fn beside(account: &FullExplanation) -> Vec<EvidenceRow> {
     let mut rules = Vec::new();
     for capability in &account.capabilities {
         let (word, meaning) = if capability.locked {
@@ -275,8 +279,8 @@ fn beside(account: &Account) -> Vec<Rule> {
         } else {
             ("UNLOCKED", Meaning::Passed)
         };
-        rules.push(Rule {
-            decides: account.barred_by(capability),
+        rules.push(EvidenceRow {
+            decides: account.is_deciding_capability(capability),
             id: capability.capability_id.clone(),
             word,
             meaning,
@@ -286,7 +290,7 @@ fn beside(account: &Account) -> Vec<Rule> {
     for context in &account.contexts {
         let (word, meaning, mut texts) = outcome(&context.outcome);
         texts.insert(0, ("", "context".to_owned()));
-        rules.push(Rule {
+        rules.push(EvidenceRow {
             decides: false,
             id: context.context_id.clone(),
             word: if word == "FIRED" { "INJECTED" } else { "NOT" },
@@ -300,7 +304,7 @@ fn beside(account: &Account) -> Vec<Rule> {
         } else {
             "extension: not in the operator's list, so it denies"
         };
-        rules.push(Rule {
+        rules.push(EvidenceRow {
             decides: !handler.listed,
             id: handler.handler.clone(),
             word: "ASKED",
@@ -329,10 +333,10 @@ fn leaf(leaf: &LeafReport) -> (&'static str, String) {
 
 fn push_all(
     lines: &mut Vec<Line<'static>>,
-    rules: Vec<Rule>,
+    rules: Vec<EvidenceRow>,
     names: usize,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) {
     let mark = look.mark(Mark::Arrow);
     let margin = width(mark) + 1;

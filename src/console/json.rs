@@ -3,10 +3,10 @@
 
 use ratatui::text::{Line, Span};
 
-use super::theme::{Look, Meaning};
+use super::theme::{Appearance, Meaning};
 
 /// Renders the line, with its key styled as a label.
-pub(crate) fn line(text: &str, look: Look) -> Line<'static> {
+pub(crate) fn line(text: &str, look: Appearance) -> Line<'static> {
     match key_end(text) {
         Some(end) => {
             let (key, value) = text.split_at(end);

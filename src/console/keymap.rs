@@ -21,7 +21,7 @@ pub(crate) use thread::ThreadKey;
 
 /// Part of the console in which a key binding applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum KeyScope {
     /// Every screen, while no dialog is open.
     Global,
     /// Screen of held requests.
@@ -64,7 +64,7 @@ pub(crate) enum Scope {
     Quit,
 }
 
-impl Scope {
+impl KeyScope {
     /// All scopes, in the order in which the help shows them.
     pub(crate) const ALL: [Self; 20] = [
         Self::Global,
@@ -118,7 +118,7 @@ impl Scope {
 
 /// Command that a key triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum KeyAction {
     ShowQueue,
     ShowTrace,
     ShowThreads,
@@ -167,7 +167,7 @@ pub(crate) enum Action {
     NextMatch,
     PreviousMatch,
     /// Command of the record screen.
-    Browse(Browse),
+    Browse(TraceKey),
     /// Presses the focused button.
     Press,
     /// Command of the queue screen.
@@ -203,7 +203,7 @@ pub(crate) enum QueueKey {
     CopyHash,
 }
 
-impl Action {
+impl KeyAction {
     /// Returns the cursor motion of this action, if it moves the cursor.
     pub(crate) fn motion(self) -> Option<Motion> {
         match self {
@@ -269,7 +269,7 @@ impl Action {
 
 /// Command of the record screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Browse {
+pub(crate) enum TraceKey {
     Search,
     SearchNext,
     SearchPrevious,
@@ -293,12 +293,12 @@ pub(crate) enum Browse {
 
 /// A key with the modifiers that must be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct KeyCombination {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
 
-impl Key {
+impl KeyCombination {
     const fn plain(code: KeyCode) -> Self {
         Self {
             code,
@@ -350,31 +350,31 @@ impl Key {
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Binding {
+pub(crate) struct KeyBinding {
     /// Scope in which the binding applies.
-    pub(crate) scope: Scope,
+    pub(crate) scope: KeyScope,
     /// Keys of the binding. The footer shows the first one.
-    pub(crate) keys: &'static [Key],
+    pub(crate) keys: &'static [KeyCombination],
     /// Action that the keys trigger.
-    pub(crate) action: Action,
+    pub(crate) action: KeyAction,
     /// Action in one or two words, for the footer.
     pub(crate) label: &'static str,
     /// Action in a sentence, for the help.
     pub(crate) help: &'static str,
     /// Visibility of the binding in the footer.
-    pub(crate) footer: Footer,
+    pub(crate) footer: FooterVisibility,
 }
 
 /// Visibility of a binding in the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Footer {
+pub(crate) enum FooterVisibility {
     /// The footer and the help show the binding.
     Shown,
     /// Only the help shows the binding.
     Hidden,
 }
 
-impl Binding {
+impl KeyBinding {
     /// Names of all keys, separated by spaces.
     pub(crate) fn names(&self) -> String {
         let names: Vec<_> = self.keys.iter().map(|key| key.name()).collect();
@@ -382,30 +382,30 @@ impl Binding {
     }
 
     /// Name of the key that the footer shows.
-    pub(crate) fn first_name(&self) -> String {
+    pub(crate) fn footer_key_name(&self) -> String {
         self.keys.first().map(|key| key.name()).unwrap_or_default()
     }
 }
 
 /// Returns the action of a key press in a scope. A key pressed with Alt has no action.
-pub(crate) fn lookup(scope: Scope, event: KeyEvent) -> Option<Action> {
+pub(crate) fn lookup(scope: KeyScope, event: KeyEvent) -> Option<KeyAction> {
     let bindings = BINDINGS.iter().filter(|binding| binding.scope == scope);
     let mut hits = bindings.filter(|binding| binding.keys.iter().any(|key| key.matches(event)));
     hits.next().map(|binding| binding.action)
 }
 
 /// Returns the bindings that the footer of a scope shows.
-pub(crate) fn footer(scope: Scope) -> impl Iterator<Item = &'static Binding> {
+pub(crate) fn footer(scope: KeyScope) -> impl Iterator<Item = &'static KeyBinding> {
     BINDINGS
         .iter()
-        .filter(move |binding| binding.scope == scope && binding.footer == Footer::Shown)
+        .filter(move |binding| binding.scope == scope && binding.footer == FooterVisibility::Shown)
 }
 
 /// Returns the whole table as Markdown, for the README.
 #[must_use]
 pub fn markdown() -> String {
     let mut text = String::from("| where | keys | what they do |\n|---|---|---|\n");
-    for scope in Scope::ALL {
+    for scope in KeyScope::ALL {
         for binding in BINDINGS.iter().filter(|binding| binding.scope == scope) {
             let keys: Vec<_> = binding
                 .keys
@@ -426,8 +426,8 @@ mod tests {
 
     #[test]
     fn each_key_has_one_binding_per_scope() {
-        for scope in Scope::ALL {
-            let mut seen: Vec<Key> = Vec::new();
+        for scope in KeyScope::ALL {
+            let mut seen: Vec<KeyCombination> = Vec::new();
             for binding in BINDINGS.iter().filter(|binding| binding.scope == scope) {
                 for key in binding.keys {
                     assert!(!seen.contains(key), "{} twice in {scope:?}", key.name());
@@ -439,15 +439,15 @@ mod tests {
 
     #[test]
     fn screen_keys_never_shadow_global_keys() {
-        let global: Vec<Key> = BINDINGS
+        let global: Vec<KeyCombination> = BINDINGS
             .iter()
-            .filter(|binding| binding.scope == Scope::Global)
+            .filter(|binding| binding.scope == KeyScope::Global)
             .flat_map(|binding| binding.keys.iter().copied())
             .collect();
         for binding in BINDINGS {
             if matches!(
                 binding.scope,
-                Scope::Queue | Scope::Trace | Scope::Threads | Scope::Atlas
+                KeyScope::Queue | KeyScope::Trace | KeyScope::Threads | KeyScope::Atlas
             ) {
                 for key in binding.keys {
                     assert!(!global.contains(key), "{} is global", key.name());
@@ -470,7 +470,7 @@ mod tests {
     fn the_decision_dialog_binds_no_printable_key() {
         let gate = BINDINGS
             .iter()
-            .filter(|binding| binding.scope == Scope::Gate);
+            .filter(|binding| binding.scope == KeyScope::Gate);
         for key in gate.flat_map(|binding| binding.keys) {
             assert!(!key.is_printable(), "{} could not be typed", key.name());
         }

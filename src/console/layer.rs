@@ -9,13 +9,13 @@ use super::dialog::confirm::ConfirmDialog;
 use super::dialog::explain::ExplainDialog;
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
-use super::dialog::palette::{Command, PaletteDialog};
+use super::dialog::palette::{PaletteCommand, PaletteDialog};
 use super::dialog::quit::QuitDialog;
 use super::dialog::snapshot::SnapshotDialog;
 use super::dialog::what_if::WhatIfDialog;
-use super::keymap::{Action, Scope, lookup};
-use super::request::Request;
-use super::theme::Look;
+use super::keymap::{KeyAction, KeyScope, lookup};
+use super::request::ConsoleRequest;
+use super::theme::Appearance;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 
@@ -44,21 +44,21 @@ pub(crate) enum Layer {
 
 /// Result of a key press for a layer.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Handled {
+pub(crate) enum KeyResult {
     /// The layer consumed the key and requests these changes.
-    Consumed(Vec<Change>),
+    Consumed(Vec<LayerChange>),
     /// The layer ignored the key.
     Ignored,
 }
 
-impl Handled {
+impl KeyResult {
     /// Consumes the key without a change.
     pub(crate) fn quietly() -> Self {
         Self::Consumed(Vec::new())
     }
 
     /// Consumes the key with one change.
-    pub(crate) fn with(change: Change) -> Self {
+    pub(crate) fn with(change: LayerChange) -> Self {
         Self::Consumed(vec![change])
     }
 }
@@ -75,31 +75,31 @@ pub(crate) enum Repaint {
 /// Change that a layer requests. The app applies it after the key was handled, so that no layer
 /// changes the stack that it is called from.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Change {
+pub(crate) enum LayerChange {
     /// Closes this layer.
     Close,
     /// Shows the help, with this scope first.
-    Help(Scope),
+    Help(KeyScope),
     /// Sends this request.
-    Ask(Request),
+    Ask(ConsoleRequest),
     /// Minimises this layer.
     Minimise,
     /// Runs this command of the palette.
-    Run(Command),
+    Run(PaletteCommand),
     /// Explains why this request is held.
     Explain(GateId),
 }
 
 impl Layer {
     /// Scope in the key table for the keys of this layer.
-    pub(crate) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> KeyScope {
         match self {
-            Self::Gate(_) => Scope::Gate,
-            Self::Help(_) => Scope::Help,
-            Self::Quit(_) | Self::Confirm(_) => Scope::Quit,
-            Self::Palette(_) => Scope::Palette,
-            Self::Explain(_) => Scope::Explain,
-            Self::WhatIf(_) => Scope::WhatIf,
+            Self::Gate(_) => KeyScope::Gate,
+            Self::Help(_) => KeyScope::Help,
+            Self::Quit(_) | Self::Confirm(_) => KeyScope::Quit,
+            Self::Palette(_) => KeyScope::Palette,
+            Self::Explain(_) => KeyScope::Explain,
+            Self::WhatIf(_) => KeyScope::WhatIf,
             Self::Atlas(dialog) => dialog.scope(),
             Self::Snapshot(dialog) => dialog.scope(),
         }
@@ -121,19 +121,19 @@ impl Layer {
     }
 
     /// Scope for the keys of the focused part, in addition to the layer's own.
-    pub(crate) fn inner_scope(&self) -> Option<Scope> {
+    pub(crate) fn inner_scope(&self) -> Option<KeyScope> {
         self.gate()?.inner_scope()
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
+    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
         // These have one meaning everywhere; a dialog receives every other key.
-        let global = lookup(Scope::Global, key);
+        let global = lookup(KeyScope::Global, key);
         if matches!(
             global,
-            Some(Action::Cancel | Action::Redraw | Action::Suspend)
+            Some(KeyAction::Cancel | KeyAction::Redraw | KeyAction::Suspend)
         ) {
-            return Handled::Ignored;
+            return KeyResult::Ignored;
         }
         match self {
             Self::Gate(dialog) => dialog.on_key(key, now),
@@ -149,7 +149,7 @@ impl Layer {
     }
 
     /// Returns true if an action has an effect now.
-    pub(crate) fn can(&self, action: Action) -> bool {
+    pub(crate) fn can(&self, action: KeyAction) -> bool {
         match self {
             Self::Gate(dialog) => dialog.can(action),
             Self::Snapshot(dialog) => dialog.can(action),
@@ -164,12 +164,12 @@ impl Layer {
     }
 
     /// Label of an action in this state, if it differs from the key table.
-    pub(crate) fn label(&self, action: Action) -> Option<&'static str> {
+    pub(crate) fn label(&self, action: KeyAction) -> Option<&'static str> {
         self.gate()?.label(action)
     }
 
     /// Handles a pasted text: it goes into a field, if there is one.
-    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<ConsoleRequest> {
         match self {
             Self::Gate(dialog) => dialog.on_paste(text, now),
             Self::Help(dialog) => dialog.on_paste(text),
@@ -183,7 +183,7 @@ impl Layer {
     }
 
     /// Paints the dialog.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
         match self {
             Self::Gate(dialog) => dialog.draw(frame, area, look, now),
             Self::Help(dialog) => dialog.draw(frame, area, look),

@@ -19,7 +19,7 @@ pub(crate) struct LineEdit {
 
 /// Effect of a key on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum InputChange {
     /// The text changed.
     Changed,
     /// The text stayed the same.
@@ -40,7 +40,7 @@ impl LineEdit {
     }
 
     /// Handles a key that is not a command.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Typed {
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> InputChange {
         let before = self.text.len();
         let held = key.modifiers.difference(KeyModifiers::SHIFT);
         match key.code {
@@ -54,9 +54,9 @@ impl LineEdit {
             _ => {}
         }
         if self.text.len() == before {
-            Typed::Same
+            InputChange::Same
         } else {
-            Typed::Changed
+            InputChange::Changed
         }
     }
 
@@ -82,8 +82,8 @@ mod tests {
         assert_eq!(line.text().chars().count(), MOST_CHARS);
         let mut line = LineEdit::of("e\u{301}");
         let key = KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE);
-        assert_eq!(line.on_key(key), Typed::Changed);
+        assert_eq!(line.on_key(key), InputChange::Changed);
         assert_eq!(line.text(), "", "a whole character as people see it");
-        assert_eq!(line.on_key(key), Typed::Same);
+        assert_eq!(line.on_key(key), InputChange::Same);
     }
 }

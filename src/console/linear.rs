@@ -11,14 +11,14 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use self::talk::{Deed, Talk};
+use self::talk::{LineConsole, LineEffect};
 use super::ConsoleError;
-use super::alarm::Alarms;
+use super::alarm::AlarmReceiver;
 use crate::base::clock::Clock;
 use crate::base::id::GateId;
-use crate::engine::command::{Operate, Refused, Reply};
-use crate::runtime::Desk;
-use crate::trace::verify::Report;
+use crate::engine::command::{DecisionRefusal, OperatorAction, Reply};
+use crate::runtime::OperatorHandle;
+use crate::trace::verify::VerificationReport;
 
 mod passing;
 pub(super) mod talk;
@@ -31,34 +31,34 @@ const LINES: usize = 64;
 const LINE_BYTES: u64 = 1 << 20;
 
 /// Response from the runtime.
-enum Answer {
+enum RuntimeResponse {
     Decided(GateId, Reply),
-    Operated(Operate, Result<(), Refused>),
-    Verified(Result<Report, String>),
+    Operated(OperatorAction, Result<(), DecisionRefusal>),
+    Verified(Result<VerificationReport, String>),
 }
 
 /// Runs the line console until the operator quits, the terminal closes, or the process receives a signal to
 /// end.
 pub(super) async fn drive(
-    desk: Desk,
+    desk: OperatorHandle,
     clock: Arc<dyn Clock>,
-    alarms: Option<Alarms>,
+    alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
     let ended = run(desk, clock, alarms).await;
-    ended.or_else(ConsoleError::unless_gone)
+    ended.or_else(ConsoleError::ok_if_terminal_closed)
 }
 
 async fn run(
-    desk: Desk,
+    desk: OperatorHandle,
     clock: Arc<dyn Clock>,
-    mut alarms: Option<Alarms>,
+    mut alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut snapshots = desk.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
-    let mut talk = Talk::new(first, clock.now());
+    let mut talk = LineConsole::new(first, clock.now());
     let mut lines = read_lines();
     let (sender, mut answers) = mpsc::channel(LINES);
     loop {
@@ -70,16 +70,16 @@ async fn run(
             _ = hangup.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
             Some(answer) = answers.recv() => match answer {
-                Answer::Decided(gate, reply) => talk.on_reply(&gate, &reply, now),
-                Answer::Operated(operate, done) => talk.on_operated(&operate, &done),
-                Answer::Verified(report) => talk.on_verified(&report),
+                RuntimeResponse::Decided(gate, reply) => talk.on_reply(&gate, &reply, now),
+                RuntimeResponse::Operated(operate, done) => talk.on_operated(&operate, &done),
+                RuntimeResponse::Verified(report) => talk.on_verified(&report),
             },
             changed = snapshots.changed() => {
                 changed.map_err(|_| ConsoleError::Stopped)?;
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 talk.on_snapshot(snapshot, now)
             }
-            alarms = Alarms::next(&mut alarms) => talk.on_alarms(&alarms),
+            alarms = AlarmReceiver::next(&mut alarms) => talk.on_alarms(&alarms),
             () = clock.sleep_until(talk.next_change().unwrap_or(now)), if talk.next_change().is_some() => {
                 talk.on_tick(clock.now())
             }
@@ -92,26 +92,26 @@ async fn run(
         for deed in deeds {
             let (desk, sender) = (desk.clone(), sender.clone());
             match deed {
-                Deed::Leave => {
+                LineEffect::Leave => {
                     say(&talk.take())?;
                     return Ok(());
                 }
-                Deed::Decide(decide) => drop(tokio::spawn(async move {
+                LineEffect::Decide(decide) => drop(tokio::spawn(async move {
                     let gate = decide.gate.clone();
                     let reply = desk.decide(*decide).await;
                     // The receiver is gone if the operator has quit. The runtime still carries out the
                     // decision.
-                    let _ = sender.send(Answer::Decided(gate, reply)).await;
+                    let _ = sender.send(RuntimeResponse::Decided(gate, reply)).await;
                 })),
-                Deed::Operate(operate) => drop(tokio::spawn(async move {
+                LineEffect::Operate(operate) => drop(tokio::spawn(async move {
                     let done = desk.operate((*operate).clone()).await;
-                    let _ = sender.send(Answer::Operated(*operate, done)).await;
+                    let _ = sender.send(RuntimeResponse::Operated(*operate, done)).await;
                 })),
-                Deed::Verify(progress) => drop(tokio::spawn(async move {
+                LineEffect::Verify(progress) => drop(tokio::spawn(async move {
                     // A stopped check returns no report: the console told the operator at once when it was
                     // stopped.
                     if let Some(report) = desk.verify_watched(progress).await.transpose() {
-                        let _ = sender.send(Answer::Verified(report)).await;
+                        let _ = sender.send(RuntimeResponse::Verified(report)).await;
                     }
                 })),
             }

@@ -9,44 +9,52 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 
 use super::app::App;
-use super::dialog::gate::{LaidOut, LayOut};
+use super::dialog::gate::{LayoutJob, RequestLayout};
 use super::driver::record::read;
 use super::layer::Repaint;
-use super::request::{Message, Request};
-use super::screen::trace::Ask;
-use super::theme::Look;
+use super::request::{ConsoleMessage, ConsoleRequest};
+use super::screen::trace::TraceRead;
+use super::theme::Appearance;
 use crate::base::clock::Timestamp;
-use crate::runtime::snapshot::Snapshot;
-use crate::runtime::{Reading, RecordedSession};
+use crate::runtime::snapshot::RuntimeSnapshot;
+use crate::runtime::{RecordReader, RecordedSession};
 
 /// Console that shows one session, painted into memory.
-pub struct Measured {
+pub struct BenchConsole {
     app: App,
     terminal: Terminal<TestBackend>,
-    reading: Reading,
-    waiting: VecDeque<Ask>,
+    reading: RecordReader,
+    waiting: VecDeque<TraceRead>,
 }
 
-impl std::fmt::Debug for Measured {
+impl std::fmt::Debug for BenchConsole {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Measured").finish_non_exhaustive()
     }
 }
 
-impl Measured {
+impl BenchConsole {
     /// Opens a session. None of its events is read yet.
     #[must_use]
-    pub fn open(reading: Reading, session: RecordedSession, (width, height): (u16, u16)) -> Self {
+    pub fn open(
+        reading: RecordReader,
+        session: RecordedSession,
+        (width, height): (u16, u16),
+    ) -> Self {
         let area = Rect::new(0, 0, width, height);
         let Ok(terminal) = Terminal::new(TestBackend::new(width, height));
         let mut measured = Self {
-            app: App::new(Look::default(), Arc::new(Snapshot::empty()), area),
+            app: App::new(
+                Appearance::default(),
+                Arc::new(RuntimeSnapshot::empty()),
+                area,
+            ),
             terminal,
             reading,
             waiting: VecDeque::new(),
         };
         measured.press(KeyCode::Char('2'));
-        measured.take(Message::Sessions(Ok(vec![session])));
+        measured.take(ConsoleMessage::Sessions(Ok(vec![session])));
         measured.draw();
         measured.press(KeyCode::Enter);
         measured
@@ -84,7 +92,7 @@ impl Measured {
             return false;
         };
         let told = read(&self.reading, ask);
-        self.take(Message::Read(told));
+        self.take(ConsoleMessage::Read(told));
         true
     }
 
@@ -95,41 +103,41 @@ impl Measured {
         cells.map(ratatui::buffer::Cell::symbol).collect()
     }
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, message: ConsoleMessage) {
         let requests = self.app.on_message(message);
         self.want(requests);
     }
 
-    fn want(&mut self, requests: Vec<Request>) {
+    fn want(&mut self, requests: Vec<ConsoleRequest>) {
         let ask = |request| match request {
-            Request::Read(ask) => Some(ask),
-            Request::Decide(_)
-            | Request::Operate(_)
-            | Request::KeepDraft(..)
-            | Request::KeepThreadDraft(..)
-            | Request::LoadSessions
-            | Request::LoadTrail { .. }
-            | Request::Edit(_)
-            | Request::Copy(_)
-            | Request::Mouse(_)
-            | Request::Verify(_)
-            | Request::LayOut(_)
-            | Request::Explain(..)
-            | Request::Watch(_)
-            | Request::Shadow(_)
-            | Request::Glance(_)
-            | Request::List(_)
-            | Request::Load(_)
-            | Request::Study(..)
-            | Request::EditThread(_)
-            | Request::ActOnThread(..)
-            | Request::FindEvent(..)
-            | Request::Snapshot(..)
-            | Request::EditFile(..)
-            | Request::Notify(_)
-            | Request::Redraw
-            | Request::Suspend
-            | Request::Quit => None,
+            ConsoleRequest::Read(ask) => Some(ask),
+            ConsoleRequest::Decide(_)
+            | ConsoleRequest::Operate(_)
+            | ConsoleRequest::KeepDraft(..)
+            | ConsoleRequest::KeepThreadDraft(..)
+            | ConsoleRequest::LoadSessions
+            | ConsoleRequest::LoadTrail { .. }
+            | ConsoleRequest::Edit(_)
+            | ConsoleRequest::Copy(_)
+            | ConsoleRequest::Mouse(_)
+            | ConsoleRequest::Verify(_)
+            | ConsoleRequest::LayOut(_)
+            | ConsoleRequest::Explain(..)
+            | ConsoleRequest::Watch(_)
+            | ConsoleRequest::Shadow(_)
+            | ConsoleRequest::Glance(_)
+            | ConsoleRequest::List(_)
+            | ConsoleRequest::Load(_)
+            | ConsoleRequest::Study(..)
+            | ConsoleRequest::EditThread(_)
+            | ConsoleRequest::ActOnThread(..)
+            | ConsoleRequest::FindEvent(..)
+            | ConsoleRequest::Snapshot(..)
+            | ConsoleRequest::EditFile(..)
+            | ConsoleRequest::Notify(_)
+            | ConsoleRequest::Redraw
+            | ConsoleRequest::Suspend
+            | ConsoleRequest::Quit => None,
         };
         self.waiting.extend(requests.into_iter().filter_map(ask));
     }
@@ -137,21 +145,21 @@ impl Measured {
 
 /// Console that shows the queue, painted into memory.
 #[derive(Debug)]
-pub struct MeasuredQueue {
+pub struct BenchQueue {
     app: App,
     terminal: Terminal<TestBackend>,
     now: Timestamp,
-    wanted: Vec<LayOut>,
-    laid: Vec<LaidOut>,
+    wanted: Vec<LayoutJob>,
+    laid: Vec<RequestLayout>,
 }
 
-impl MeasuredQueue {
+impl BenchQueue {
     /// Creates a console of 120 by 36 cells.
     #[must_use]
-    pub fn new(snapshot: Arc<Snapshot>, now: Timestamp) -> Option<Self> {
+    pub fn new(snapshot: Arc<RuntimeSnapshot>, now: Timestamp) -> Option<Self> {
         let area = Rect::new(0, 0, 120, 36);
         let terminal = Terminal::new(TestBackend::new(area.width, area.height)).ok()?;
-        let app = App::new(Look::default(), snapshot, area);
+        let app = App::new(Appearance::default(), snapshot, area);
         Some(Self {
             app,
             terminal,
@@ -175,7 +183,7 @@ impl MeasuredQueue {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
         let requests = self.app.on_event(&Event::Key(key), self.now);
         for request in requests {
-            if let Request::LayOut(wanted) = request {
+            if let ConsoleRequest::LayOut(wanted) = request {
                 self.wanted.push(wanted);
             }
         }
@@ -183,13 +191,13 @@ impl MeasuredQueue {
 
     /// Computes the requested layouts, which the driver does in the background.
     pub fn lay_out(&mut self) {
-        self.laid.extend(self.wanted.drain(..).map(LayOut::run));
+        self.laid.extend(self.wanted.drain(..).map(LayoutJob::run));
     }
 
     /// Passes the computed layouts to the app.
-    pub fn take_rows(&mut self) {
+    pub fn apply_layouts(&mut self) {
         for laid in self.laid.drain(..) {
-            let _ = self.app.on_message(Message::LaidOut(laid));
+            let _ = self.app.on_message(ConsoleMessage::LaidOut(laid));
         }
     }
 
@@ -200,7 +208,7 @@ impl MeasuredQueue {
     }
 
     /// Takes over a newer snapshot.
-    pub fn replace(&mut self, snapshot: Arc<Snapshot>) {
+    pub fn replace(&mut self, snapshot: Arc<RuntimeSnapshot>) {
         self.app.on_snapshot(snapshot);
     }
 }

@@ -4,30 +4,30 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::dialog::gate::{LaidOut, LayOut};
-use super::dialog::snapshot::{SnapshotAsk, SnapshotTold};
-use super::screen::atlas::{Glance, Listed, Listing, Looked};
-use super::screen::trace::{Ask, Told};
-use super::study::{Studied, Study};
+use super::dialog::gate::{LayoutJob, RequestLayout};
+use super::dialog::snapshot::{SnapshotRequest, SnapshotResponse};
+use super::screen::atlas::{FileCheck, FileCheckResult, FolderCheck, FolderListing};
+use super::screen::trace::{TraceRead, TraceReadResult};
+use super::study::{Study, StudyResult};
 use crate::base::id::{EventId, GateId, SessionId};
-use crate::engine::command::{Decide, Operate, Refused, Reply};
-use crate::engine::explain::{Account, Question};
-use crate::memento::Name;
-use crate::runtime::{Load, LoadRefused, RecordedSession, ThreadAct, Watch};
+use crate::engine::command::{DecisionRefusal, DecisionRequest, OperatorAction, Reply};
+use crate::engine::explain::{ExplainQuestion, FullExplanation};
+use crate::memento::ExternalName;
+use crate::runtime::{AtlasLoad, LoadRefusal, RecordedSession, ThreadAction, WatchSetting};
 use crate::trace::event::Event;
-use crate::trace::verify::{Progress, Report};
+use crate::trace::verify::{VerificationProgress, VerificationReport};
 
 /// Request of the app to the driver.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Request {
+pub(crate) enum ConsoleRequest {
     /// Decide a held request.
-    Decide(Decide),
+    Decide(DecisionRequest),
     /// Perform an operator action that passes nothing.
-    Operate(Operate),
+    Operate(OperatorAction),
     /// Keep the draft of a held request; `None` discards it.
     KeepDraft(GateId, Option<Value>),
     /// Keep the draft of a thread's summary; `None` discards it.
-    KeepThreadDraft(Name, Option<Value>),
+    KeepThreadDraft(ExternalName, Option<Value>),
     /// Read the list of sessions on record.
     LoadSessions,
     /// Read events of a session for the dialog of a held request.
@@ -41,46 +41,46 @@ pub(crate) enum Request {
         /// Maximum number of events.
         limit: usize,
         /// Purpose of the events.
-        purpose: Purpose,
+        purpose: TrailPurpose,
     },
     /// Open a text in the operator's editor.
-    Edit(Edit),
+    Edit(TextEdit),
     /// Open the summary of a thread in the operator's editor.
     EditThread(Box<ThreadEdit>),
     /// Perform an action on a thread. It passes nothing.
-    ActOnThread(Name, ThreadAct),
+    ActOnThread(ExternalName, ThreadAction),
     /// Read or write a snapshot file.
-    Snapshot(Ticket, SnapshotAsk),
+    Snapshot(Ticket, SnapshotRequest),
     /// Find an event of a session.
     FindEvent(SessionId, EventId),
     /// Read data for the TRACE screen.
-    Read(Ask),
+    Read(TraceRead),
     /// Copy a text to the clipboard.
     Copy(String),
     /// Break a long request into rows.
-    LayOut(LayOut),
+    LayOut(LayoutJob),
     /// Check every chain, until the operator stops it.
-    Verify(Progress),
+    Verify(VerificationProgress),
     /// Explain these questions. This has no effect on agents or records.
-    Explain(Ticket, Vec<Question>),
+    Explain(Ticket, Vec<ExplainQuestion>),
     /// Start or stop watching evaluations.
-    Watch(Watch),
+    Watch(WatchSetting),
     /// Start or stop shadow evaluation with these Atlases; the loaded ones still decide.
-    Shadow(Option<Load>),
+    Shadow(Option<AtlasLoad>),
     /// Check the Atlas files for changes.
-    Glance(Vec<Glance>),
+    Glance(Vec<FileCheck>),
     /// Check the Atlas folder for changes.
-    List(Listing),
+    List(FolderCheck),
     /// Load other Atlases.
-    Load(Load),
+    Load(AtlasLoad),
     /// Run a study about Atlases.
     Study(Ticket, Study),
     /// Open a file in the steward's editor, at this line.
     EditFile(PathBuf, usize),
     /// Notify the operator, who may be looking elsewhere.
-    Notify(Notice),
+    Notify(TerminalNotice),
     /// Capture the mouse, or leave it to the terminal.
-    Mouse(Mouse),
+    Mouse(MouseOwner),
     /// Repaint everything.
     Redraw,
     /// Suspend the process until the shell resumes it.
@@ -95,7 +95,7 @@ pub(crate) struct Ticket(pub(crate) u64, pub(crate) u64);
 
 /// Purpose of requested events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum TrailPurpose {
     /// Show what led to the request.
     Context,
     /// Show the records on disk of a decision that could not be recorded.
@@ -106,7 +106,7 @@ pub(crate) enum Purpose {
 
 /// A text for the external editor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Edit {
+pub(crate) struct TextEdit {
     /// The held request that the text belongs to.
     pub(crate) gate: GateId,
     /// Format of the text.
@@ -119,7 +119,7 @@ pub(crate) struct Edit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadEdit {
     /// The thread.
-    pub(crate) thread: Name,
+    pub(crate) thread: ExternalName,
     /// Entity tag of the memento that was read.
     pub(crate) etag: String,
     /// The text.
@@ -137,7 +137,7 @@ pub(crate) enum EditKind {
 
 /// Notification through the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct TerminalNotice {
     /// Bell: rings or stays silent.
     pub(crate) bell: Bell,
     /// The window's title.
@@ -148,7 +148,7 @@ pub(crate) struct Notice {
 
 /// Owner of the mouse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mouse {
+pub(crate) enum MouseOwner {
     /// The terminal, which selects text with it.
     #[default]
     Terminal,
@@ -167,41 +167,41 @@ pub(crate) enum Bell {
 
 /// Response to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Message {
+pub(crate) enum ConsoleMessage {
     /// Result of a decision.
     Decided(GateId, Reply),
     /// Result of an operator action other than a decision.
-    Operated(Operate, Result<(), Refused>),
+    Operated(OperatorAction, Result<(), DecisionRefusal>),
     /// The sessions on record, newest first.
     Sessions(Result<Vec<RecordedSession>, String>),
     /// Events of a session, for the dialog of a held request.
-    Trail(GateId, Purpose, Result<Vec<Event>, String>),
+    Trail(GateId, TrailPurpose, Result<Vec<Event>, String>),
     /// A text from the external editor, or why there is none.
     Edited(GateId, Result<String, String>),
     /// The summary of a thread from the external editor, or why there is none.
     ThreadEdited(Box<ThreadEdit>, Result<String, String>),
     /// Result of an operator's action on a thread.
-    ThreadActed(Name, ThreadAct, Result<(), Refused>),
+    ThreadActed(ExternalName, ThreadAction, Result<(), DecisionRefusal>),
     /// Response about a snapshot file.
-    Snapshot(Ticket, SnapshotTold),
+    Snapshot(Ticket, SnapshotResponse),
     /// Sequence number of the requested event, if its session has it.
     EventFound(SessionId, Result<Option<u64>, String>),
     /// Data for the TRACE screen.
-    Read(Told),
+    Read(TraceReadResult),
     /// Rows of a long request.
-    LaidOut(LaidOut),
+    LaidOut(RequestLayout),
     /// Result of the check of all chains. A stopped check sends no message.
-    Verified(Result<Report, String>),
+    Verified(Result<VerificationReport, String>),
     /// Explanations, one per question.
-    Explained(Ticket, Vec<Result<Box<Account>, String>>),
+    Explained(Ticket, Vec<Result<Box<FullExplanation>, String>>),
     /// State of the Atlas files.
-    Glanced(Vec<Looked>),
+    Glanced(Vec<FileCheckResult>),
     /// State of the Atlas folder.
-    Listed(Listed),
+    Listed(FolderListing),
     /// Result of a load.
-    Loaded(Result<(), LoadRefused>),
+    Loaded(Result<(), LoadRefusal>),
     /// Result of a study.
-    Studied(Ticket, Result<Studied, String>),
+    Studied(Ticket, Result<StudyResult, String>),
     /// The editor of a file ended, or did not start.
     FileEdited(Result<(), String>),
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::theme::Meaning;
-use crate::runtime::Load;
+use crate::runtime::AtlasLoad;
 
 /// A study to compute. It changes nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,21 +14,21 @@ pub(crate) enum Study {
     /// Results of the tests next to these Atlas files.
     Test(Vec<PathBuf>),
     /// Recorded actions that would be judged differently if this were loaded.
-    Rehearse(Load),
+    Rehearse(AtlasLoad),
 }
 
 /// Result of a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Studied {
+pub(crate) struct StudyResult {
     /// Lines to show.
     pub(crate) lines: Vec<PageLine>,
     /// Summary of the result.
-    pub(crate) sum: Option<Sum>,
+    pub(crate) sum: Option<StudySummary>,
 }
 
 /// Summary of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sum {
+pub(crate) enum StudySummary {
     /// Number of tests that hold, and number of all tests.
     Tests(usize, usize),
     /// Number of verdicts that would change, and number of all verdicts.

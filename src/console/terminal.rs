@@ -25,24 +25,24 @@ use ratatui::layout::Rect;
 use signal_hook::consts::SIGTSTP;
 
 use super::app::App;
-use super::request::{Bell, Mouse, Notice};
+use super::request::{Bell, MouseOwner, TerminalNotice};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 
 /// True while the terminal is set up. Only then it is restored.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static TERMINAL_ACTIVE: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while the console uses it.
-pub(crate) struct Screen {
+pub(crate) struct TerminalScreen {
     /// Never dropped: if the terminal was closed, dropping it would print an error to it, and panic.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
-    toasts: Toasts,
-    mouse: Mouse,
+    toasts: ToastMethod,
+    mouse: MouseOwner,
 }
 
 /// Method of desktop notifications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Toasts {
+pub enum ToastMethod {
     /// Selected by the terminal's environment variables.
     #[default]
     Auto,
@@ -55,15 +55,15 @@ pub enum Toasts {
 }
 
 /// Maximum length of a copied text: the limit of most terminals.
-const MOST_COPIED: usize = 64 * 1024;
+const MAX_CLIPBOARD_BYTES: usize = 64 * 1024;
 
-impl Screen {
+impl TerminalScreen {
     /// Sets up the terminal.
-    pub(crate) fn take(toasts: Toasts, mouse: Mouse) -> io::Result<Self> {
+    pub(crate) fn take(toasts: ToastMethod, mouse: MouseOwner) -> io::Result<Self> {
         restore_on_panic();
         enter()?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-        take_mouse(mouse)?;
+        apply_mouse_capture(mouse)?;
         Ok(Self {
             terminal: ManuallyDrop::new(terminal),
             toasts: toasts.known(),
@@ -98,7 +98,7 @@ impl Screen {
     }
 
     /// Rings the bell, sends the toast and sets the title.
-    pub(crate) fn notify(&mut self, notice: &Notice) -> io::Result<()> {
+    pub(crate) fn notify(&mut self, notice: &TerminalNotice) -> io::Result<()> {
         let out = self.terminal.backend_mut();
         if notice.bell == Bell::Ring {
             out.write_all(b"\x07")?;
@@ -116,7 +116,7 @@ impl Screen {
 
     /// Copies a text to the clipboard. A text that is too long for terminals is not sent.
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
-        if text.len() > MOST_COPIED {
+        if text.len() > MAX_CLIPBOARD_BYTES {
             return Ok(());
         }
         execute!(
@@ -126,9 +126,9 @@ impl Screen {
     }
 
     /// Captures the mouse, or leaves it to the terminal.
-    pub(crate) fn set_mouse(&mut self, mouse: Mouse) -> io::Result<()> {
+    pub(crate) fn set_mouse(&mut self, mouse: MouseOwner) -> io::Result<()> {
         self.mouse = mouse;
-        take_mouse(mouse)
+        apply_mouse_capture(mouse)
     }
 
     /// Hands the terminal to another program until `other` ends.
@@ -136,7 +136,7 @@ impl Screen {
         restore();
         let done = other.await;
         enter()?;
-        take_mouse(self.mouse)?;
+        apply_mouse_capture(self.mouse)?;
         self.clear()?;
         Ok(done)
     }
@@ -146,18 +146,18 @@ impl Screen {
         restore();
         signal_hook::low_level::raise(SIGTSTP)?;
         enter()?;
-        take_mouse(self.mouse)?;
+        apply_mouse_capture(self.mouse)?;
         self.clear()
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         restore();
     }
 }
 
-impl Toasts {
+impl ToastMethod {
     /// Resolves `Auto` from the terminal's environment variables.
     fn known(self) -> Self {
         let is =
@@ -174,21 +174,21 @@ impl Toasts {
 
 /// Builds the escape sequence of a notification. The text is safe to show; a `;` would end a field of
 /// OSC 777.
-fn osc_toast(toasts: Toasts, text: &str) -> String {
+fn osc_toast(toasts: ToastMethod, text: &str) -> String {
     match toasts {
-        Toasts::Off => String::new(),
-        Toasts::Auto | Toasts::Osc9 => format!("\x1b]9;{}\x07", one_line(text)),
-        Toasts::Osc777 => format!(
+        ToastMethod::Off => String::new(),
+        ToastMethod::Auto | ToastMethod::Osc9 => format!("\x1b]9;{}\x07", one_line(text)),
+        ToastMethod::Osc777 => format!(
             "\x1b]777;notify;cra;{}\x07",
             one_line(text).replace(';', ",")
         ),
     }
 }
 
-fn take_mouse(mouse: Mouse) -> io::Result<()> {
+fn apply_mouse_capture(mouse: MouseOwner) -> io::Result<()> {
     match mouse {
-        Mouse::Console => execute!(stdout(), EnableMouseCapture),
-        Mouse::Terminal => execute!(stdout(), DisableMouseCapture),
+        MouseOwner::Console => execute!(stdout(), EnableMouseCapture),
+        MouseOwner::Terminal => execute!(stdout(), DisableMouseCapture),
     }
 }
 
@@ -198,7 +198,7 @@ const POP_TITLE: &str = "\x1b[23;2t";
 
 fn enter() -> io::Result<()> {
     enable_raw_mode()?;
-    TAKEN.store(true, Ordering::SeqCst);
+    TERMINAL_ACTIVE.store(true, Ordering::SeqCst);
     execute!(
         stdout(),
         Print(PUSH_TITLE),
@@ -209,7 +209,7 @@ fn enter() -> io::Result<()> {
 }
 
 fn restore() {
-    if TAKEN.swap(false, Ordering::SeqCst) {
+    if TERMINAL_ACTIVE.swap(false, Ordering::SeqCst) {
         // Errors cannot be reported any more, and each step is worth trying even if another fails.
         let _ = execute!(stdout(), DisableMouseCapture);
         let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
@@ -237,15 +237,15 @@ mod tests {
     #[test]
     fn a_toast_text_cannot_end_the_escape_sequence_or_start_another() {
         let hostile = "rm\x07\x1b]0;x;y";
-        for toasts in [Toasts::Osc9, Toasts::Osc777] {
+        for toasts in [ToastMethod::Osc9, ToastMethod::Osc777] {
             let sent = osc_toast(toasts, hostile);
             assert_eq!(sent.matches('\x1b').count(), 1, "{sent:?}");
             assert_eq!(sent.matches('\x07').count(), 1, "{sent:?}");
         }
         assert_eq!(
-            osc_toast(Toasts::Osc777, "a;b"),
+            osc_toast(ToastMethod::Osc777, "a;b"),
             "\x1b]777;notify;cra;a,b\x07"
         );
-        assert_eq!(osc_toast(Toasts::Off, "a"), "");
+        assert_eq!(osc_toast(ToastMethod::Off, "a"), "");
     }
 }

@@ -9,22 +9,22 @@ use ratatui::symbols::border;
 use ratatui::widgets::{Block, Padding};
 
 use crate::atlas::document::RiskTier;
-use crate::engine::command::Outcome;
+use crate::engine::command::HeldOutcome;
 
 /// Appearance of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Look {
+pub struct Appearance {
     /// Characters for borders and marks.
     pub glyphs: Glyphs,
     /// Use of colours.
-    pub colour: Colour,
+    pub colour: ColourMode,
     /// Background of the terminal.
-    pub ground: Ground,
+    pub ground: Background,
 }
 
 /// Background of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Ground {
+pub enum Background {
     /// Dark background.
     #[default]
     Dark,
@@ -46,23 +46,27 @@ pub enum Theme {
 
 impl Theme {
     /// Returns the background: the setting, the terminal's response, or the value of `COLORFGBG`.
-    pub(crate) fn ground(self, answered: Option<Ground>, colorfgbg: Option<&str>) -> Ground {
+    pub(crate) fn ground(
+        self,
+        answered: Option<Background>,
+        colorfgbg: Option<&str>,
+    ) -> Background {
         match self {
-            Self::Dark => Ground::Dark,
-            Self::Light => Ground::Light,
+            Self::Dark => Background::Dark,
+            Self::Light => Background::Light,
             Self::Auto => answered
-                .or_else(|| of_colorfgbg(colorfgbg?))
+                .or_else(|| parse_colorfgbg(colorfgbg?))
                 .unwrap_or_default(),
         }
     }
 }
 
 /// Parses the background from `COLORFGBG`, such as `15;0` or `0;default;15`.
-fn of_colorfgbg(value: &str) -> Option<Ground> {
+fn parse_colorfgbg(value: &str) -> Option<Background> {
     let background: u8 = value.rsplit(';').next()?.parse().ok()?;
     match background {
-        7 | 15 => Some(Ground::Light),
-        0..=15 => Some(Ground::Dark),
+        7 | 15 => Some(Background::Light),
+        0..=15 => Some(Background::Dark),
         _ => None,
     }
 }
@@ -79,7 +83,7 @@ pub enum Glyphs {
 
 /// Use of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Colour {
+pub enum ColourMode {
     /// The terminal's sixteen colours.
     #[default]
     Ansi,
@@ -148,15 +152,15 @@ pub(crate) enum Meaning {
     ButtonBarred,
 }
 
-impl Look {
+impl Appearance {
     /// Returns the style of a meaning.
     pub(crate) fn style(self, meaning: Meaning) -> Style {
         match self.colour {
-            Colour::Ansi => match self.ground {
-                Ground::Dark => coloured(meaning),
-                Ground::Light => on_light(meaning),
+            ColourMode::Ansi => match self.ground {
+                Background::Dark => coloured(meaning),
+                Background::Light => on_light(meaning),
             },
-            Colour::Plain => plain(meaning),
+            ColourMode::Plain => plain(meaning),
         }
     }
 
@@ -255,11 +259,11 @@ pub(crate) fn of_tier(tier: RiskTier) -> Meaning {
 }
 
 /// Returns the meaning of a held request's outcome.
-pub(crate) fn of_outcome(outcome: Outcome) -> Meaning {
+pub(crate) fn outcome_meaning(outcome: HeldOutcome) -> Meaning {
     match outcome {
-        Outcome::Passed => Meaning::Passed,
-        Outcome::Denied => Meaning::Denied,
-        Outcome::Expired | Outcome::Withdrawn | Outcome::Voided => Meaning::Lapsed,
+        HeldOutcome::Passed => Meaning::Passed,
+        HeldOutcome::Denied => Meaning::Denied,
+        HeldOutcome::Expired | HeldOutcome::Withdrawn | HeldOutcome::Voided => Meaning::Lapsed,
     }
 }
 
@@ -344,23 +348,23 @@ mod tests {
 
     #[test]
     fn background_follows_the_setting_then_the_terminal_then_colorfgbg() {
-        let light = Some(Ground::Light);
-        assert_eq!(Theme::Dark.ground(light, Some("0;15")), Ground::Dark);
-        assert_eq!(Theme::Light.ground(None, None), Ground::Light);
-        assert_eq!(Theme::Auto.ground(light, Some("15;0")), Ground::Light);
+        let light = Some(Background::Light);
+        assert_eq!(Theme::Dark.ground(light, Some("0;15")), Background::Dark);
+        assert_eq!(Theme::Light.ground(None, None), Background::Light);
+        assert_eq!(Theme::Auto.ground(light, Some("15;0")), Background::Light);
         assert_eq!(
             Theme::Auto.ground(None, Some("0;default;15")),
-            Ground::Light
+            Background::Light
         );
-        assert_eq!(Theme::Auto.ground(None, Some("15;0")), Ground::Dark);
-        assert_eq!(Theme::Auto.ground(None, Some("x")), Ground::Dark);
+        assert_eq!(Theme::Auto.ground(None, Some("15;0")), Background::Dark);
+        assert_eq!(Theme::Auto.ground(None, Some("x")), Background::Dark);
     }
 
     #[test]
     fn no_pale_colour_is_used_on_a_light_background() {
-        let look = Look {
-            ground: Ground::Light,
-            ..Look::default()
+        let look = Appearance {
+            ground: Background::Light,
+            ..Appearance::default()
         };
         let pale = [Color::Yellow, Color::Cyan, Color::LightBlue, Color::White];
         for meaning in [

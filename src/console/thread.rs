@@ -3,17 +3,20 @@
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
-use crate::memento::{Intensity, Phase, Thread};
-use crate::runtime::snapshot::Snapshot;
+use crate::memento::{AffectPhase, Intensity, Thread};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Counts the threads with a frozen summary.
-pub(crate) fn frozen_threads(snapshot: &Snapshot) -> usize {
+pub(crate) fn frozen_threads(snapshot: &RuntimeSnapshot) -> usize {
     let threads = snapshot.threads.iter();
     threads.filter(|thread| thread.is_frozen()).count()
 }
 
 /// Returns the thread of a session: a frozen one first, then the one with the newest turn.
-pub(crate) fn of_session<'s>(snapshot: &'s Snapshot, session: &SessionId) -> Option<&'s Thread> {
+pub(crate) fn of_session<'s>(
+    snapshot: &'s RuntimeSnapshot,
+    session: &SessionId,
+) -> Option<&'s Thread> {
     let is_its = |thread: &&Thread| {
         let owner = thread.owner.as_ref();
         thread.session == *session || owner.is_some_and(|owner| owner.session == *session)
@@ -23,7 +26,7 @@ pub(crate) fn of_session<'s>(snapshot: &'s Snapshot, session: &SessionId) -> Opt
 }
 
 /// Text about refused writes of other sessions; `None` if there were none.
-pub(crate) fn refused_words(thread: &Thread) -> Option<String> {
+pub(crate) fn refused_text(thread: &Thread) -> Option<String> {
     let refused = thread.refused.as_ref()?;
     let count = usize::try_from(refused.count).unwrap_or(usize::MAX);
     let writes = counted(count, "write");
@@ -34,37 +37,37 @@ pub(crate) fn refused_words(thread: &Thread) -> Option<String> {
 }
 
 /// Warning that another process may have changed a thread, with the remedy.
-pub(crate) fn unverified_words(thread: &Thread) -> Option<&'static str> {
+pub(crate) fn unverified_text(thread: &Thread) -> Option<&'static str> {
     thread.unverified.then_some(
         "UNVERIFIED: may have been changed while no console was open; read it, then :hand-over SESSION",
     )
 }
 
 /// Text about the session that a thread was handed over to but that has not continued it yet.
-pub(crate) fn offered_words(thread: &Thread) -> Option<String> {
+pub(crate) fn offered_text(thread: &Thread) -> Option<String> {
     let to = thread.offered_to.as_ref()?;
     Some(format!("handed over to {to}: its next turn takes it up"))
 }
 
 /// Returns the phase and the intensity of a thread.
-pub(crate) fn heat(thread: &Thread) -> (Phase, Intensity) {
+pub(crate) fn heat(thread: &Thread) -> (AffectPhase, Intensity) {
     match &thread.latest {
         Some(latest) => {
             let rollup = &latest.affect.rollup;
             (rollup.phase, rollup.intensity_bucket)
         }
-        None => (Phase::Settled, Intensity::Low),
+        None => (AffectPhase::Settled, Intensity::Low),
     }
 }
 
 /// Text such as `peak/high`.
-pub(crate) fn heat_words((phase, intensity): (Phase, Intensity)) -> String {
+pub(crate) fn phase_and_intensity_text((phase, intensity): (AffectPhase, Intensity)) -> String {
     format!("{}/{}", phase.as_str(), intensity.as_str())
 }
 
 /// Text with the time since which the summary is frozen, and the updates held back; `None` if it is
 /// not frozen.
-pub(crate) fn frozen_words(thread: &Thread) -> Option<String> {
+pub(crate) fn frozen_text(thread: &Thread) -> Option<String> {
     let since = thread.frozen_since?.time_of_day();
     let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
     let held_back = counted(count, "update");
@@ -77,8 +80,8 @@ pub(crate) fn told(thread: &Thread) -> Vec<String> {
     if let Some(latest) = &thread.latest {
         lines.push(format!("arc: {}", one_line(latest.arc.as_str())));
     }
-    let heat = heat_words(heat(thread));
-    lines.push(match frozen_words(thread) {
+    let heat = phase_and_intensity_text(heat(thread));
+    lines.push(match frozen_text(thread) {
         Some(frozen) => format!("{heat}, summary {frozen}"),
         None => format!("{heat}, summary follows the turns"),
     });

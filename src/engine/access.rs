@@ -7,26 +7,26 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::atlas::Atlas;
-use crate::atlas::document::{Access, AccessKind};
+use crate::atlas::document::{AccessKind, AccessRules};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::base::limits::MAX_ASKERS;
+use crate::base::limits::MAX_COUNTED_CALLERS;
 use crate::base::pattern::Pattern;
 
-use super::command::{AskId, Command, Denied, DenyCode, Reply, StartSession};
+use super::command::{CallerId, DenialReply, DenyCode, EngineCommand, Reply, StartSession};
 use super::session::Session;
 use super::session_limits::peer;
-use super::turn::Turn;
+use super::turn::Transaction;
 
 /// Length of the window in which requests are counted.
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// Request times of the last minute, by caller. They are not persisted.
 #[derive(Debug, Default)]
-pub(super) struct Askers(BTreeMap<Digest, VecDeque<Timestamp>>);
+pub(super) struct RequestRates(BTreeMap<Digest, VecDeque<Timestamp>>);
 
-impl Askers {
+impl RequestRates {
     /// Applies `adjust` to every counted timestamp.
     pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         for moment in self.0.values_mut().flatten() {
@@ -37,11 +37,11 @@ impl Askers {
     /// Counts a request unless the caller made `most` in the last minute. The error is the time until the
     /// next one is accepted.
     fn count(&mut self, asker: Digest, most: u64, now: Timestamp) -> Result<(), Duration> {
-        if self.0.len() >= MAX_ASKERS {
+        if self.0.len() >= MAX_COUNTED_CALLERS {
             self.0
                 .retain(|_, times| times.back().is_some_and(|last| last.plus(MINUTE) > now));
             // Too many distinct callers at once: most likely one client that invents names.
-            if self.0.len() >= MAX_ASKERS && !self.0.contains_key(&asker) {
+            if self.0.len() >= MAX_COUNTED_CALLERS && !self.0.contains_key(&asker) {
                 return Err(MINUTE);
             }
         }
@@ -85,10 +85,10 @@ fn asker(start: &StartSession) -> Option<Digest> {
     })
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Returns the denial for an agent without a valid API key, if any Atlas requires one. Every Atlas has to
     /// admit the agent.
-    pub(super) fn not_admitted(&self, start: &StartSession) -> Option<Denied> {
+    pub(super) fn admission_denial(&self, start: &StartSession) -> Option<DenialReply> {
         let owner = start.owner.as_ref()?;
         let key = owner.api_key.as_deref();
         let mut atlases = self.engine.atlases.iter();
@@ -98,7 +98,7 @@ impl Turn<'_> {
             None => format!("`{}` lets nobody in who shows no key", closed.id),
             Some(_) => format!("`{}` does not know the key that was shown", closed.id),
         };
-        Some(Denied {
+        Some(DenialReply {
             code: DenyCode::Unauthorized,
             reason,
             help: Some(
@@ -110,7 +110,7 @@ impl Turn<'_> {
     }
 
     /// Denies a command that exceeds the request rate. Returns whether it was denied.
-    pub(super) fn asked_too_often(&mut self, command: &Command) -> bool {
+    pub(super) fn deny_if_rate_limited(&mut self, command: &EngineCommand) -> bool {
         let Some((ask, asker)) = self.counted(command) else {
             return false;
         };
@@ -123,7 +123,7 @@ impl Turn<'_> {
         let Err(wait) = self.state().asked.count(asker, most, now) else {
             return false;
         };
-        let denied = Denied {
+        let denied = DenialReply {
             code: DenyCode::Limit,
             reason: format!("{most} requests in a minute are taken, and were made"),
             help: Some(format!("ask again in {} s", wait.as_secs().max(1))),
@@ -135,37 +135,37 @@ impl Turn<'_> {
 
     /// Returns the waiting caller and the key it is counted under, for commands that count. Reports of
     /// results and resuming a session do not count.
-    fn counted(&self, command: &Command) -> Option<(AskId, Digest)> {
+    fn counted(&self, command: &EngineCommand) -> Option<(CallerId, Digest)> {
         let of = |session: &SessionId| self.live(session)?.asker;
         match command {
-            Command::StartSession(ask, start) if self.live(&start.session).is_none() => {
+            EngineCommand::StartSession(ask, start) if self.live(&start.session).is_none() => {
                 Some((*ask, asker(start)?))
             }
-            Command::RequestAction(..)
-            | Command::Input(..)
-            | Command::RequestContext(..)
-            | Command::Resolve(..) => Some((command.ask()?, of(command.session()?)?)),
-            Command::StartSession(..)
-            | Command::EndSession(..)
-            | Command::CompleteAction(..)
-            | Command::ReportError(..)
-            | Command::Report(..)
-            | Command::AskerLeft(_)
-            | Command::Decide(..)
-            | Command::Operate(..)
-            | Command::Note(..)
-            | Command::RecordSound
-            | Command::ClockMoved(_)
-            | Command::Answer(..)
-            | Command::Consult(..)
-            | Command::DeadlineReached(_)
-            | Command::Returned(..) => None,
+            EngineCommand::RequestAction(..)
+            | EngineCommand::Input(..)
+            | EngineCommand::RequestContext(..)
+            | EngineCommand::Resolve(..) => Some((command.ask()?, of(command.session()?)?)),
+            EngineCommand::StartSession(..)
+            | EngineCommand::EndSession(..)
+            | EngineCommand::CompleteAction(..)
+            | EngineCommand::ReportError(..)
+            | EngineCommand::Report(..)
+            | EngineCommand::AskerLeft(_)
+            | EngineCommand::Decide(..)
+            | EngineCommand::Operate(..)
+            | EngineCommand::Note(..)
+            | EngineCommand::RecordSound
+            | EngineCommand::ClockMoved(_)
+            | EngineCommand::Answer(..)
+            | EngineCommand::Consult(..)
+            | EngineCommand::DeadlineReached(_)
+            | EngineCommand::Returned(..) => None,
         }
     }
 
-    pub(super) fn deny_session(&mut self, ask: AskId, session: &SessionId) {
+    pub(super) fn deny_unknown_session(&mut self, ask: CallerId, session: &SessionId) {
         let denied = if self.engine.state.ended.contains(session) {
-            Denied {
+            DenialReply {
                 code: DenyCode::Ended,
                 ..session_denied(format!("session `{session}` has ended"))
             }
@@ -176,11 +176,11 @@ impl Turn<'_> {
     }
 }
 
-fn access(atlas: &Atlas) -> Option<&Access> {
+fn access(atlas: &Atlas) -> Option<&AccessRules> {
     atlas.steward.as_ref()?.access.as_ref()
 }
 
-fn admits(access: &Access, key: Option<&str>) -> bool {
+fn admits(access: &AccessRules, key: Option<&str>) -> bool {
     match access.kind {
         AccessKind::Public => true,
         AccessKind::Authenticated => {
@@ -191,8 +191,8 @@ fn admits(access: &Access, key: Option<&str>) -> bool {
 }
 
 /// Returns the denial for a session that belongs to another agent.
-pub(super) fn not_theirs(session: &SessionId) -> Denied {
-    Denied {
+pub(super) fn foreign_session_denial(session: &SessionId) -> DenialReply {
+    DenialReply {
         help: Some(
             "start a session with an identifier of its own; with a hook, begin a new session in the agent, or bring \
              back the `hook.key` that this one was begun with"
@@ -202,8 +202,8 @@ pub(super) fn not_theirs(session: &SessionId) -> Denied {
     }
 }
 
-fn session_denied(reason: String) -> Denied {
-    Denied {
+fn session_denied(reason: String) -> DenialReply {
+    DenialReply {
         code: DenyCode::Session,
         reason,
         help: Some("start a session first, with an identifier of its own".to_owned()),
@@ -217,9 +217,9 @@ mod tests {
 
     #[test]
     fn invented_caller_names_do_not_exhaust_memory() {
-        let mut askers = Askers::default();
+        let mut askers = RequestRates::default();
         let now = Timestamp::from_micros(0);
-        for n in 0..MAX_ASKERS {
+        for n in 0..MAX_COUNTED_CALLERS {
             assert_eq!(askers.count(Digest::of(n.to_string()), 9, now), Ok(()));
         }
         assert_eq!(askers.count(Digest::of("more"), 9, now), Err(MINUTE));
@@ -227,6 +227,6 @@ mod tests {
         assert_eq!(askers.count(Digest::of("7"), 9, now), Ok(()));
         let later = now.plus(MINUTE);
         assert_eq!(askers.count(Digest::of("more"), 9, later), Ok(()));
-        assert!(askers.0.len() < MAX_ASKERS);
+        assert!(askers.0.len() < MAX_COUNTED_CALLERS);
     }
 }

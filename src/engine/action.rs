@@ -8,26 +8,28 @@ use crate::base::canon::canonical;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::{
-    MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
+    MAX_ACTION_LEN, MAX_CALLERS_PER_REQUEST, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
 };
 use crate::trace::event::{Durability, Recommendation};
 
-use super::attempt::{Attempt, OVERRULE};
+use super::attempt::{Attempt, OVERRULE_HELP};
 use super::begin::hash_of;
-use super::command::{ActionRequest, AskId, Command, DenyCode, Given, Outcome, Reply, StateKind};
-use super::decide::overridden_by;
+use super::command::{
+    ActionRequest, CallerId, DenyCode, EngineCommand, HeldOutcome, Injected, Reply, StateKind,
+};
+use super::decide::overruled_denials;
 use super::gate::SESSION_START;
-use super::held::{ActionCall, Subject};
+use super::held::{ActionCall, HeldSubject};
 use super::lifecycle::{ATLAS_CHANGED, session_place};
-use super::recorded::Why;
-use super::session::Entry;
+use super::recorded::BlockReason;
+use super::session::StartState;
 use super::settle::denied;
-use super::turn::{Place, Turn};
+use super::turn::{SpanPosition, Transaction};
 
-impl Turn<'_> {
-    pub(super) fn request_action(&mut self, ask: AskId, request: ActionRequest) {
+impl Transaction<'_> {
+    pub(super) fn request_action(&mut self, ask: CallerId, request: ActionRequest) {
         if self.live(&request.session).is_none() {
-            self.deny_session(ask, &request.session);
+            self.deny_unknown_session(ask, &request.session);
             return;
         }
         if let Some(fault) = request_fault(&request) {
@@ -36,7 +38,7 @@ impl Turn<'_> {
         }
         if self.renew(&request.session) {
             // Other Atlases may involve other extensions.
-            self.take_up(Command::RequestAction(ask, request));
+            self.take_up(EngineCommand::RequestAction(ask, request));
             return;
         }
         if let Some(asked) = self.reenter(&request.session) {
@@ -47,13 +49,13 @@ impl Turn<'_> {
             return;
         };
         match session.entry.clone() {
-            Entry::Open => self.judge_in_turn(ask, request),
-            Entry::Held(_) => self.park(ask, request),
-            Entry::Lapsed { .. } => {
+            StartState::Open => self.judge_or_park(ask, request),
+            StartState::Held(_) => self.park(ask, request),
+            StartState::Lapsed { .. } => {
                 let reason = "too much is held to ask about this session".to_owned();
                 self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
             }
-            Entry::Refused { reason } => {
+            StartState::Refused { reason } => {
                 let reason = format!("this session may not act: {reason}");
                 self.refuse_action(ask, &request, DenyCode::Refused, SESSION_START, reason);
             }
@@ -61,8 +63,8 @@ impl Turn<'_> {
     }
 
     /// Judges a request, unless a gate blocks its whole session.
-    fn judge_in_turn(&mut self, ask: AskId, request: ActionRequest) {
-        self.keep_time(&request);
+    fn judge_or_park(&mut self, ask: CallerId, request: ActionRequest) {
+        self.raise_required_gates(&request);
         let Some(session) = self.live(&request.session) else {
             return;
         };
@@ -77,9 +79,9 @@ impl Turn<'_> {
     }
 
     /// Judges a request whose session may act, and denies, holds or allows it.
-    pub(super) fn judge_action(&mut self, ask: AskId, request: &ActionRequest) {
+    pub(super) fn judge_action(&mut self, ask: CallerId, request: &ActionRequest) {
         let Some(session) = self.live(&request.session) else {
-            self.deny_session(ask, &request.session);
+            self.deny_unknown_session(ask, &request.session);
             return;
         };
         let root = session_place(session);
@@ -88,7 +90,7 @@ impl Turn<'_> {
         }
         let hash = hash_of(request);
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
-        self.void_stale(hash);
+        self.void_outdated_twins(hash);
         if let Some(gate) = self.joinable(request, hash) {
             if self.is_override(&gate) {
                 self.ask_override_again(ask, request, &root, &gate);
@@ -107,7 +109,7 @@ impl Turn<'_> {
         let event = self.record_judged(ask, (&place, &call), judged.checked, durability);
         let fired = self.with_due(&request.session, judged.fired);
         let attempt = Attempt {
-            subject: Subject::Action(call.clone()),
+            subject: HeldSubject::Action(call.clone()),
             call,
             hash,
             place,
@@ -116,23 +118,23 @@ impl Turn<'_> {
             same_call: request.call.clone(),
             fired,
             approvals: judged.approvals,
-            given: Given::default(),
+            given: Injected::default(),
             overruled: judged.overruled,
         };
         match judged.denial {
             Some(denial) => self.forbid(ask, attempt, denial),
-            None => self.hear_handlers(ask, attempt),
+            None => self.apply_handlers(ask, attempt),
         }
     }
 
     /// Voids identical held requests that were judged under other Atlases.
-    fn void_stale(&mut self, hash: Digest) {
+    fn void_outdated_twins(&mut self, hash: Digest) {
         let atlas_hash = self.engine.atlas_hash;
         let twins = self.engine.state.held.of_request(&hash);
         let stale = twins.filter(|twin| twin.held.atlas_hash != atlas_hash);
         let stale: Vec<_> = stale.map(|twin| twin.held.id.clone()).collect();
         for gate in stale {
-            self.withdraw(&gate, Outcome::Voided, ATLAS_CHANGED);
+            self.withdraw(&gate, HeldOutcome::Voided, ATLAS_CHANGED);
         }
     }
 
@@ -144,7 +146,7 @@ impl Turn<'_> {
         let atlas_hash = self.engine.atlas_hash;
         let mut left = None;
         for twin in self.engine.state.held.of_request(&hash) {
-            let action = matches!(twin.held.subject, Subject::Action(_));
+            let action = matches!(twin.held.subject, HeldSubject::Action(_));
             if !action || twin.held.atlas_hash != atlas_hash {
                 continue;
             }
@@ -156,12 +158,12 @@ impl Turn<'_> {
             }
         }
         // An approved request takes precedence over one that is still held.
-        let left = left.filter(|_| self.good_permit(hash).is_none());
+        let left = left.filter(|_| self.valid_permit(hash).is_none());
         left.cloned()
     }
 
     /// Lets a request wait for the decision about a request that is already held.
-    fn join(&mut self, ask: AskId, root: &Place, call: &ActionCall, gate: &GateId) {
+    fn join(&mut self, ask: CallerId, root: &SpanPosition, call: &ActionCall, gate: &GateId) {
         let Some(waiting) = self.engine.state.held.get(gate) else {
             return;
         };
@@ -174,12 +176,12 @@ impl Turn<'_> {
         let mut held = (*held).clone();
         held.joined = held.joined.saturating_add(1);
         let queue = &mut self.state().held;
-        let earliest = queue.remove_earliest(gate, MAX_ASKERS_PER_REQUEST);
+        let earliest = queue.remove_earliest(gate, MAX_CALLERS_PER_REQUEST);
         queue.add_asker(gate, ask);
         let Some(waiting) = queue.replace(Arc::new(held)).cloned() else {
             return;
         };
-        let place = Place {
+        let place = SpanPosition {
             trace_id,
             ..root.below(self.new_span())
         };
@@ -194,16 +196,16 @@ impl Turn<'_> {
     /// Tells whether passing a held request would overrule a denial.
     fn is_override(&self, gate: &GateId) -> bool {
         let waiting = self.engine.state.held.get(gate);
-        waiting.is_some_and(|waiting| !overridden_by(&waiting.held).is_empty())
+        waiting.is_some_and(|waiting| !overruled_denials(&waiting.held).is_empty())
     }
 
     /// Judges a request again whose denial an operator may overrule and has not. No asker waits at such a gate, so
     /// each request is an attempt of its own. A gate whose denial no longer holds is voided.
     fn ask_override_again(
         &mut self,
-        ask: AskId,
+        ask: CallerId,
         request: &ActionRequest,
-        root: &Place,
+        root: &SpanPosition,
         gate: &GateId,
     ) {
         let hash = hash_of(request);
@@ -212,16 +214,16 @@ impl Turn<'_> {
             return;
         };
         let Some(denial) = judged.denial else {
-            self.withdraw(gate, Outcome::Voided, NO_LONGER_DENIED);
+            self.withdraw(gate, HeldOutcome::Voided, NO_LONGER_DENIED);
             // Extensions may have a say about it now.
-            self.take_up(Command::RequestAction(ask, request.clone()));
+            self.take_up(EngineCommand::RequestAction(ask, request.clone()));
             return;
         };
         let waiting = self.engine.state.held.get(gate);
         let Some(trace_id) = waiting.map(|waiting| waiting.held.trace_id.clone()) else {
             return;
         };
-        let new = Place {
+        let new = SpanPosition {
             trace_id,
             ..root.below(self.new_span())
         };
@@ -230,7 +232,7 @@ impl Turn<'_> {
         self.record_judged(ask, (&place, &call), judged.checked, Durability::Async);
         self.record_risk(&place, &call, Recommendation::Block);
         let overridable = denial.overrides.is_some();
-        let why = Why {
+        let why = BlockReason {
             code: denial.denied.code,
             reason: &denial.denied.reason,
             override_available: overridable,
@@ -239,13 +241,13 @@ impl Turn<'_> {
         self.block(&place, &call, &denial.by, why);
         let mut denied = denial.denied;
         if overridable {
-            denied.help = Some(OVERRULE.to_owned());
+            denied.help = Some(OVERRULE_HELP.to_owned());
             denied.gate = Some(gate.clone());
         }
         self.reply(ask, Reply::Denied(denied));
     }
 
-    pub(super) fn asker_left(&mut self, ask: AskId) {
+    pub(super) fn caller_left(&mut self, ask: CallerId) {
         self.drop_suspended(ask);
         self.abandon_attempt(ask);
         let state = self.state();
@@ -256,7 +258,7 @@ impl Turn<'_> {
     /// Records and reports a refusal that was decided before any evaluation.
     pub(super) fn refuse_action(
         &mut self,
-        ask: AskId,
+        ask: CallerId,
         request: &ActionRequest,
         code: DenyCode,
         by: &str,
@@ -268,17 +270,23 @@ impl Turn<'_> {
         };
         let session = session.id.clone();
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
-        let Some(place) = self.new_place(&session) else {
+        let Some(place) = self.new_position(&session) else {
             return;
         };
         let place = self.record_unjudged(ask, place, &call);
         self.record_risk(&place, &call, Recommendation::Block);
-        self.block(&place, &call, by, Why::final_one(code, &reason));
+        self.block(&place, &call, by, BlockReason::final_reason(code, &reason));
         self.deny(ask, code, reason);
     }
 
     /// Records that an action may not run.
-    pub(super) fn block(&mut self, place: &Place, call: &ActionCall, by: &str, why: Why<'_>) {
+    pub(super) fn block(
+        &mut self,
+        place: &SpanPosition,
+        call: &ActionCall,
+        by: &str,
+        why: BlockReason<'_>,
+    ) {
         let record = self.blocked(call, by, why);
         self.record_below(place, record);
     }

@@ -8,23 +8,23 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::atlas::compiled::Question;
-use crate::atlas::document::{Expect, ResponseType};
-use crate::base::json::{self, JsonError, compare_with};
-use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH, MAX_SCHEMA_FAULTS};
+use crate::atlas::compiled::CompiledQuestion;
+use crate::atlas::document::{ExpectedAnswer, ResponseType};
+use crate::base::json::{self, StrictJsonError, compare_with};
+use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH, MAX_SCHEMA_ERRORS};
 
 use super::action::is_deeper;
 
 /// Result of judging the answer to a question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedAnswer {
     /// The answer as it is recorded. Absent when the answer is missing or unreadable.
     pub answer: Option<Value>,
     /// Every rule of the question, kept or not, in a fixed order.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<AnswerRule>,
 }
 
-impl Judged {
+impl JudgedAnswer {
     /// Returns whether the answer keeps every rule.
     #[must_use]
     pub fn is_valid(&self) -> bool {
@@ -54,7 +54,7 @@ impl Judged {
 
 /// A rule for an answer, and whether the answer keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
+pub struct AnswerRule {
     /// The requirement and the actual value: `at least 20 characters (7 now)`.
     pub text: String,
     /// True when the answer keeps the rule.
@@ -76,7 +76,7 @@ pub(super) const ACKNOWLEDGED: &str = "acknowledged";
 ///
 /// `Null` and blank text count as unanswered.
 #[must_use]
-pub fn judge(question: &Question, raw: &Value) -> Judged {
+pub fn judge(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let blank = match raw {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),
@@ -95,7 +95,7 @@ pub fn judge(question: &Question, raw: &Value) -> Judged {
     }
 }
 
-fn unanswered(question: &Question) -> Judged {
+fn unanswered(question: &CompiledQuestion) -> JudgedAnswer {
     let rules = match (question.required(), question.response_type()) {
         (false, _) => vec![],
         (true, ResponseType::Text) => {
@@ -119,13 +119,13 @@ fn unanswered(question: &Question) -> Judged {
             std::iter::once(json).chain(schema).collect()
         }
     };
-    Judged {
+    JudgedAnswer {
         answer: None,
         rules,
     }
 }
 
-fn judge_text(question: &Question, raw: &Value) -> Judged {
+fn judge_text(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let Value::String(text) = raw else {
         return unreadable("text is wanted");
     };
@@ -137,13 +137,13 @@ fn judge_text(question: &Question, raw: &Value) -> Judged {
     // A text that is longer than any answer may be is not recorded either.
     let most = question.validation().max_length.unwrap_or_default();
     let kept = text.chars().count() <= most.max(MAX_ANSWER_CHARS);
-    Judged {
+    JudgedAnswer {
         answer: kept.then(|| Value::from(text)),
         rules,
     }
 }
 
-fn text_rules(question: &Question, text: &str) -> Vec<Rule> {
+fn text_rules(question: &CompiledQuestion, text: &str) -> Vec<AnswerRule> {
     let wanted = question.validation();
     let length = text.chars().count();
     let lower = text.to_lowercase();
@@ -171,7 +171,7 @@ fn text_rules(question: &Question, text: &str) -> Vec<Rule> {
     rules
 }
 
-fn judge_boolean(question: &Question, raw: &Value) -> Judged {
+fn judge_boolean(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let said = match raw {
         Value::Bool(said) => Some(*said),
         Value::String(text) => match text.trim().to_lowercase().as_str() {
@@ -185,25 +185,25 @@ fn judge_boolean(question: &Question, raw: &Value) -> Judged {
         return unreadable("yes or no is wanted");
     };
     let kept = match question.expect() {
-        Expect::True => said,
-        Expect::False => !said,
-        Expect::Any => true,
+        ExpectedAnswer::True => said,
+        ExpectedAnswer::False => !said,
+        ExpectedAnswer::Any => true,
     };
-    Judged {
+    JudgedAnswer {
         answer: Some(Value::Bool(said)),
         rules: vec![rule(&wanted(question.expect()), kept)],
     }
 }
 
-fn wanted(expect: Expect) -> String {
+fn wanted(expect: ExpectedAnswer) -> String {
     match expect {
-        Expect::True => "passes only when answered yes".to_owned(),
-        Expect::False => "passes only when answered no".to_owned(),
-        Expect::Any => "yes or no".to_owned(),
+        ExpectedAnswer::True => "passes only when answered yes".to_owned(),
+        ExpectedAnswer::False => "passes only when answered no".to_owned(),
+        ExpectedAnswer::Any => "yes or no".to_owned(),
     }
 }
 
-fn judge_acknowledgment(raw: &Value) -> Judged {
+fn judge_acknowledgment(raw: &Value) -> JudgedAnswer {
     let Value::String(text) = raw else {
         return unreadable("type `understood`");
     };
@@ -212,18 +212,18 @@ fn judge_acknowledgment(raw: &Value) -> Judged {
         .trim_end_matches(|c: char| c.is_ascii_punctuation())
         .trim_end();
     let kept = ACKNOWLEDGMENTS.contains(&said);
-    Judged {
+    JudgedAnswer {
         answer: kept.then(|| Value::from(ACKNOWLEDGED)),
         rules: vec![rule("type `understood`", kept)],
     }
 }
 
-fn judge_choice(question: &Question, raw: &Value) -> Judged {
+fn judge_choice(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let Value::String(text) = raw else {
         return unreadable(&one_of(question));
     };
     let chosen = chosen(question.options(), text);
-    Judged {
+    JudgedAnswer {
         answer: chosen.map(|option| Value::from(option.as_str())),
         rules: vec![rule(&one_of(question), chosen.is_some())],
     }
@@ -239,29 +239,32 @@ fn chosen<'o>(options: &'o [String], text: &str) -> Option<&'o String> {
     exactly.or_else(|| options.iter().find(|option| option.to_lowercase() == said))
 }
 
-fn one_of(question: &Question) -> String {
+fn one_of(question: &CompiledQuestion) -> String {
     format!("one of: {}", question.options().join(", "))
 }
 
-fn judge_number(question: &Question, raw: &Value) -> Judged {
+fn judge_number(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let number: Option<serde_json::Number> = match raw {
         Value::Number(number) => Some(number.clone()),
         Value::String(text) => match json::read_number(text.trim()) {
             Ok(number) => Some(number),
-            Err(JsonError::Ambiguous(fault)) => return unreadable(&fault.reason()),
+            Err(StrictJsonError::Ambiguous(fault)) => return unreadable(&fault.reason()),
             Err(_) => None,
         },
         _ => None,
     };
     let rules = number_rules(question, number.as_ref());
-    Judged {
+    JudgedAnswer {
         answer: number.map(Value::Number),
         rules,
     }
 }
 
 /// Returns the rules for a number. Without a number, all of them are broken.
-fn number_rules(question: &Question, value: Option<&serde_json::Number>) -> Vec<Rule> {
+fn number_rules(
+    question: &CompiledQuestion,
+    value: Option<&serde_json::Number>,
+) -> Vec<AnswerRule> {
     let (min, max) = question.bounds();
     let is_number = match value {
         Some(_) => rule("a number", true),
@@ -280,7 +283,7 @@ fn number_rules(question: &Question, value: Option<&serde_json::Number>) -> Vec<
     std::iter::once(is_number).chain(min).chain(max).collect()
 }
 
-fn judge_json(question: &Question, raw: &Value) -> Judged {
+fn judge_json(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let value = match raw {
         Value::String(text) => match json::read::<Value>(text.as_bytes()) {
             Ok(value) => value,
@@ -300,28 +303,28 @@ fn judge_json(question: &Question, raw: &Value) -> Judged {
     }
     let mut rules = vec![rule("valid JSON", true)];
     if let Some(schema) = question.schema() {
-        let faults = schema.faults(&value, MAX_SCHEMA_FAULTS);
+        let faults = schema.faults(&value, MAX_SCHEMA_ERRORS);
         if faults.is_empty() {
             rules.push(rule("keeps the schema", true));
         }
         let faults = faults.into_iter();
         rules.extend(faults.map(|fault| rule(&format!("keeps the schema ({fault})"), false)));
     }
-    Judged {
+    JudgedAnswer {
         answer: Some(value),
         rules,
     }
 }
 
-fn unreadable(text: &str) -> Judged {
-    Judged {
+fn unreadable(text: &str) -> JudgedAnswer {
+    JudgedAnswer {
         answer: None,
         rules: vec![rule(text, false)],
     }
 }
 
-fn rule(text: &str, kept: bool) -> Rule {
-    Rule {
+fn rule(text: &str, kept: bool) -> AnswerRule {
+    AnswerRule {
         text: text.to_owned(),
         kept,
     }

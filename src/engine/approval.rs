@@ -17,8 +17,8 @@ use crate::trace::event::{
 };
 
 use super::answer::ACKNOWLEDGED;
-use super::command::Refused;
-use super::held::{Gate, Held, Origin};
+use super::command::DecisionRefusal;
+use super::held::{Gate, GateOrigin, Held};
 use super::recorded::tier;
 
 /// Id of the question whose answer justifies an approval.
@@ -51,14 +51,14 @@ impl Approver<'_> {
 
 /// Returns the reason why this operator can never let the request pass, regardless of the answers.
 #[must_use]
-pub fn bars(held: &Held, operator: &str) -> Option<Refused> {
+pub fn bars(held: &Held, operator: &str) -> Option<DecisionRefusal> {
     let agent = format!("agent {}", held.agent);
     let askers = [held.agent.as_str(), &agent, held.session.as_str()];
     if askers.iter().any(|asker| same_name(asker, operator)) {
-        return Some(Refused::Requester(operator.to_owned()));
+        return Some(DecisionRefusal::Requester(operator.to_owned()));
     }
     let first = held.first_approval()?;
-    same_name(&first.by, operator).then(|| Refused::SameOperator(first.by.clone()))
+    same_name(&first.by, operator).then(|| DecisionRefusal::SameOperator(first.by.clone()))
 }
 
 /// Returns the justification of an approval: the first text among the answers, or `why`. `answers` maps a
@@ -102,8 +102,8 @@ pub fn justification<'a>(
 ) -> Justification {
     let text = own.and_then(|own| own_text(gate, own));
     let first = match &gate.origin {
-        Origin::Checkpoint { .. } => why.or(text),
-        Origin::Approval { .. } | Origin::Override { .. } => text.or(why),
+        GateOrigin::Checkpoint { .. } => why.or(text),
+        GateOrigin::Approval { .. } | GateOrigin::Override { .. } => text.or(why),
     };
     let typed = first.or_else(|| said(held, answers, why));
     typed.map_or_else(|| composed(gate, own), Justification::typed)
@@ -230,7 +230,7 @@ pub fn approval(
     let justification_source = Some(why.source);
     let request_hash = Some(held.request_hash.to_string());
     match &gate.origin {
-        Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
+        GateOrigin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
             let verified = RiskVerified {
                 risk_tier: tier(held.tier()),
                 verification_method: by.method.to_owned(),
@@ -244,8 +244,8 @@ pub fn approval(
             };
             Some(verified.into())
         }
-        Origin::Checkpoint { .. } => None,
-        Origin::Approval { policy_id, .. } | Origin::Override { policy_id, .. } => {
+        GateOrigin::Checkpoint { .. } => None,
+        GateOrigin::Approval { policy_id, .. } | GateOrigin::Override { policy_id, .. } => {
             let overruled = PolicyOverride {
                 policy_id: policy_id.clone(),
                 action_type: held.action().to_owned(),

@@ -12,54 +12,54 @@ use crate::base::limits::{
 use crate::trace::event::{CheckpointPassed, Durability, Recommendation};
 
 use super::Permit;
-use super::command::{Allowed, AskId, DenyCode, Given, Reply, StateKind};
-use super::context::Cause;
+use super::command::{CallerId, DenyCode, Injected, Reply, RunPermission, StateKind};
+use super::context::InjectionCause;
 use super::deny::Denial;
-use super::fired::{OwnedApproval, OwnedFired};
-use super::gate::{Beside, Raised, Request};
-use super::handle::Handling;
-use super::held::{ActionCall, Gate, Origin, Subject};
-use super::notice::Release;
+use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
+use super::gate::{GatePresence, HoldRequest, RaisedGate};
+use super::handle::HandledCommandKind;
+use super::held::{ActionCall, Gate, GateOrigin, HeldSubject};
+use super::notice::ReleaseInfo;
 use super::policy;
-use super::recorded::Why;
-use super::session::Running;
-use super::turn::{Place, Turn};
+use super::recorded::BlockReason;
+use super::session::RunningAction;
+use super::turn::{SpanPosition, Transaction};
 
 /// An attempt that nothing denies. Only gates can still stop it.
 pub(super) struct Attempt {
     pub(super) call: ActionCall,
-    pub(super) subject: Subject,
+    pub(super) subject: HeldSubject,
     pub(super) hash: Digest,
-    pub(super) place: Place,
+    pub(super) place: SpanPosition,
     /// Event that recorded the attempt, if this command recorded it.
     pub(super) event: Option<EventId>,
     pub(super) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(super) same_call: Option<String>,
-    pub(super) fired: Vec<OwnedFired>,
-    pub(super) approvals: Vec<OwnedApproval>,
-    pub(super) given: Given,
+    pub(super) fired: Vec<OwnedFiredCheckpoint>,
+    pub(super) approvals: Vec<OwnedRequiredApproval>,
+    pub(super) given: Injected,
     /// True when a permit overrules a denial of the attempt. The permit is then used up even if other gates
     /// hold the attempt.
     pub(super) overruled: bool,
 }
 
 /// Help text for an agent whose denial an operator may overrule.
-pub(super) const OVERRULE: &str =
+pub(super) const OVERRULE_HELP: &str =
     "an operator can overrule this for exactly this request; ask again when that has happened";
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Denies an attempt. If an operator may overrule the denial, it is queued for that, and no caller waits
     /// for it.
-    pub(super) fn forbid(&mut self, ask: AskId, mut attempt: Attempt, denial: Denial) {
-        self.fire_access(&attempt, &denial);
+    pub(super) fn forbid(&mut self, ask: CallerId, mut attempt: Attempt, denial: Denial) {
+        self.apply_access_checkpoints(&attempt, &denial);
         let Denial {
             by,
             atlas,
             mut denied,
             overrides,
         } = denial;
-        let why = Why {
+        let why = BlockReason {
             code: denied.code,
             reason: &denied.reason,
             override_available: overrides.is_some(),
@@ -72,7 +72,7 @@ impl Turn<'_> {
         {
             attempt.approvals.insert(0, overrides);
             let raised = self.raise_all(&attempt.fired, &attempt.approvals);
-            let request = Request {
+            let request = HoldRequest {
                 subject: attempt.subject,
                 hash: attempt.hash,
                 place: attempt.place,
@@ -83,28 +83,28 @@ impl Turn<'_> {
                 modified_input: None,
             };
             denied.gate = self.hold(None, request, raised);
-            denied.help = Some(OVERRULE.to_owned());
+            denied.help = Some(OVERRULE_HELP.to_owned());
         }
         self.reply(ask, Reply::Denied(denied));
     }
 
     /// Applies the results of the handlers of fired checkpoints, then allows or holds the attempt.
-    pub(super) fn hear_handlers(&mut self, ask: AskId, mut attempt: Attempt) {
+    pub(super) fn apply_handlers(&mut self, ask: CallerId, mut attempt: Attempt) {
         let gated = !attempt.approvals.is_empty() || attempt.overruled;
         self.beside_gate = gated.then(Vec::new);
-        let handled = self.handle_fired(
+        let handled = self.apply_handler_outcomes(
             &attempt.place,
             &attempt.subject,
             &mut attempt.fired,
-            Handling::Action,
+            HandledCommandKind::Action,
         );
         if let Some(stop) = handled.stop {
             let fired = attempt.fired.get(stop.index);
             let by = fired.map_or_else(String::new, |fired| fired.checkpoint.id.clone());
             let under = self.under(fired.map(|fired| fired.atlas_id.as_str()));
-            let why = Why {
+            let why = BlockReason {
                 under: &under,
-                ..Why::final_one(DenyCode::Extension, &stop.reason)
+                ..BlockReason::final_reason(DenyCode::Extension, &stop.reason)
             };
             self.record_risk(&attempt.place, &attempt.call, Recommendation::Block);
             self.block(&attempt.place, &attempt.call, &by, why);
@@ -118,14 +118,14 @@ impl Turn<'_> {
 
     /// Returns the denials that a permit for exactly this request overrules.
     pub(super) fn permitted_overrides(&self, hash: Digest) -> BTreeSet<String> {
-        let permit = self.good_permit(hash);
+        let permit = self.valid_permit(hash);
         permit
             .map(|permit| permit.overrides.clone())
             .unwrap_or_default()
     }
 
     /// Returns the first permit for exactly this request that is valid now under the loaded Atlases.
-    pub(super) fn good_permit(&self, hash: Digest) -> Option<&Permit> {
+    pub(super) fn valid_permit(&self, hash: Digest) -> Option<&Permit> {
         let mut permits = self.engine.state.permits.of_request(&hash);
         permits.find(|permit| self.is_good(permit))
     }
@@ -135,7 +135,7 @@ impl Turn<'_> {
     }
 
     /// Allows an attempt when no gate is in its way or a permit opens all of them. Otherwise holds it.
-    fn pass_or_hold(&mut self, ask: AskId, attempt: Attempt) {
+    fn pass_or_hold(&mut self, ask: CallerId, attempt: Attempt) {
         let Attempt {
             call,
             subject,
@@ -149,24 +149,25 @@ impl Turn<'_> {
             mut given,
             overruled,
         } = attempt;
-        let gated = fired.iter().any(OwnedFired::is_gate) || !approvals.is_empty() || overruled;
+        let gated =
+            fired.iter().any(OwnedFiredCheckpoint::is_gate) || !approvals.is_empty() || overruled;
         let permit = gated
             .then(|| self.permit_for(hash, &fired, &mut approvals))
             .flatten();
         let beside = if gated && permit.is_none() {
-            Beside::Gate
+            GatePresence::Gate
         } else {
-            Beside::Nothing
+            GatePresence::Nothing
         };
-        if beside == Beside::Gate && self.refuse_overload(ask, &place, &call) {
+        if beside == GatePresence::Gate && self.refuse_overload(ask, &place, &call) {
             return;
         }
         let recommended = match beside {
-            Beside::Gate => Recommendation::Verify,
-            Beside::Nothing => Recommendation::Proceed,
+            GatePresence::Gate => Recommendation::Verify,
+            GatePresence::Nothing => Recommendation::Proceed,
         };
         self.record_risk(&place, &call, recommended);
-        self.note_beats(&place.session, &fired);
+        self.store_interval_firings(&place.session, &fired);
         let (more, mut raised) = self.apply_fired(&place, &fired, &subject, beside);
         given.extend(more);
         let withheld = self.beside_gate.take().unwrap_or_default();
@@ -190,30 +191,30 @@ impl Turn<'_> {
             return;
         }
         let approvals = approvals.iter();
-        raised.extend(approvals.map(|approval| self.raise_approval(approval)));
+        raised.extend(approvals.map(|approval| self.raise_approval_gate(approval)));
         let advice = fired
             .iter()
-            .filter(|fired| fired.certain && fired.is_advice());
-        let request = Request {
+            .filter(|fired| fired.certain && fired.is_advisory());
+        let request = HoldRequest {
             subject,
             hash,
             place,
             deadline,
             same_call,
             withheld,
-            advice: advice.map(OwnedFired::advice).collect(),
+            advice: advice.map(OwnedFiredCheckpoint::advice).collect(),
             modified_input: None,
         };
         self.hold(Some(ask), request, raised);
     }
 
     /// Refuses an attempt that would have to be held while the queue is full.
-    fn refuse_overload(&mut self, ask: AskId, place: &Place, call: &ActionCall) -> bool {
+    fn refuse_overload(&mut self, ask: CallerId, place: &SpanPosition, call: &ActionCall) -> bool {
         let Some(reason) = self.overload(&place.session) else {
             return false;
         };
         self.beside_gate = None;
-        let why = Why::final_one(DenyCode::Overload, &reason);
+        let why = BlockReason::final_reason(DenyCode::Overload, &reason);
         self.record_risk(place, call, Recommendation::Block);
         self.block(place, call, "overload", why);
         self.deny(ask, DenyCode::Overload, reason);
@@ -226,36 +227,36 @@ impl Turn<'_> {
     /// checkpoints that are not gates apply.
     fn apply_fired(
         &mut self,
-        place: &Place,
-        fired: &[OwnedFired],
-        subject: &Subject,
-        beside: Beside,
-    ) -> (Given, Vec<Raised>) {
+        place: &SpanPosition,
+        fired: &[OwnedFiredCheckpoint],
+        subject: &HeldSubject,
+        beside: GatePresence,
+    ) -> (Injected, Vec<RaisedGate>) {
         let withheld = self.beside_gate.take().unwrap_or_default();
-        if beside == Beside::Gate {
+        if beside == GatePresence::Gate {
             self.beside_gate = Some(withheld);
-            return self.fire_in_order(place, subject, fired, beside);
+            return self.apply_in_order(place, subject, fired, beside);
         }
-        let mut given = self.give_withheld(place, withheld);
+        let mut given = self.inject_withheld(place, withheld);
         for fired in fired.iter().filter(|fired| !fired.is_gate()) {
-            given.extend(self.apply_passing(place, fired, subject, beside));
+            given.extend(self.apply_non_blocking(place, fired, subject, beside));
         }
         (given, Vec::new())
     }
 
     /// Applies the non-blocking checkpoints at a locked capability. They fire although the capability stays
     /// locked, and their injections go with the next answer.
-    fn fire_access(&mut self, attempt: &Attempt, denial: &Denial) {
+    fn apply_access_checkpoints(&mut self, attempt: &Attempt, denial: &Denial) {
         if denial.denied.code != DenyCode::CapabilityLocked {
             return;
         }
-        let at_capability = |fired: &&OwnedFired| {
+        let at_capability = |fired: &&OwnedFiredCheckpoint| {
             let access = matches!(fired.checkpoint.trigger, Trigger::CapabilityAccess(_));
             access && !fired.is_gate()
         };
         let (place, subject) = (&attempt.place, &attempt.subject);
         for fired in attempt.fired.iter().filter(at_capability) {
-            let given = self.apply_passing(place, fired, subject, Beside::Nothing);
+            let given = self.apply_non_blocking(place, fired, subject, GatePresence::Nothing);
             self.owe(&place.session, given);
         }
     }
@@ -267,19 +268,19 @@ impl Turn<'_> {
     fn permit_for(
         &mut self,
         hash: Digest,
-        fired: &[OwnedFired],
-        approvals: &mut Vec<OwnedApproval>,
+        fired: &[OwnedFiredCheckpoint],
+        approvals: &mut Vec<OwnedRequiredApproval>,
     ) -> Option<Permit> {
         let permit = self.take_permit(hash)?;
         if permit.opens(fired, approvals) {
             return Some(permit);
         }
-        approvals.extend(self.overrules_of(&permit));
+        approvals.extend(self.overruled_approvals(&permit));
         None
     }
 
     /// Returns the denials that a permit overrules, as approvals to ask for again.
-    fn overrules_of(&self, permit: &Permit) -> Vec<OwnedApproval> {
+    fn overruled_approvals(&self, permit: &Permit) -> Vec<OwnedRequiredApproval> {
         let mut again = Vec::new();
         for atlas in self.engine.atlases.iter() {
             for policy in &atlas.policies {
@@ -287,7 +288,7 @@ impl Turn<'_> {
                     .overrides
                     .contains(&override_key(&atlas.id, &policy.id))
                 {
-                    again.push(OwnedApproval {
+                    again.push(OwnedRequiredApproval {
                         atlas_id: atlas.id.clone(),
                         policy_id: policy.id.clone(),
                         reason: policy.reason.clone(),
@@ -301,17 +302,21 @@ impl Turn<'_> {
     }
 
     /// Returns the gates of an attempt, in the order they are asked.
-    fn raise_all(&mut self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> Vec<Raised> {
+    fn raise_all(
+        &mut self,
+        fired: &[OwnedFiredCheckpoint],
+        approvals: &[OwnedRequiredApproval],
+    ) -> Vec<RaisedGate> {
         let mut raised = Vec::new();
         for fired in fired {
             if fired.is_gate() {
-                raised.push(self.raise_checkpoint(fired));
+                raised.push(self.raise_checkpoint_gate(fired));
             }
         }
         raised.extend(
             approvals
                 .iter()
-                .map(|approval| self.raise_approval(approval)),
+                .map(|approval| self.raise_approval_gate(approval)),
         );
         raised
     }
@@ -319,11 +324,11 @@ impl Turn<'_> {
     /// Allows a request that was approved while its caller was away.
     fn run_by_permit(
         &mut self,
-        ask: AskId,
-        (place, event, call): (&Place, Option<&EventId>, &ActionCall),
+        ask: CallerId,
+        (place, event, call): (&SpanPosition, Option<&EventId>, &ActionCall),
         gates: &[(String, String)],
         permit: Permit,
-        mut given: Given,
+        mut given: Injected,
     ) {
         for (atlas_id, gate) in gates {
             self.record_permitted(place, (atlas_id, gate), &permit);
@@ -331,7 +336,7 @@ impl Turn<'_> {
         given.extend(permit.given);
         let mut allowed = self.allow(place, call, given);
         self.amend_attempt(event, &allowed.given);
-        let release = Release {
+        let release = ReleaseInfo {
             gate: &permit.gate,
             approver: permit.approved_by.as_deref(),
             passed: &permit.passed,
@@ -343,13 +348,18 @@ impl Turn<'_> {
 
     /// Takes the permit for exactly this request under exactly the loaded Atlases, if there is one.
     fn take_permit(&mut self, hash: Digest) -> Option<Permit> {
-        let gate = self.good_permit(hash)?.gate.clone();
+        let gate = self.valid_permit(hash)?.gate.clone();
         self.persist::<()>(StateKind::Permit, gate.as_str(), None);
         self.state().permits.remove(&gate)
     }
 
     /// Records that a gate is open because the request was passed before.
-    fn record_permitted(&mut self, place: &Place, (atlas_id, gate): (&str, &str), permit: &Permit) {
+    fn record_permitted(
+        &mut self,
+        place: &SpanPosition,
+        (atlas_id, gate): (&str, &str),
+        permit: &Permit,
+    ) {
         let held = &permit.gate;
         let passed = CheckpointPassed {
             checkpoint_id: gate.to_owned(),
@@ -368,7 +378,12 @@ impl Turn<'_> {
     }
 
     /// Registers a run of an action and counts it against its limits. Returns the reply to the agent.
-    pub(super) fn allow(&mut self, place: &Place, call: &ActionCall, new: Given) -> Allowed {
+    pub(super) fn allow(
+        &mut self,
+        place: &SpanPosition,
+        call: &ActionCall,
+        new: Injected,
+    ) -> RunPermission {
         let session = self.engine.state.sessions.get(&place.session);
         let limits = session.map(|session| policy::limits(self.case(session, call)));
         let now = self.now;
@@ -380,14 +395,14 @@ impl Turn<'_> {
             self.persist(StateKind::Usage, &key, Some(&spent));
         }
         let execution: ExecutionId = self.engine.ids.next().into();
-        let running = Running {
+        let running = RunningAction {
             action: call.action.clone(),
             trace_id: place.trace_id.clone(),
             span_id: place.span_id.clone(),
             since: self.now,
         };
-        let called = self.give_on(place, Cause::Run(call));
-        let mut given = Given::default();
+        let called = self.give_on(place, InjectionCause::Run(call));
+        let mut given = Injected::default();
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             given = std::mem::take(&mut session.owed);
             session.actions = session.actions.saturating_add(1);
@@ -400,7 +415,7 @@ impl Turn<'_> {
         self.touch(&place.session);
         given.extend(new);
         given.extend(called);
-        Allowed {
+        RunPermission {
             execution,
             given,
             approved_by: None,
@@ -425,7 +440,11 @@ impl Turn<'_> {
 
 impl Permit {
     /// Returns whether the permit was given for every gate that stands in the way now.
-    pub(super) fn opens(&self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> bool {
+    pub(super) fn opens(
+        &self,
+        fired: &[OwnedFiredCheckpoint],
+        approvals: &[OwnedRequiredApproval],
+    ) -> bool {
         let gates = fired
             .iter()
             .filter(|fired| fired.is_gate())
@@ -442,8 +461,8 @@ impl Permit {
 pub(super) fn passed_gates(gates: &[Gate]) -> BTreeSet<String> {
     let keys = gates.iter().map(|gate| {
         let kind = match &gate.origin {
-            Origin::Checkpoint { .. } => "checkpoint",
-            Origin::Approval { .. } | Origin::Override { .. } => "policy",
+            GateOrigin::Checkpoint { .. } => "checkpoint",
+            GateOrigin::Approval { .. } | GateOrigin::Override { .. } => "policy",
         };
         gate_key(kind, gate.origin.atlas_id(), gate.origin.id())
     });
@@ -451,7 +470,7 @@ pub(super) fn passed_gates(gates: &[Gate]) -> BTreeSet<String> {
 }
 
 /// Returns the checkpoints and policies of one Atlas among passed gates.
-pub(super) fn own_gates(passed: &BTreeSet<String>, atlas_id: &str) -> Vec<String> {
+pub(super) fn gates_of_atlas(passed: &BTreeSet<String>, atlas_id: &str) -> Vec<String> {
     let kinds = ["checkpoint", "policy"].map(|kind| gate_key(kind, atlas_id, ""));
     let own = |key: &String| {
         let id = kinds.iter().find_map(|kind| key.strip_prefix(kind));

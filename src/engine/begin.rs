@@ -8,25 +8,25 @@
 use crate::atlas::document::TraceLevel;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
-use crate::trace::event::{Durability, PolicyChecked, PolicyVerdict as Verdict};
+use crate::trace::event::{Durability, PolicyChecked, PolicyOutcome as Verdict};
 
-use super::command::{ActionRequest, AskId, Command, DenyCode};
-use super::evaluate::{self, Case, Evaluation};
-use super::fired::{OwnedApproval, OwnedFired};
+use super::command::{ActionRequest, CallerId, DenyCode, EngineCommand};
+use super::evaluate::{self, Evaluation, EvaluationCase};
+use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use super::held::{ActionCall, request_hash};
-use super::recorded::{Checked, Why, atlas_ref};
-use super::turn::{Place, Turn};
+use super::recorded::{BlockReason, PolicyCheck, atlas_ref};
+use super::turn::{SpanPosition, Transaction};
 
 /// An attempt that is on record and not yet decided. It is not persisted.
 #[derive(Debug)]
-pub(super) struct Begun {
-    place: Place,
+pub(super) struct PendingAttempt {
+    place: SpanPosition,
     call: ActionCall,
     checked: PolicyChecked,
 }
 
-impl Begun {
-    pub(super) fn place(&self) -> &Place {
+impl PendingAttempt {
+    pub(super) fn place(&self) -> &SpanPosition {
         &self.place
     }
 
@@ -36,19 +36,19 @@ impl Begun {
 }
 
 /// An evaluation that owns its data.
-pub(super) struct Judged {
+pub(super) struct JudgedAttempt {
     pub(super) checked: PolicyChecked,
     pub(super) denial: Option<super::deny::Denial>,
-    pub(super) fired: Vec<OwnedFired>,
-    pub(super) approvals: Vec<OwnedApproval>,
+    pub(super) fired: Vec<OwnedFiredCheckpoint>,
+    pub(super) approvals: Vec<OwnedRequiredApproval>,
     /// True when a permit overrules a denial of the attempt.
     pub(super) overruled: bool,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Records the attempt of a command that has to wait for extensions.
-    pub(super) fn begin_attempt(&mut self, command: &Command) {
-        let Command::RequestAction(ask, request) = command else {
+    pub(super) fn record_pending_attempt(&mut self, command: &EngineCommand) {
+        let EngineCommand::RequestAction(ask, request) = command else {
             return;
         };
         let begun = &self.engine.state.begun;
@@ -66,7 +66,7 @@ impl Turn<'_> {
         let checked = judged.checked;
         // The agent may be gone, and this process with it, before the extension answers.
         self.record_judged(*ask, (&place, &call), checked.clone(), Durability::Sync);
-        let begun = Begun {
+        let begun = PendingAttempt {
             place,
             call,
             checked,
@@ -80,20 +80,24 @@ impl Turn<'_> {
         session: &SessionId,
         call: &ActionCall,
         hash: Digest,
-    ) -> Option<Judged> {
+    ) -> Option<JudgedAttempt> {
         let known = self.engine.state.sessions.get(session)?;
         let overridden = self.permitted_overrides(hash);
-        let found = evaluate::action(Case {
+        let found = evaluate::action(EvaluationCase {
             overridden: &overridden,
             ..self.case(known, call)
         });
         let mut checked = self.policy_record(session, call, &found);
         let denial = found.denial;
-        let fired: Vec<OwnedFired> = found.fired.into_iter().map(Into::into).collect();
-        let approvals: Vec<OwnedApproval> = found.approvals.into_iter().map(Into::into).collect();
+        let fired: Vec<OwnedFiredCheckpoint> = found.fired.into_iter().map(Into::into).collect();
+        let approvals: Vec<OwnedRequiredApproval> =
+            found.approvals.into_iter().map(Into::into).collect();
         let overruled = !overridden.is_empty();
-        let gated = overruled || !approvals.is_empty() || fired.iter().any(OwnedFired::is_gate);
-        let permit = self.good_permit(hash).filter(|_| gated && denial.is_none());
+        let gated =
+            overruled || !approvals.is_empty() || fired.iter().any(OwnedFiredCheckpoint::is_gate);
+        let permit = self
+            .valid_permit(hash)
+            .filter(|_| gated && denial.is_none());
         match permit {
             Some(permit) if permit.opens(&fired, &approvals) => {
                 checked.permit = Some(permit.gate.to_string());
@@ -103,7 +107,7 @@ impl Turn<'_> {
             Some(_) if overruled => checked.decision = Verdict::RequireApproval,
             Some(_) | None => {}
         }
-        Some(Judged {
+        Some(JudgedAttempt {
             checked,
             denial,
             fired,
@@ -123,7 +127,7 @@ impl Turn<'_> {
             policy_id: policy.policy_id.clone().into_owned(),
             action_type: call.action.clone(),
             decision: policy.decision,
-            conditions_evaluated: policy.looked_at,
+            conditions_evaluated: policy.clear_changed,
             matching_rule: policy.rule.map(str::to_owned),
             context_used: self.contexts_in_use(session),
             permit: None,
@@ -135,14 +139,14 @@ impl Turn<'_> {
     /// Records an attempt and its policy verdict, unless they are on record. Returns the attempt's event.
     pub(super) fn record_judged(
         &mut self,
-        ask: AskId,
-        (place, call): (&Place, &ActionCall),
+        ask: CallerId,
+        (place, call): (&SpanPosition, &ActionCall),
         checked: PolicyChecked,
         durability: Durability,
     ) -> Option<EventId> {
         let begun = self.state().begun.remove(&ask);
         let event = begun.is_none().then(|| {
-            let mut attempted = self.attempted(call, Checked::Yes);
+            let mut attempted = self.attempted(call, PolicyCheck::Yes);
             attempted.permit.clone_from(&checked.permit);
             attempted.approved_by.clone_from(&checked.approved_by);
             self.record_as(place, attempted, durability)
@@ -155,11 +159,16 @@ impl Turn<'_> {
 
     /// Records an attempt that ends before policies are consulted, unless it is on record. Returns its span
     /// position.
-    pub(super) fn record_unjudged(&mut self, ask: AskId, place: Place, call: &ActionCall) -> Place {
+    pub(super) fn record_unjudged(
+        &mut self,
+        ask: CallerId,
+        place: SpanPosition,
+        call: &ActionCall,
+    ) -> SpanPosition {
         if let Some(begun) = self.state().begun.remove(&ask) {
             return begun.place;
         }
-        let attempted = self.attempted(call, Checked::No);
+        let attempted = self.attempted(call, PolicyCheck::No);
         self.record(&place, attempted);
         place
     }
@@ -168,27 +177,27 @@ impl Turn<'_> {
     /// its approval.
     pub(super) fn attempt_place(
         &mut self,
-        ask: AskId,
+        ask: CallerId,
         session: &SessionId,
         hash: Digest,
-    ) -> Option<Place> {
+    ) -> Option<SpanPosition> {
         if let Some(begun) = self.engine.state.begun.get(&ask) {
             return Some(begun.place.clone());
         }
-        let mut place = self.new_place(session)?;
-        if let Some(permit) = self.good_permit(hash) {
+        let mut place = self.new_position(session)?;
+        if let Some(permit) = self.valid_permit(hash) {
             place.trace_id = permit.trace_id.clone();
         }
         Some(place)
     }
 
     /// Records the end of an attempt whose agent left while extensions were called.
-    pub(super) fn abandon_attempt(&mut self, ask: AskId) {
+    pub(super) fn abandon_attempt(&mut self, ask: CallerId) {
         let Some(begun) = self.state().begun.remove(&ask) else {
             return;
         };
         let reason = "the agent left before extensions had answered";
-        let why = Why::final_one(DenyCode::Withdrawn, reason);
+        let why = BlockReason::final_reason(DenyCode::Withdrawn, reason);
         self.block(&begun.place, &begun.call, "withdrawn", why);
     }
 
@@ -196,9 +205,9 @@ impl Turn<'_> {
     ///
     /// If an operator or an extension decides about the attempt, it is stored at every level of detail. A
     /// denied attempt is covered by the record of the denial.
-    pub(super) fn attempt_durability(&self, judged: &Judged) -> Durability {
+    pub(super) fn attempt_durability(&self, judged: &JudgedAttempt) -> Durability {
         let in_the_way = !judged.approvals.is_empty()
-            || judged.fired.iter().any(OwnedFired::is_gate)
+            || judged.fired.iter().any(OwnedFiredCheckpoint::is_gate)
             || !self.answers.is_empty();
         if in_the_way && self.engine.level < TraceLevel::Standard {
             Durability::Sync

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::atlas::index::Sightings;
+use crate::atlas::index::KeywordMatches;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_CACHED;
@@ -18,9 +18,9 @@ use super::consult::PolicyAnswer;
 pub(super) struct Caches {
     /// Incremented whenever cached results may be outdated: by a lock, an unlock or an override.
     generation: u64,
-    contexts: Cache<String, ()>,
-    keywords: Cache<Digest, Arc<Sightings>>,
-    policies: Cache<Digest, PolicyAnswer>,
+    contexts: ExpiringMap<String, ()>,
+    keywords: ExpiringMap<Digest, Arc<KeywordMatches>>,
+    policies: ExpiringMap<Digest, PolicyAnswer>,
 }
 
 impl Caches {
@@ -66,11 +66,16 @@ impl Caches {
     }
 
     /// Returns the keywords found in an input.
-    pub(super) fn keywords(&self, input: Digest, now: Timestamp) -> Option<&Arc<Sightings>> {
+    pub(super) fn keywords(&self, input: Digest, now: Timestamp) -> Option<&Arc<KeywordMatches>> {
         self.keywords.get(&input, now, self.generation)
     }
 
-    pub(super) fn keep_keywords(&mut self, input: Digest, found: Arc<Sightings>, until: Timestamp) {
+    pub(super) fn keep_keywords(
+        &mut self,
+        input: Digest,
+        found: Arc<KeywordMatches>,
+        until: Timestamp,
+    ) {
         self.keywords.put(input, found, until, self.generation);
     }
 
@@ -86,7 +91,7 @@ impl Caches {
 
 impl Engine {
     /// Returns whether the keywords of an input are in the cache.
-    pub(crate) fn remembers_keywords(&self, text: &str, now: Timestamp) -> bool {
+    pub(crate) fn has_cached_keywords(&self, text: &str, now: Timestamp) -> bool {
         let input = Digest::of(text);
         self.state.caches.keywords(input, now).is_some()
     }
@@ -94,18 +99,18 @@ impl Engine {
 
 /// A bounded map whose entries expire.
 #[derive(Debug)]
-struct Cache<K, V> {
-    entries: BTreeMap<K, Entry<V>>,
+struct ExpiringMap<K, V> {
+    entries: BTreeMap<K, CacheEntry<V>>,
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct CacheEntry<V> {
     value: V,
     until: Timestamp,
     generation: u64,
 }
 
-impl<K, V> Default for Cache<K, V> {
+impl<K, V> Default for ExpiringMap<K, V> {
     fn default() -> Self {
         Self {
             entries: BTreeMap::new(),
@@ -113,13 +118,13 @@ impl<K, V> Default for Cache<K, V> {
     }
 }
 
-impl<K, V> Cache<K, V> {
+impl<K, V> ExpiringMap<K, V> {
     fn untils(&mut self) -> impl Iterator<Item = &mut Timestamp> {
         self.entries.values_mut().map(|entry| &mut entry.until)
     }
 }
 
-impl<K: Ord + Clone, V> Cache<K, V> {
+impl<K: Ord + Clone, V> ExpiringMap<K, V> {
     fn get(&self, key: &K, now: Timestamp, generation: u64) -> Option<&V> {
         let entry = self.entries.get(key)?;
         (entry.until > now && entry.generation == generation).then_some(&entry.value)
@@ -135,7 +140,7 @@ impl<K: Ord + Clone, V> Cache<K, V> {
         }
         self.entries.insert(
             key,
-            Entry {
+            CacheEntry {
                 value,
                 until,
                 generation,
@@ -157,7 +162,7 @@ mod tests {
 
     #[test]
     fn cache_entries_expire_by_time_and_by_generation() {
-        let mut cache = Cache::default();
+        let mut cache = ExpiringMap::default();
         cache.put("a", 1, at(10), 0);
         assert_eq!(cache.get(&"a", at(9), 0), Some(&1));
         assert_eq!(cache.get(&"a", at(10), 0), None);
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_drops_the_entry_that_expires_first() {
-        let mut cache = Cache::default();
+        let mut cache = ExpiringMap::default();
         for index in 0..MAX_CACHED as u64 {
             cache.put(index, (), at(index + 10), 0);
         }

@@ -40,14 +40,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{
     Approvers, CheckpointMode, GuidanceBlock, RiskMode, StewardCheckpointDef,
 };
 
 use super::answer::judge;
 use super::gate::implicit_acknowledgment;
-use super::validate::{Consequence, consequence};
+use super::validate::{InvalidAnswerConsequence, consequence};
 
 mod fire;
 #[cfg(test)]
@@ -266,14 +266,14 @@ impl CheckpointValidator {
 
 /// Returns the questions of a gate: its own, or the acknowledgment that every gate without questions asks
 /// for.
-fn questions(definition: &StewardCheckpointDef) -> Result<Vec<Question>, String> {
+fn questions(definition: &StewardCheckpointDef) -> Result<Vec<CompiledQuestion>, String> {
     if definition.questions.is_empty() {
         let implicit = implicit_acknowledgment(&definition.name, &definition.checkpoint_id);
         let implicit = implicit.ok_or("its question cannot be asked")?;
         return Ok(vec![implicit]);
     }
     let own = definition.questions.iter();
-    own.map(|asked| Question::try_from(asked.clone()).map_err(|error| error.to_string()))
+    own.map(|asked| CompiledQuestion::try_from(asked.clone()).map_err(|error| error.to_string()))
         .collect()
 }
 
@@ -287,7 +287,7 @@ fn judge_answers(
         Err(reason) => return blocked(reason, Vec::new()),
     };
     let mut problems = Vec::new();
-    let mut worst = Consequence::Continue;
+    let mut worst = InvalidAnswerConsequence::Continue;
     for question in &questions {
         let id = question.id();
         let judged = judge(question, response.answers.get(id).unwrap_or(&Value::Null));
@@ -313,15 +313,17 @@ fn judge_answers(
         }
     }
     match worst {
-        Consequence::Block => blocked(problems.join("; "), problems),
-        Consequence::Retry => CheckpointValidation {
+        InvalidAnswerConsequence::Block => blocked(problems.join("; "), problems),
+        InvalidAnswerConsequence::Retry => CheckpointValidation {
             is_valid: false,
             actions: vec![CheckpointAction::Retry {
                 problems: problems.clone(),
             }],
             problems,
         },
-        Consequence::Continue | Consequence::Warn => passed(effects(definition), problems),
+        InvalidAnswerConsequence::Continue | InvalidAnswerConsequence::Warn => {
+            passed(effects(definition), problems)
+        }
     }
 }
 

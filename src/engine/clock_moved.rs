@@ -12,10 +12,10 @@ use crate::base::id::SessionId;
 use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::ClockMoved;
 
-use super::command::{ActionRequest, Command, Effect, StateKind};
+use super::command::{ActionRequest, Effect, EngineCommand, StateKind};
 use super::held::Held;
 use super::session::Session;
-use super::turn::{Turn, state_change};
+use super::turn::{Transaction, state_change};
 use super::usage::UNKNOWN;
 use super::{Engine, Permit};
 
@@ -37,7 +37,7 @@ fn adjust_deadline(request: &mut ActionRequest, step: ClockStep) {
     request.deadline = request.deadline.map(|deadline| step.apply(deadline));
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Records a step of the wall clock, and keeps the remaining time of everything unchanged.
     pub(super) fn clock_moved(&mut self, step: ClockStep) {
         self.push(Effect::Enter(
@@ -60,7 +60,7 @@ impl Turn<'_> {
             adjust_deadline(request, step);
         }
         for command in state.suspension.commands_mut() {
-            if let Command::RequestAction(_, request) = command {
+            if let EngineCommand::RequestAction(_, request) = command {
                 adjust_deadline(request, step);
             }
         }
@@ -87,7 +87,7 @@ impl Turn<'_> {
         for held in held {
             let deadline = step.apply(held.deadline);
             let gate = held.id.clone();
-            self.keep_held(Held {
+            self.store_held(Held {
                 opened_at: step.apply(held.opened_at),
                 deadline,
                 ..(*held).clone()
@@ -104,7 +104,7 @@ impl Engine {
     /// Returns the state that has to be written. Otherwise the next start would find the old timestamps in
     /// the future, and grant the full time again.
     #[must_use]
-    pub(super) fn bound_restored(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn limit_remaining_times(&mut self, now: Timestamp) -> Vec<Effect> {
         let past = |moment: Timestamp| moment.min(now);
         let mut changed = Vec::new();
         let state = &mut self.state;

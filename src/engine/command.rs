@@ -12,9 +12,9 @@ use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::trace::event::{Draft, Payload};
 pub use crate::trace::event::{FinalStatus, InputSource};
 
-use super::consult::Consult;
-use super::extension::{Call, CallId, Returned};
-use super::notice::Notice;
+use super::consult::Consultation;
+use super::extension::{CallId, CallResult, ExtensionCall};
+use super::notice::StewardNotice;
 
 mod caller;
 mod operate;
@@ -28,52 +28,52 @@ pub use report::*;
 
 /// Identifier of a caller that waits for a reply; one number per question to the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AskId(pub u64);
+pub struct CallerId(pub u64);
 
 /// Input of the engine: an event or request. The engine never looks for events itself.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub enum EngineCommand {
     /// An agent starts a session.
-    StartSession(AskId, StartSession),
+    StartSession(CallerId, StartSession),
     /// An agent ends its session.
-    EndSession(AskId, EndSession),
+    EndSession(CallerId, EndSession),
     /// An agent wants to run an action.
-    RequestAction(AskId, ActionRequest),
+    RequestAction(CallerId, ActionRequest),
     /// An agent has run an action.
-    CompleteAction(AskId, ActionCompleted),
+    CompleteAction(CallerId, ActionCompletion),
     /// An agent received input.
-    Input(AskId, Input),
+    Input(CallerId, InputReport),
     /// An agent reports an error.
-    ReportError(AskId, ErrorReport),
+    ReportError(CallerId, ErrorReport),
     /// An agent asks for context, or for a checkpoint by its name.
-    RequestContext(AskId, ContextRequest),
+    RequestContext(CallerId, ContextRequest),
     /// An agent reports something that is only recorded.
-    Report(AskId, Report),
+    Report(CallerId, AgentReport),
     /// The caller is gone and can no longer receive the reply.
-    AskerLeft(AskId),
+    AskerLeft(CallerId),
     /// An operator decides about a held request.
-    Decide(AskId, Decide),
+    Decide(CallerId, DecisionRequest),
     /// An operator does something other than deciding. Nothing passes by it.
-    Operate(AskId, Operate),
+    Operate(CallerId, OperatorAction),
     /// The runtime found something about a session that is only recorded. Agents cannot send this command.
-    Note(AskId, SessionId, Box<Finding>),
+    Note(CallerId, SessionId, Box<RuntimeFinding>),
     /// Every chain was verified and is intact.
     RecordSound,
     /// The wall clock was set. Durations continue unchanged.
     ClockMoved(ClockStep),
     /// An agent answers gates that it may answer.
-    Answer(AskId, Answer),
+    Answer(CallerId, AgentAnswer),
     /// An agent asks what it may do.
-    Resolve(AskId, Resolve),
+    Resolve(CallerId, ResolveRequest),
     /// A client asks a question that changes nothing.
-    Consult(AskId, Consult),
+    Consult(CallerId, Consultation),
     /// The deadline of a held request has passed.
     DeadlineReached(GateId),
     /// An extension answered, or failed to answer.
-    Returned(CallId, Returned),
+    Returned(CallId, CallResult),
 }
 
-impl Command {
+impl EngineCommand {
     /// Returns the session whose commands are handled one after the other.
     pub(super) fn session(&self) -> Option<&SessionId> {
         match self {
@@ -112,7 +112,7 @@ impl Command {
     }
 
     /// Returns the caller that waits for a reply.
-    pub(super) fn ask(&self) -> Option<AskId> {
+    pub(super) fn ask(&self) -> Option<CallerId> {
         match self {
             Self::StartSession(ask, _)
             | Self::EndSession(ask, _)
@@ -150,12 +150,12 @@ pub struct StartSession {
     pub intent: Option<String>,
     /// Owner of the session, if the agent connects through a server. Only this owner can resume the session.
     #[serde(default)]
-    pub owner: Option<Owner>,
+    pub owner: Option<SessionOwner>,
 }
 
 /// The owner of a session that was started through a server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
+pub struct SessionOwner {
     /// Digest of a secret that only the owner knows.
     pub secret: Digest,
     /// API key that the owner shows. It is not persisted.
@@ -166,7 +166,7 @@ pub struct Owner {
     pub from: Option<Caller>,
 }
 
-impl std::fmt::Debug for Owner {
+impl std::fmt::Debug for SessionOwner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Owner").finish_non_exhaustive()
     }
@@ -175,7 +175,7 @@ impl std::fmt::Debug for Owner {
 /// The reply that carries contexts and guidance to the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GivenWhen {
+pub enum DeliveryTime {
     /// The reply to the call itself.
     #[default]
     Now,
@@ -194,7 +194,7 @@ pub struct EndSession {
     pub summary: Option<String>,
     /// Reply that carries the injections caused by this call.
     #[serde(default)]
-    pub delivery: GivenWhen,
+    pub delivery: DeliveryTime,
 }
 
 /// A request to run an action.
@@ -218,7 +218,7 @@ pub struct ActionRequest {
 
 /// Answers of an agent to gates that it may answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct AgentAnswer {
     /// The session.
     pub session: SessionId,
     /// The held request.
@@ -244,7 +244,7 @@ pub enum ReleaseTo {
 
 /// A question of an agent: which actions may it run?
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Resolve {
+pub struct ResolveRequest {
     /// The session.
     pub session: SessionId,
     /// Task that the agent was given. It is handled like any other input.
@@ -264,7 +264,7 @@ pub struct ResolveAction {
 
 /// The report that an action has run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ActionCompleted {
+pub struct ActionCompletion {
     /// The session.
     pub session: SessionId,
     /// The allowed run.
@@ -273,7 +273,7 @@ pub struct ActionCompleted {
     pub result: Result<String, ActionError>,
     /// Reply that carries the injections caused by this call.
     #[serde(default)]
-    pub delivery: GivenWhen,
+    pub delivery: DeliveryTime,
 }
 
 /// Error of a failed action.
@@ -287,7 +287,7 @@ pub struct ActionError {
 
 /// Input that an agent received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Input {
+pub struct InputReport {
     /// The session.
     pub session: SessionId,
     /// The text. It is scanned for keywords, and only its hash is kept.
@@ -314,7 +314,7 @@ pub struct ContextRequest {
 
 /// Finding of the runtime about a session.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Finding {
+pub enum RuntimeFinding {
     /// Event for the session's chain.
     Event(Payload),
     /// Refused call about a thread. It is recorded at most once a minute, and answered with the denial.
@@ -322,7 +322,7 @@ pub enum Finding {
         /// Text for the record: the thread and the reason.
         what: String,
         /// Answer for the agent.
-        denied: Denied,
+        denied: DenialReply,
     },
     /// Turn of a conversation, with its message. Contexts that match the message are injected.
     Turn {
@@ -335,7 +335,7 @@ pub enum Finding {
 
 /// Decision of an operator about a held request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decide {
+pub struct DecisionRequest {
     /// The held request.
     pub gate: GateId,
     /// The operator.
@@ -405,17 +405,17 @@ pub enum Effect {
     /// Store, replace or delete a piece of the engine's state, together with the records around it.
     Persist(StateChange),
     /// Reply to the caller, once everything before this effect is as durable as required.
-    Reply(AskId, Reply),
+    Reply(CallerId, Reply),
     /// Wake the engine with `DeadlineReached` at this time.
     SetDeadline(GateId, Timestamp),
     /// Call an extension, and return its answer as `Returned`, always and in bounded time.
-    CallOut(Call),
+    CallOut(ExtensionCall),
     /// Report a newly held request to the operators.
     Held(GateId),
     /// Report that a held request is no longer held.
-    Settled(Decided),
+    Settled(SettledRequest),
     /// Send a notice that a steward asked for.
-    Notify(Notice),
+    Notify(StewardNotice),
 }
 
 /// A change to one piece of the engine's persistent state.

@@ -2,19 +2,19 @@
 
 use crate::atlas::redact::Redactor;
 use crate::base::limits::MAX_TEXT_BYTES;
-use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
+use crate::trace::event::{ActionCompletion as CompletedRecord, ErrorDetail};
 
-use super::command::{ActionCompleted, AskId, DenyCode, Given, GivenWhen, Reply};
+use super::command::{ActionCompletion, CallerId, DeliveryTime, DenyCode, Injected, Reply};
 use super::lifecycle::{millis, session_place};
 use super::moment::RunResult;
 use super::recorded::listed;
-use super::tried::Trick;
-use super::turn::{Place, Turn};
+use super::tried::Misuse;
+use super::turn::{SpanPosition, Transaction};
 
-impl Turn<'_> {
-    pub(super) fn complete_action(&mut self, ask: AskId, completed: ActionCompleted) {
+impl Transaction<'_> {
+    pub(super) fn complete_action(&mut self, ask: CallerId, completed: ActionCompletion) {
         if self.live(&completed.session).is_none() {
-            self.deny_session(ask, &completed.session);
+            self.deny_unknown_session(ask, &completed.session);
             return;
         }
         if is_too_long(&completed) {
@@ -32,11 +32,11 @@ impl Turn<'_> {
                 "run `{}` was not allowed, or was completed before",
                 completed.execution
             );
-            self.tried(&completed.session, Trick::Execution, message.clone());
+            self.tried(&completed.session, Misuse::Execution, message.clone());
             self.deny(ask, DenyCode::BadRequest, message);
             return;
         };
-        let place = Place {
+        let place = SpanPosition {
             session: root.session.clone(),
             trace_id: running.trace_id,
             span_id: running.span_id,
@@ -71,11 +71,11 @@ impl Turn<'_> {
         } else {
             RunResult::Failed
         };
-        self.after_action(&place, &action, run);
+        self.run_action_post_checkpoints(&place, &action, run);
         let given = match completed.delivery {
             // A later reply may never come.
-            GivenWhen::Now => self.take_owed(&place.session),
-            GivenWhen::Later => Given::default(),
+            DeliveryTime::Now => self.take_pending_injections(&place.session),
+            DeliveryTime::Later => Injected::default(),
         };
         self.touch(&place.session);
         self.reply(ask, Reply::Completed(given));
@@ -83,7 +83,7 @@ impl Turn<'_> {
 }
 
 /// Returns whether a result or an error exceeds the text limit.
-fn is_too_long(completed: &ActionCompleted) -> bool {
+fn is_too_long(completed: &ActionCompletion) -> bool {
     let length = match &completed.result {
         Ok(summary) => summary.len(),
         Err(error) => error.code.len() + error.message.len(),

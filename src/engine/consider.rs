@@ -2,75 +2,79 @@
 
 use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::condition::{Facts, Truth};
-use crate::atlas::index::{Sightings, When};
+use crate::atlas::index::{CheckpointEvent, KeywordMatches};
 use crate::base::id::SessionId;
 
 use super::action::request_fault;
-use super::command::{ActionRequest, Command, Input, StartSession};
-use super::customs::{CustomFiring, Customs, key};
-use super::evaluate::{self, Case, Fired, Occasion};
+use super::command::{ActionRequest, EngineCommand, InputReport, StartSession};
+use super::customs::{CustomTriggerFiring, CustomTriggers, key};
+use super::evaluate::{self, EvaluationCase, FiredCheckpoint, TriggerEvent};
 use super::extension::{
-    Action, AgentInput, CallQuestion, CheckpointContext, Extensions, SessionState,
+    AgentInput, CallQuestion, CheckpointContext, Extensions, RequestedAction, SessionState,
 };
 use super::hear::hear;
 use super::held::{ActionCall, request_hash};
-use super::session::{Entry, Session};
-use super::suspend::{About, Answers, Needed};
-use super::turn::Turn;
+use super::session::{Session, StartState};
+use super::suspend::{CallPurpose, ExtensionAnswers, RequiredCall};
+use super::turn::Transaction;
 
 /// Subject of extension calls: the session, and its input or action.
-struct Scene<'s> {
+struct CallSubject<'s> {
     session: &'s Session,
     input: Option<AgentInput>,
-    action: Option<Action>,
+    action: Option<RequestedAction>,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Returns the extension calls that `command` needs before it can be executed.
     ///
     /// Triggers are called at the same time. Handlers are called one after the other, because each sees the
     /// input as the previous one left it.
-    pub(super) fn needed(&self, command: &Command, answers: &Answers) -> Vec<Needed> {
+    pub(super) fn needed(
+        &self,
+        command: &EngineCommand,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         if self.engine.extensions == Extensions::default() {
             return Vec::new();
         }
-        let renewal = self.needed_at_renewal(command, answers);
+        let renewal = self.calls_at_renewal(command, answers);
         if !renewal.is_empty() {
             return renewal;
         }
         match command {
-            Command::StartSession(_, start) => self.needed_at_start(start, answers),
-            Command::RequestAction(_, request) => self.needed_for_action(request, answers),
-            Command::Input(_, input) => {
-                let told = told_input(input);
-                self.needed_on_input(&input.session, &input.text, told, answers)
+            EngineCommand::StartSession(_, start) => self.calls_at_start(start, answers),
+            EngineCommand::RequestAction(_, request) => self.calls_for_action(request, answers),
+            EngineCommand::Input(_, input) => {
+                let told = agent_input(input);
+                self.calls_on_input(&input.session, &input.text, told, answers)
             }
-            Command::CompleteAction(_, completed) => {
+            EngineCommand::CompleteAction(_, completed) => {
                 let session = self.live(&completed.session);
                 let running = session.and_then(|session| session.running.get(&completed.execution));
                 let Some(action) = running.map(|running| running.action.clone()) else {
                     return Vec::new();
                 };
                 let occasion = match &completed.result {
-                    Ok(_) => Occasion::Done(&action),
-                    Err(_) => Occasion::Failed(&action),
+                    Ok(_) => TriggerEvent::Done(&action),
+                    Err(_) => TriggerEvent::Failed(&action),
                 };
-                self.needed_on(&completed.session, occasion, answers)
+                self.calls_on_event(&completed.session, occasion, answers)
             }
-            Command::ReportError(_, report) => {
-                self.needed_on(&report.session, Occasion::Error, answers)
+            EngineCommand::ReportError(_, report) => {
+                self.calls_on_event(&report.session, TriggerEvent::Error, answers)
             }
-            Command::RequestContext(_, request) => {
+            EngineCommand::RequestContext(_, request) => {
                 let named = request.checkpoint.as_deref();
-                let occasion = named.map_or(Occasion::Context, Occasion::Named);
-                self.needed_on(&request.session, occasion, answers)
+                let occasion = named.map_or(TriggerEvent::Context, TriggerEvent::Named);
+                self.calls_on_event(&request.session, occasion, answers)
             }
-            Command::EndSession(_, end) => {
-                self.needed_on(&end.session, Occasion::SessionEnd, answers)
+            EngineCommand::EndSession(_, end) => {
+                self.calls_on_event(&end.session, TriggerEvent::SessionEnd, answers)
             }
-            Command::Decide(_, decide) => self.needed_for_decision(decide, answers),
-            Command::Answer(_, answer) => self.needed_for_answer(answer, answers),
-            Command::Resolve(_, resolve) => {
+            EngineCommand::Decide(_, decide) => self.calls_for_decision(decide, answers),
+            EngineCommand::Answer(_, answer) => self.calls_for_answer(answer, answers),
+            EngineCommand::Resolve(_, resolve) => {
                 let Some(text) = &resolve.input else {
                     return Vec::new();
                 };
@@ -78,21 +82,25 @@ impl Turn<'_> {
                     content: text.clone(),
                     source: "user".to_owned(),
                 };
-                self.needed_on_input(&resolve.session, text, told, answers)
+                self.calls_on_input(&resolve.session, text, told, answers)
             }
-            Command::Report(..)
-            | Command::Consult(..)
-            | Command::AskerLeft(_)
-            | Command::Operate(..)
-            | Command::Note(..)
-            | Command::RecordSound
-            | Command::ClockMoved(_)
-            | Command::DeadlineReached(_)
-            | Command::Returned(..) => Vec::new(),
+            EngineCommand::Report(..)
+            | EngineCommand::Consult(..)
+            | EngineCommand::AskerLeft(_)
+            | EngineCommand::Operate(..)
+            | EngineCommand::Note(..)
+            | EngineCommand::RecordSound
+            | EngineCommand::ClockMoved(_)
+            | EngineCommand::DeadlineReached(_)
+            | EngineCommand::Returned(..) => Vec::new(),
         }
     }
 
-    fn needed_at_start(&self, start: &StartSession, answers: &Answers) -> Vec<Needed> {
+    fn calls_at_start(
+        &self,
+        start: &StartSession,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         if self.live(&start.session).is_some() {
             return Vec::new();
         }
@@ -104,42 +112,50 @@ impl Turn<'_> {
             hash,
             self.now,
         );
-        self.start_handlers(&session, answers)
+        self.start_handler_calls(&session, answers)
     }
 
     /// Returns the calls for a session that was admitted under other Atlases: its next command starts it
     /// anew.
-    fn needed_at_renewal(&self, command: &Command, answers: &Answers) -> Vec<Needed> {
+    fn calls_at_renewal(
+        &self,
+        command: &EngineCommand,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let session = match command {
-            Command::StartSession(..)
-            | Command::RequestAction(..)
-            | Command::Input(..)
-            | Command::ReportError(..)
-            | Command::RequestContext(..)
-            | Command::Resolve(..) => command.session().and_then(|id| self.live(id)),
-            Command::EndSession(..)
-            | Command::CompleteAction(..)
-            | Command::Report(..)
-            | Command::AskerLeft(_)
-            | Command::Decide(..)
-            | Command::Operate(..)
-            | Command::Note(..)
-            | Command::RecordSound
-            | Command::ClockMoved(_)
-            | Command::Answer(..)
-            | Command::Consult(..)
-            | Command::DeadlineReached(_)
-            | Command::Returned(..) => None,
+            EngineCommand::StartSession(..)
+            | EngineCommand::RequestAction(..)
+            | EngineCommand::Input(..)
+            | EngineCommand::ReportError(..)
+            | EngineCommand::RequestContext(..)
+            | EngineCommand::Resolve(..) => command.session().and_then(|id| self.live(id)),
+            EngineCommand::EndSession(..)
+            | EngineCommand::CompleteAction(..)
+            | EngineCommand::Report(..)
+            | EngineCommand::AskerLeft(_)
+            | EngineCommand::Decide(..)
+            | EngineCommand::Operate(..)
+            | EngineCommand::Note(..)
+            | EngineCommand::RecordSound
+            | EngineCommand::ClockMoved(_)
+            | EngineCommand::Answer(..)
+            | EngineCommand::Consult(..)
+            | EngineCommand::DeadlineReached(_)
+            | EngineCommand::Returned(..) => None,
         };
         let anew = session.filter(|session| {
-            let refused = matches!(session.entry, Entry::Refused { .. });
+            let refused = matches!(session.entry, StartState::Refused { .. });
             session.atlas_hash != self.engine.atlas_hash && !refused
         });
-        anew.map(|session| self.start_handlers(session, answers))
+        anew.map(|session| self.start_handler_calls(session, answers))
             .unwrap_or_default()
     }
 
-    fn start_handlers(&self, session: &Session, answers: &Answers) -> Vec<Needed> {
+    fn start_handler_calls(
+        &self,
+        session: &Session,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let owed = std::collections::BTreeSet::new();
         let fired = evaluate::session_start(
             &self.engine.atlases,
@@ -147,44 +163,44 @@ impl Turn<'_> {
             &owed,
             self.now,
         );
-        let scene = Scene {
+        let scene = CallSubject {
             session,
             input: None,
             action: None,
         };
-        self.next_handler(&fired, &scene, answers)
+        self.next_handler_call(&fired, &scene, answers)
     }
 
-    fn needed_on(
+    fn calls_on_event(
         &self,
         session: &SessionId,
-        occasion: Occasion<'_>,
-        answers: &Answers,
-    ) -> Vec<Needed> {
+        occasion: TriggerEvent<'_>,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let Some(session) = self.live(session) else {
             return Vec::new();
         };
-        let scene = Scene {
+        let scene = CallSubject {
             session,
             input: None,
             action: None,
         };
         let customs = self.customs(answers);
         let fired = evaluate::on(&self.engine.atlases, session, occasion, customs, self.now);
-        self.next_handler(&fired, &scene, answers)
+        self.next_handler_call(&fired, &scene, answers)
     }
 
-    fn needed_on_input(
+    fn calls_on_input(
         &self,
         session: &SessionId,
         text: &str,
         input: AgentInput,
-        answers: &Answers,
-    ) -> Vec<Needed> {
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let Some(session) = self.live(session) else {
             return Vec::new();
         };
-        let scene = Scene {
+        let scene = CallSubject {
             session,
             input: Some(input),
             action: None,
@@ -192,25 +208,29 @@ impl Turn<'_> {
         let customs = self.customs(answers);
         if !session.is_closed() {
             let atlases = &self.engine.atlases;
-            let due = evaluate::on(atlases, session, Occasion::Beat, customs, self.now);
-            let needed = self.next_handler(&due, &scene, answers);
+            let due = evaluate::on(atlases, session, TriggerEvent::Beat, customs, self.now);
+            let needed = self.next_handler_call(&due, &scene, answers);
             if !needed.is_empty() {
                 return needed;
             }
         }
-        let seen = Sightings::of(&self.engine.atlases, text);
-        let occasion = Occasion::Input { text, seen: &seen };
+        let seen = KeywordMatches::of(&self.engine.atlases, text);
+        let occasion = TriggerEvent::Input { text, seen: &seen };
         let facts = evaluate::facts_of(session, occasion, self.now);
-        let asked = self.triggers(&scene, customs, &facts, When::CustomInput);
+        let asked = self.triggers(&scene, customs, &facts, CheckpointEvent::CustomInput);
         if !asked.is_empty() {
             return asked;
         }
         let fired = evaluate::on(&self.engine.atlases, session, occasion, customs, self.now);
         let (fired, _) = self.within_budget(fired, |fired| fired.checkpoint);
-        self.next_handler(&fired, &scene, answers)
+        self.next_handler_call(&fired, &scene, answers)
     }
 
-    fn needed_for_action(&self, request: &ActionRequest, answers: &Answers) -> Vec<Needed> {
+    fn calls_for_action(
+        &self,
+        request: &ActionRequest,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let Some(session) = self.live(&request.session) else {
             return Vec::new();
         };
@@ -218,7 +238,7 @@ impl Turn<'_> {
             return Vec::new();
         }
         // Gates of the whole session come first. The request is handled again after that.
-        let waits = session.entry != Entry::Open
+        let waits = session.entry != StartState::Open
             || !session.pending.is_empty()
             || !session.unpassed.is_empty()
             || session.atlas_hash != self.engine.atlas_hash;
@@ -233,28 +253,28 @@ impl Turn<'_> {
         let beats = evaluate::on(
             &self.engine.atlases,
             session,
-            Occasion::Beat,
+            TriggerEvent::Beat,
             customs,
             self.now,
         );
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
-        let scene = Scene {
+        let scene = CallSubject {
             session,
             input: None,
-            action: Some(Action::of(&call)),
+            action: Some(RequestedAction::of(&call)),
         };
-        let needed = self.next_handler(&beats, &scene, answers);
+        let needed = self.next_handler_call(&beats, &scene, answers);
         if !needed.is_empty() {
             return needed;
         }
         let overridden = self.permitted_overrides(hash);
-        let case = Case {
+        let case = EvaluationCase {
             customs,
             overridden: &overridden,
             ..self.case(session, &call)
         };
         let facts = case.facts();
-        let asked = self.triggers(&scene, customs, &facts, When::CustomAction);
+        let asked = self.triggers(&scene, customs, &facts, CheckpointEvent::CustomAction);
         if !asked.is_empty() {
             return asked;
         }
@@ -262,29 +282,31 @@ impl Turn<'_> {
         if found.denial.is_some() {
             return Vec::new();
         }
-        self.next_handler(&found.fired, &scene, answers)
+        self.next_handler_call(&found.fired, &scene, answers)
     }
 
     /// Returns the calls for custom triggers.
     fn triggers(
         &self,
-        scene: &Scene<'_>,
-        customs: Customs<'_>,
+        scene: &CallSubject<'_>,
+        customs: CustomTriggers<'_>,
         facts: &Facts<'_>,
-        moment: When<'_>,
-    ) -> Vec<Needed> {
+        moment: CheckpointEvent<'_>,
+    ) -> Vec<RequiredCall> {
         let mut needed = Vec::new();
         for atlas in self.engine.atlases.iter() {
-            for (_, checkpoint) in atlas.checkpoints_when(moment) {
+            for (_, checkpoint) in atlas.checkpoints_for_event(moment) {
                 let Trigger::Custom(trigger) = &checkpoint.trigger else {
                     continue;
                 };
                 let when = checkpoint.when.as_ref();
                 let may = when.is_none_or(|when| when.evaluate(facts) != Truth::False);
-                if may && let CustomFiring::Ask = customs.firing(atlas, checkpoint, trigger, facts)
+                if may
+                    && let CustomTriggerFiring::Ask =
+                        customs.firing(atlas, checkpoint, trigger, facts)
                 {
-                    needed.push(Needed {
-                        key: key(atlas, checkpoint, &trigger.trigger_id, About::Trigger),
+                    needed.push(RequiredCall {
+                        key: key(atlas, checkpoint, &trigger.trigger_id, CallPurpose::Trigger),
                         question: CallQuestion::Trigger {
                             params: trigger.params.clone(),
                         },
@@ -296,12 +318,12 @@ impl Turn<'_> {
         needed
     }
 
-    fn next_handler(
+    fn next_handler_call(
         &self,
-        fired: &[Fired<'_>],
-        scene: &Scene<'_>,
-        answers: &Answers,
-    ) -> Vec<Needed> {
+        fired: &[FiredCheckpoint<'_>],
+        scene: &CallSubject<'_>,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let checkpoints = fired
             .iter()
             .map(|fired| (fired.atlas.id.as_str(), fired.checkpoint));
@@ -312,8 +334,8 @@ impl Turn<'_> {
         let Some(next) = fired.get(index) else {
             return Vec::new();
         };
-        vec![Needed {
-            key: key(next.atlas, next.checkpoint, &handler, About::Handler),
+        vec![RequiredCall {
+            key: key(next.atlas, next.checkpoint, &handler, CallPurpose::Handler),
             question: CallQuestion::Handler,
             context: self.context(scene, next.checkpoint, heard.input, &next.why),
         }]
@@ -321,7 +343,7 @@ impl Turn<'_> {
 
     fn context(
         &self,
-        scene: &Scene<'_>,
+        scene: &CallSubject<'_>,
         checkpoint: &Checkpoint,
         modified: Option<String>,
         trigger: &str,
@@ -354,15 +376,15 @@ impl Turn<'_> {
     }
 
     /// Returns the evaluator for custom triggers with these answers.
-    pub(super) fn customs<'s>(&'s self, answers: &'s Answers) -> Customs<'s> {
-        Customs {
+    pub(super) fn customs<'s>(&'s self, answers: &'s ExtensionAnswers) -> CustomTriggers<'s> {
+        CustomTriggers {
             extensions: &self.engine.extensions,
             answers,
         }
     }
 }
 
-fn told_input(input: &Input) -> AgentInput {
+fn agent_input(input: &InputReport) -> AgentInput {
     AgentInput {
         content: input.text.clone(),
         source: input.source.as_str().to_owned(),

@@ -11,18 +11,18 @@ use crate::atlas::document::InjectMode;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
-use super::access::not_theirs;
+use super::access::foreign_session_denial;
 use super::action::call_fault;
-use super::command::{AskId, Caller, DenyCode, GivenContext, Reply};
+use super::command::{Caller, CallerId, DenyCode, InjectedContext, Reply};
 use super::evaluate;
-use super::extension::PolicyWord;
+use super::extension::PolicyDecisionKind;
 use super::held::{ActionCall, request_hash};
-use super::tried::Shown;
-use super::turn::Turn;
+use super::tried::ShownSecret;
+use super::turn::Transaction;
 
 /// A question that changes nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Consult {
+pub enum Consultation {
     /// Contexts that match a text or hints.
     Contexts {
         /// The session.
@@ -61,7 +61,7 @@ pub enum Consult {
     },
 }
 
-impl Consult {
+impl Consultation {
     /// Returns the session that the question is about.
     #[must_use]
     pub fn session(&self) -> &SessionId {
@@ -77,9 +77,9 @@ impl Consult {
 /// The answer to a consultation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Consulted {
+pub enum ConsultationAnswer {
     /// The matching contexts.
-    Contexts(Vec<GivenContext>),
+    Contexts(Vec<InjectedContext>),
     /// Verdict of the policies.
     Policy(PolicyAnswer),
     /// The session belongs to the caller.
@@ -90,7 +90,7 @@ pub enum Consulted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyAnswer {
     /// The decision.
-    pub decision: PolicyWord,
+    pub decision: PolicyDecisionKind,
     /// Reason of the decision.
     pub reason: String,
     /// The policy that decides.
@@ -99,18 +99,20 @@ pub struct PolicyAnswer {
     pub cached: bool,
 }
 
-impl Turn<'_> {
-    pub(super) fn consult(&mut self, ask: AskId, consult: &Consult) {
+impl Transaction<'_> {
+    pub(super) fn consult(&mut self, ask: CallerId, consult: &Consultation) {
         if self.live(consult.session()).is_none() {
-            self.deny_session(ask, consult.session());
+            self.deny_unknown_session(ask, consult.session());
             return;
         }
         let answer = match consult {
-            Consult::Contexts {
+            Consultation::Contexts {
                 query, mode, hints, ..
-            } => Consulted::Contexts(self.contexts_for(query, *mode, hints)),
-            Consult::ContextsById { ids, .. } => Consulted::Contexts(self.contexts_by_id(ids)),
-            Consult::Policy {
+            } => ConsultationAnswer::Contexts(self.contexts_for(query, *mode, hints)),
+            Consultation::ContextsById { ids, .. } => {
+                ConsultationAnswer::Contexts(self.contexts_by_id(ids))
+            }
+            Consultation::Policy {
                 session,
                 action,
                 params,
@@ -123,9 +125,9 @@ impl Turn<'_> {
                     self.deny(ask, DenyCode::BadRequest, "the request cannot be judged");
                     return;
                 };
-                Consulted::Policy(answer)
+                ConsultationAnswer::Policy(answer)
             }
-            Consult::Owner {
+            Consultation::Owner {
                 session,
                 owner,
                 from,
@@ -133,12 +135,12 @@ impl Turn<'_> {
                 let known = self.live(session);
                 let theirs = known.is_some_and(|known| owner.is_some() && known.owner == *owner);
                 if !theirs {
-                    let shown = owner.map_or(Shown::Nothing, |_| Shown::Wrong);
-                    self.refuse_stranger(session, from.as_ref(), shown);
-                    self.reply(ask, Reply::Denied(not_theirs(session)));
+                    let shown = owner.map_or(ShownSecret::Nothing, |_| ShownSecret::Wrong);
+                    self.record_takeover_attempt(session, from.as_ref(), shown);
+                    self.reply(ask, Reply::Denied(foreign_session_denial(session)));
                     return;
                 }
-                Consulted::Owned
+                ConsultationAnswer::Owned
             }
         };
         self.reply(ask, Reply::Consulted(answer));
@@ -150,7 +152,7 @@ impl Turn<'_> {
         query: &str,
         mode: Option<InjectMode>,
         hints: &[String],
-    ) -> Vec<GivenContext> {
+    ) -> Vec<InjectedContext> {
         let mut found = Vec::new();
         for atlas in self.engine.atlases.iter() {
             for injection in &atlas.injections {
@@ -176,18 +178,18 @@ impl Turn<'_> {
         }
         // Stable: ties stay in the order of the Atlases, then as written.
         found.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
-        let contexts = found.into_iter().map(|(_, context)| GivenContext {
+        let contexts = found.into_iter().map(|(_, context)| InjectedContext {
             context_id: context.context_id.clone(),
             content: context.content.clone(),
         });
         contexts.collect()
     }
 
-    fn contexts_by_id(&self, ids: &[String]) -> Vec<GivenContext> {
+    fn contexts_by_id(&self, ids: &[String]) -> Vec<InjectedContext> {
         let find = |id: &String| {
             let mut atlases = self.engine.atlases.iter();
             let context = atlases.find_map(|atlas| atlas.contexts.get(id))?;
-            Some(GivenContext {
+            Some(InjectedContext {
                 context_id: id.clone(),
                 content: context.content.clone(),
             })
@@ -213,10 +215,13 @@ impl Turn<'_> {
         let call = ActionCall::of(&self.engine.atlases, action, params);
         let found = evaluate::action(self.case(known, &call));
         let (decision, reason) = match &found.denial {
-            Some(denial) => (PolicyWord::Deny, denial.denied.reason.clone()),
+            Some(denial) => (PolicyDecisionKind::Deny, denial.denied.reason.clone()),
             None => match found.approvals.first() {
-                Some(approval) => (PolicyWord::RequireApproval, approval.reason.to_owned()),
-                None => (PolicyWord::Allow, String::new()),
+                Some(approval) => (
+                    PolicyDecisionKind::RequireApproval,
+                    approval.reason.to_owned(),
+                ),
+                None => (PolicyDecisionKind::Allow, String::new()),
             },
         };
         let policy_id = found.policy.policy_id.into_owned();

@@ -2,49 +2,49 @@
 
 use std::cmp::Reverse;
 
-use crate::atlas::compiled::{Atlas, Injection};
+use crate::atlas::compiled::Atlas;
 use crate::atlas::document::{InjectMode, RiskTier};
-use crate::atlas::index::{Matches, Sightings};
+use crate::atlas::index::{ActionMatches, KeywordMatches};
 use crate::base::id::SessionId;
 use crate::trace::event::InjectTrigger;
 
-use super::command::Given;
-use super::give::{Gift, Size};
+use super::command::Injected;
+use super::give::{BudgetRule, Injection};
 use super::held::ActionCall;
-use super::turn::{Place, Turn};
+use super::turn::{SpanPosition, Transaction};
 
 /// Cause that a context can match.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cause<'c> {
+pub(super) enum InjectionCause<'c> {
     /// A session starts.
     Start,
     /// Input arrived, with these keyword matches.
-    Input(&'c Sightings),
+    Input(&'c KeywordMatches),
     /// An action is allowed to run.
     Run(&'c ActionCall),
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Returns whether the keyword matches select a context that the session does not have.
-    pub(super) fn calls_for_more(&self, session: &SessionId, seen: &Sightings) -> bool {
-        let mut called = called(&self.engine.atlases, Cause::Input(seen)).into_iter();
+    pub(super) fn selects_new_context(&self, session: &SessionId, seen: &KeywordMatches) -> bool {
+        let mut called = called(&self.engine.atlases, InjectionCause::Input(seen)).into_iter();
         called.any(|called| {
             let id = &called.injection.context_id;
-            let gift = Gift {
+            let gift = Injection {
                 atlas: Some(called.atlas_id),
                 from: id,
                 kind: "keyword_match",
                 trigger: trigger(called.injection.mode),
                 contexts: std::slice::from_ref(id),
                 guidance: None,
-                size: Size::Budgeted,
+                size: BudgetRule::Budgeted,
             };
-            self.context_for(session, &gift, id).is_some()
+            self.find_context(session, &gift, id).is_some()
         })
     }
 
     /// Injects the contexts that a cause selects, highest priority first.
-    pub(super) fn give_on(&mut self, place: &Place, cause: Cause<'_>) -> Given {
+    pub(super) fn give_on(&mut self, place: &SpanPosition, cause: InjectionCause<'_>) -> Injected {
         let mut called = called(&self.engine.atlases, cause);
         // Ties stay in the order of the Atlases, then as written.
         called.sort_by_key(|called| (Reverse(called.injection.priority), called.place));
@@ -60,20 +60,20 @@ impl Turn<'_> {
             })
             .collect();
         let kind = match cause {
-            Cause::Start => "session_start",
-            Cause::Input(_) => "keyword_match",
-            Cause::Run(_) => "action_pre",
+            InjectionCause::Start => "session_start",
+            InjectionCause::Input(_) => "keyword_match",
+            InjectionCause::Run(_) => "action_pre",
         };
-        let mut given = Given::default();
+        let mut given = Injected::default();
         for (atlas_id, context, trigger) in called {
-            let gift = Gift {
+            let gift = Injection {
                 atlas: Some(&atlas_id),
                 from: &context,
                 kind,
                 trigger,
                 contexts: std::slice::from_ref(&context),
                 guidance: None,
-                size: Size::Budgeted,
+                size: BudgetRule::Budgeted,
             };
             given.extend(self.give(place, &gift));
         }
@@ -92,26 +92,26 @@ fn trigger(mode: InjectMode) -> InjectTrigger {
 }
 
 /// A context that a cause selects.
-struct Called<'a> {
+struct SelectedContext<'a> {
     /// Index of its Atlas, and its index in that Atlas.
     place: (usize, usize),
     atlas_id: &'a str,
-    injection: &'a Injection,
+    injection: &'a crate::atlas::compiled::InjectionRule,
 }
 
-fn called<'a>(atlases: &'a [Atlas], cause: Cause<'_>) -> Vec<Called<'a>> {
+fn called<'a>(atlases: &'a [Atlas], cause: InjectionCause<'_>) -> Vec<SelectedContext<'a>> {
     let mut all = Vec::new();
     for (number, atlas) in atlases.iter().enumerate() {
-        let called = |(place, injection)| Called {
+        let called = |(place, injection)| SelectedContext {
             place: (number, place),
             atlas_id: &atlas.id,
             injection,
         };
         match cause {
-            Cause::Start => all.extend(atlas.injections_always().map(called)),
-            Cause::Input(seen) => all.extend(seen.injections(number, atlas).map(called)),
-            Cause::Run(call) => {
-                let matches = Matches::of(std::slice::from_ref(atlas), &call.action);
+            InjectionCause::Start => all.extend(atlas.injections_always().map(called)),
+            InjectionCause::Input(seen) => all.extend(seen.injections(number, atlas).map(called)),
+            InjectionCause::Run(call) => {
+                let matches = ActionMatches::of(std::slice::from_ref(atlas), &call.action);
                 let matching = matches.injections();
                 all.extend(
                     matching

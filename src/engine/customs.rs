@@ -6,17 +6,17 @@ use crate::base::text::one_line;
 
 use super::extension::Extensions;
 use super::hear::can_restrict;
-use super::suspend::{About, Answers, CallKey};
+use super::suspend::{CallKey, CallPurpose, ExtensionAnswers};
 
 /// Evaluator of custom triggers: the known extensions, and their answers so far.
 #[derive(Clone, Copy)]
-pub(super) struct Customs<'s> {
+pub(super) struct CustomTriggers<'s> {
     pub(super) extensions: &'s Extensions,
-    pub(super) answers: &'s Answers,
+    pub(super) answers: &'s ExtensionAnswers,
 }
 
 /// Evaluation result of a custom trigger.
-pub(super) enum CustomFiring {
+pub(super) enum CustomTriggerFiring {
     Fires {
         why: String,
         /// False when the trigger counts as fired because this could not be ruled out.
@@ -30,7 +30,7 @@ pub(super) enum CustomFiring {
     Ask,
 }
 
-impl Customs<'_> {
+impl CustomTriggers<'_> {
     /// Evaluates a custom trigger. Both its condition and its extension have to agree; an unknown result
     /// counts as firing.
     pub(super) fn firing(
@@ -39,18 +39,18 @@ impl Customs<'_> {
         checkpoint: &Checkpoint,
         trigger: &CustomTrigger,
         facts: &Facts<'_>,
-    ) -> CustomFiring {
+    ) -> CustomTriggerFiring {
         let name = &trigger.trigger_id;
         let truth = trigger.when.as_ref().map(|when| when.evaluate(facts));
         if truth == Some(Truth::False) {
-            return CustomFiring::Not {
+            return CustomTriggerFiring::Not {
                 wanted: format!("custom trigger `{name}`"),
                 actual: "its condition does not hold".to_owned(),
             };
         }
         let told = truth != Some(Truth::Unknown);
         if !told && !can_restrict(self.extensions, checkpoint) {
-            return CustomFiring::Not {
+            return CustomTriggerFiring::Not {
                 wanted: format!("custom trigger `{name}`"),
                 actual: "its condition cannot be judged".to_owned(),
             };
@@ -64,22 +64,22 @@ impl Customs<'_> {
                 None => format!("custom: no extension is called `{name}`, so it counts as fired"),
             };
             let certain = truth == Some(Truth::True);
-            return CustomFiring::Fires { why, certain };
+            return CustomTriggerFiring::Fires { why, certain };
         }
-        let key = key(atlas, checkpoint, name, About::Trigger);
+        let key = key(atlas, checkpoint, name, CallPurpose::Trigger);
         let Some(returned) = self.answers.get(&key) else {
-            return CustomFiring::Ask;
+            return CustomTriggerFiring::Ask;
         };
         match returned.yes_no() {
-            Ok(said) if said.yes => CustomFiring::Fires {
+            Ok(said) if said.yes => CustomTriggerFiring::Fires {
                 why: with_reason(&format!("custom: `{name}` fires"), said.reason.as_deref()),
                 certain: told,
             },
-            Ok(said) => CustomFiring::Not {
+            Ok(said) => CustomTriggerFiring::Not {
                 wanted: format!("custom trigger `{name}`"),
                 actual: with_reason("it does not fire", said.reason.as_deref()),
             },
-            Err(fault) => CustomFiring::Fires {
+            Err(fault) => CustomTriggerFiring::Fires {
                 why: format!("custom: `{name}` could not tell, so it counts as fired: {fault}"),
                 certain: false,
             },
@@ -99,7 +99,7 @@ pub(super) fn key(
     atlas: &Atlas,
     checkpoint: &Checkpoint,
     extension: &str,
-    about: About,
+    about: CallPurpose,
 ) -> CallKey {
     CallKey {
         atlas_id: atlas.id.clone(),

@@ -12,33 +12,33 @@ use crate::base::id::GateId;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::trace::event::CheckpointResponse;
 
-use super::Waiting;
+use super::HeldEntry;
 use super::approval::{self, Approver};
 use super::attempt::override_key;
 use super::command::{
-    AskId, Decide, Decided, DenyCode, Given, InvalidAnswers, Outcome, Problem, Refused, Reply,
-    Ruling, StateKind,
+    AnswerProblem, CallerId, DecisionRefusal, DecisionRequest, DenyCode, HeldOutcome, Injected,
+    InvalidAnswers, Reply, Ruling, SettledRequest, StateKind,
 };
 use super::evaluate;
-use super::held::{Gate, Held, Origin, Subject};
-use super::session::Entry;
-use super::settle::Ending;
-use super::turn::Turn;
-use super::validate::{JudgedAnswers, Unanswered, judge_gates};
+use super::held::{Gate, GateOrigin, Held, HeldSubject};
+use super::session::StartState;
+use super::settle::RequestEnding;
+use super::turn::Transaction;
+use super::validate::{JudgedAnswers, UnansweredTreatment, judge_gates};
 
 /// The operator or agent that decides, and the method.
 #[derive(Clone, Copy)]
-pub(super) struct By<'b> {
+pub(super) struct Decider<'b> {
     pub(super) name: &'b str,
     pub(super) method: &'b str,
     /// The justification, if no question asked for it.
     pub(super) why: Option<&'b str>,
     /// The first approver, where two operators must approve.
     pub(super) first: Option<&'b str>,
-    pub(super) side: Side,
+    pub(super) side: DeciderSide,
 }
 
-impl<'b> By<'b> {
+impl<'b> Decider<'b> {
     pub(super) fn approver(self) -> Approver<'b> {
         Approver {
             name: self.name,
@@ -51,21 +51,21 @@ impl<'b> By<'b> {
 
 /// The side that decides: the operator, or the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum DeciderSide {
     Operator,
     Agent,
 }
 
 /// Outcome of a request whose answers broke rules.
-pub(super) enum Wrong {
+pub(super) enum InvalidAnswerOutcome {
     /// The request is still held.
     Again(InvalidAnswers),
     /// The request is refused.
-    Over(Decided),
+    Over(SettledRequest),
 }
 
-impl Turn<'_> {
-    pub(super) fn decide(&mut self, ask: AskId, decide: &Decide) {
+impl Transaction<'_> {
+    pub(super) fn decide(&mut self, ask: CallerId, decide: &DecisionRequest) {
         // A deadline that has passed counts, even if its wake-up arrives after this decision.
         self.deadline_reached(&decide.gate);
         let Some(waiting) = self.engine.state.held.get(&decide.gate) else {
@@ -74,38 +74,38 @@ impl Turn<'_> {
         };
         let held = Arc::clone(&waiting.held);
         if held.request_hash != decide.request_hash || held.atlas_hash != decide.atlas_hash {
-            self.reply(ask, Reply::Refused(Refused::RequestChanged));
+            self.reply(ask, Reply::Refused(DecisionRefusal::RequestChanged));
             return;
         }
         let why: Option<String> = decide
             .justification
             .as_ref()
             .map(|why| why.trim().chars().take(MAX_ANSWER_CHARS).collect());
-        let by = By {
+        let by = Decider {
             name: &decide.operator,
             method: &decide.method,
             why: why.as_deref().filter(|why| !why.is_empty()),
             first: held.first_approval().map(|first| first.by.as_str()),
-            side: Side::Operator,
+            side: DeciderSide::Operator,
         };
         match &decide.ruling {
-            Ruling::Deny { reason } => self.rule_deny(ask, &held, &decide.operator, reason),
+            Ruling::Deny { reason } => self.deny_held(ask, &held, &decide.operator, reason),
             Ruling::Pass { answers } => {
                 if held.atlas_hash == self.engine.atlas_hash {
-                    self.rule_pass(ask, &held, by, answers);
+                    self.judge_and_pass(ask, &held, by, answers);
                 } else {
-                    self.reply(ask, Reply::Refused(Refused::AtlasChanged));
+                    self.reply(ask, Reply::Refused(DecisionRefusal::AtlasChanged));
                 }
             }
-            Ruling::Invalid { answers } => self.rule_invalid(ask, &held, by, answers),
+            Ruling::Invalid { answers } => self.reject_invalid_answers(ask, &held, by, answers),
             Ruling::Unconfirmed { wanted, typed } => {
-                self.record_unconfirmed(&held, by, *wanted, typed);
+                self.record_wrong_confirmation(&held, by, *wanted, typed);
                 self.reply(ask, Reply::Acted);
             }
         }
     }
 
-    fn refuse_decision(&mut self, ask: AskId, gate: &GateId) {
+    fn refuse_decision(&mut self, ask: CallerId, gate: &GateId) {
         let settled = self
             .engine
             .state
@@ -113,16 +113,16 @@ impl Turn<'_> {
             .iter()
             .find(|decided| decided.gate == *gate);
         let refused = settled.map_or_else(
-            || Refused::NotHeld(gate.clone()),
-            |decided| Refused::AlreadySettled(Box::new((**decided).clone())),
+            || DecisionRefusal::NotHeld(gate.clone()),
+            |decided| DecisionRefusal::AlreadySettled(Box::new((**decided).clone())),
         );
         self.reply(ask, Reply::Refused(refused));
     }
 
-    fn rule_deny(&mut self, ask: AskId, held: &Held, operator: &str, reason: &str) {
+    fn deny_held(&mut self, ask: CallerId, held: &Held, operator: &str, reason: &str) {
         let given = reason.trim();
         if given.is_empty() && held.tier() > RiskTier::Low {
-            self.reply(ask, Reply::Refused(Refused::ReasonMissing));
+            self.reply(ask, Reply::Refused(DecisionRefusal::ReasonMissing));
             return;
         }
         let given: String = given.chars().take(MAX_ANSWER_CHARS).collect();
@@ -133,8 +133,8 @@ impl Turn<'_> {
         };
         let decided = self.end(
             held,
-            Ending {
-                outcome: Outcome::Denied,
+            RequestEnding {
+                outcome: HeldOutcome::Denied,
                 by: Some(operator.to_owned()),
                 code: DenyCode::Refused,
                 reason,
@@ -143,25 +143,25 @@ impl Turn<'_> {
         self.reply(ask, Reply::Decided(decided));
     }
 
-    fn rule_pass(
+    fn judge_and_pass(
         &mut self,
-        ask: AskId,
+        ask: CallerId,
         held: &Held,
-        by: By<'_>,
+        by: Decider<'_>,
         answers: &[BTreeMap<String, Value>],
     ) {
         if let Some(refused) = approval::bars(held, by.name) {
             self.reply(ask, Reply::Refused(refused));
             return;
         }
-        let judged = judge_gates(self, held, Unanswered::Judged, |index, _| {
+        let judged = judge_gates(self, held, UnansweredTreatment::Judged, |index, _| {
             answers.get(index)
         });
         self.record_responses(held, &judged, by);
-        if let Some(wrong) = self.wrong_answers(held, by, &judged) {
+        if let Some(wrong) = self.apply_invalid_answers(held, by, &judged) {
             let reply = match wrong {
-                Wrong::Again(invalid) => Reply::Invalid(invalid),
-                Wrong::Over(decided) => Reply::Decided(decided),
+                InvalidAnswerOutcome::Again(invalid) => Reply::Invalid(invalid),
+                InvalidAnswerOutcome::Over(decided) => Reply::Decided(decided),
             };
             self.reply(ask, reply);
             return;
@@ -174,10 +174,10 @@ impl Turn<'_> {
     pub(super) fn pass_or_refuse(
         &mut self,
         held: &Held,
-        by: By<'_>,
+        by: Decider<'_>,
         judged: &JudgedAnswers,
-    ) -> Decided {
-        let Some((code, reason)) = self.lasting_denial(held) else {
+    ) -> SettledRequest {
+        let Some((code, reason)) = self.current_denial(held) else {
             return self.pass(held, by, judged);
         };
         self.refuse(held, code, reason)
@@ -185,16 +185,16 @@ impl Turn<'_> {
 
     /// Returns the denial that applies to a request although its gates were passed, because its session
     /// changed meanwhile.
-    pub(super) fn lasting_denial(&self, held: &Held) -> Option<(DenyCode, String)> {
-        let Subject::Action(call) = &held.subject else {
+    pub(super) fn current_denial(&self, held: &Held) -> Option<(DenyCode, String)> {
+        let HeldSubject::Action(call) = &held.subject else {
             return None;
         };
         let Some(session) = self.engine.state.sessions.get(&held.session) else {
             let reason = format!("there is no session `{}`", held.session);
             return Some((DenyCode::Session, reason));
         };
-        let overridden = overridden_by(held);
-        let denial = evaluate::action(evaluate::Case {
+        let overridden = overruled_denials(held);
+        let denial = evaluate::action(evaluate::EvaluationCase {
             overridden: &overridden,
             ..self.case(session, call)
         })
@@ -203,25 +203,34 @@ impl Turn<'_> {
     }
 
     /// Applies the consequence of answers that break rules, if any do.
-    pub(super) fn wrong_answers(
+    pub(super) fn apply_invalid_answers(
         &mut self,
         held: &Held,
-        by: By<'_>,
+        by: Decider<'_>,
         judged: &JudgedAnswers,
-    ) -> Option<Wrong> {
+    ) -> Option<InvalidAnswerOutcome> {
         if !judged.block.is_empty() {
-            return Some(Wrong::Over(self.block_for_answers(held, by, &judged.block)));
+            return Some(InvalidAnswerOutcome::Over(self.refuse_for_answers(
+                held,
+                by,
+                &judged.block,
+            )));
         }
-        (!judged.retry.is_empty()).then(|| self.try_again(held, by, judged.retry.clone()))
+        (!judged.retry.is_empty()).then(|| self.retry_or_refuse(held, by, judged.retry.clone()))
     }
 
     /// Keeps a request held whose answers broke rules, or refuses it after too many attempts.
-    fn try_again(&mut self, held: &Held, by: By<'_>, problems: Vec<Problem>) -> Wrong {
+    fn retry_or_refuse(
+        &mut self,
+        held: &Held,
+        by: Decider<'_>,
+        problems: Vec<AnswerProblem>,
+    ) -> InvalidAnswerOutcome {
         let mut held = held.clone();
         // Failed attempts of an agent must not use up the attempts of the operator.
         let attempts = match by.side {
-            Side::Operator => &mut held.invalid_attempts,
-            Side::Agent => &mut held.agent_attempts,
+            DeciderSide::Operator => &mut held.invalid_attempts,
+            DeciderSide::Agent => &mut held.agent_attempts,
         };
         *attempts = attempts.saturating_add(1);
         let attempts = *attempts;
@@ -231,30 +240,35 @@ impl Turn<'_> {
                     .iter()
                     .find(|question| question.id() == problem.question)
             });
-            let most = question.and_then(crate::atlas::compiled::Question::max_retries);
+            let most = question.and_then(crate::atlas::compiled::CompiledQuestion::max_retries);
             most.is_some_and(|most| attempts > most)
         });
         if spent {
-            return Wrong::Over(self.block_for_answers(&held, by, &problems));
+            return InvalidAnswerOutcome::Over(self.refuse_for_answers(&held, by, &problems));
         }
         let held = Arc::new(held);
         if let Some(waiting) = self.state().held.replace(Arc::clone(&held)).cloned() {
             self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         }
         let held = Box::new((*held).clone());
-        Wrong::Again(InvalidAnswers { held, problems })
+        InvalidAnswerOutcome::Again(InvalidAnswers { held, problems })
     }
 
     /// Refuses a request whose answers broke rules.
-    fn block_for_answers(&mut self, held: &Held, by: By<'_>, wrong: &[Problem]) -> Decided {
+    fn refuse_for_answers(
+        &mut self,
+        held: &Held,
+        by: Decider<'_>,
+        wrong: &[AnswerProblem],
+    ) -> SettledRequest {
         let told: Vec<_> = wrong
             .iter()
             .map(|problem| format!("`{}`: {}", problem.question, problem.rules.join(", ")))
             .collect();
         self.end(
             held,
-            Ending {
-                outcome: Outcome::Denied,
+            RequestEnding {
+                outcome: HeldOutcome::Denied,
                 by: Some(by.name.to_owned()),
                 code: DenyCode::InvalidAnswer,
                 reason: format!("an answer does not keep its rules: {}", told.join("; ")),
@@ -263,15 +277,20 @@ impl Turn<'_> {
     }
 
     /// Records the answers that were just given.
-    pub(super) fn record_responses(&mut self, held: &Held, judged: &JudgedAnswers, by: By<'_>) {
-        let place = self.held_place(held);
+    pub(super) fn record_responses(
+        &mut self,
+        held: &Held,
+        judged: &JudgedAnswers,
+        by: Decider<'_>,
+    ) {
+        let place = self.held_position(held);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             let Some(judged) = judged else { continue };
             let (answers, left_out) = match by.side {
-                Side::Operator => (self.recordable(gate, &judged.answers), Vec::new()),
-                Side::Agent => self.agents_recordable(held, gate, &judged.answers),
+                DeciderSide::Operator => (self.recordable(gate, &judged.answers), Vec::new()),
+                DeciderSide::Agent => self.agents_recordable(held, gate, &judged.answers),
             };
-            let (problems, mut redacted) = self.told_problems(held, &judged.problems);
+            let (problems, mut redacted) = self.redact_problems(held, &judged.problems);
             redacted.extend(left_out);
             let record = CheckpointResponse {
                 redacted,
@@ -304,8 +323,8 @@ impl Turn<'_> {
     }
 
     /// Passes a held request: applies effects, writes records, releases the request.
-    fn pass(&mut self, held: &Held, by: By<'_>, judged: &JudgedAnswers) -> Decided {
-        let place = self.held_place(held);
+    fn pass(&mut self, held: &Held, by: Decider<'_>, judged: &JudgedAnswers) -> SettledRequest {
+        let place = self.held_position(held);
         let waiting = self.take(&held.id);
         self.open_session(held);
         self.restart_intervals(held);
@@ -314,13 +333,13 @@ impl Turn<'_> {
             .map(|w| w.given.clone())
             .unwrap_or_default();
         given.warnings.extend(judged.warnings.iter().cloned());
-        let locks = locks_set_together(held, waiting.as_ref());
+        let locks = combined_locks(held, waiting.as_ref());
         given.extend(self.pass_gates(held, &place, &locks, (judged, by)));
         let (advice, withheld) = waiting
             .as_ref()
             .map(|waiting| (waiting.advice.clone(), waiting.withheld.clone()))
             .unwrap_or_default();
-        given.extend(self.give_withheld(&place, withheld));
+        given.extend(self.inject_withheld(&place, withheld));
         for advice in advice {
             let (atlas_id, from) = (&advice.atlas_id, &advice.checkpoint_id);
             self.apply_effects(&place, atlas_id, from, &advice.effects);
@@ -334,29 +353,35 @@ impl Turn<'_> {
         if !judged.warnings.is_empty() {
             detail = format!("{detail} (WARNING: {})", judged.warnings.join("; "));
         }
-        self.note_overruled(held, by.name);
-        let decided = self.settle(held, Outcome::Passed, Some(by.name.to_owned()), detail);
+        self.store_overruled(held, by.name);
+        let decided = self.settle(held, HeldOutcome::Passed, Some(by.name.to_owned()), detail);
         match &held.subject {
-            Subject::SessionStart => {
+            HeldSubject::SessionStart => {
                 self.owe(&held.session, given);
-                self.hand_over_withheld(&held.session);
+                self.deliver_withheld(&held.session);
                 self.go_on(&held.session);
             }
-            Subject::Moment(moment) => {
+            HeldSubject::Moment(moment) => {
                 let (asker, modified) = waiting
                     .map(|waiting| (waiting.askers.last().copied(), waiting.modified_input))
                     .unwrap_or_default();
                 let error = moment.event.clone();
                 self.owe(&held.session, given);
-                self.hand_over_withheld(&held.session);
-                self.accept_modified(asker, &held.session, Given::default(), modified, error);
+                self.deliver_withheld(&held.session);
+                self.reply_accepted_with(
+                    asker,
+                    &held.session,
+                    Injected::default(),
+                    modified,
+                    error,
+                );
                 self.go_on(&held.session);
             }
-            Subject::Action(call) => {
+            HeldSubject::Action(call) => {
                 let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
                 let approved_by = match by.side {
-                    Side::Operator => Some(by.name.to_owned()),
-                    Side::Agent => None,
+                    DeciderSide::Operator => Some(by.name.to_owned()),
+                    DeciderSide::Agent => None,
                 };
                 self.release(held, &place, call, given, (askers, approved_by));
             }
@@ -369,9 +394,9 @@ impl Turn<'_> {
     fn open_session(&mut self, held: &Held) {
         if let Some(session) = self.state().sessions.get_mut(&held.session) {
             match held.subject {
-                Subject::SessionStart => session.entry = Entry::Open,
-                Subject::Moment(_) => drop(session.pending.remove(&held.id)),
-                Subject::Action(_) => {}
+                HeldSubject::SessionStart => session.entry = StartState::Open,
+                HeldSubject::Moment(_) => drop(session.pending.remove(&held.id)),
+                HeldSubject::Action(_) => {}
             }
         }
         self.touch(&held.session);
@@ -385,7 +410,7 @@ pub(super) fn said(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> Op
 }
 
 /// Returns the capabilities that checkpoints of the same request lock. A lock beats an unlock there.
-fn locks_set_together(held: &Held, waiting: Option<&Waiting>) -> BTreeSet<String> {
+fn combined_locks(held: &Held, waiting: Option<&HeldEntry>) -> BTreeSet<String> {
     let gates = held.gates.iter().map(|gate| &gate.effects);
     let advice = waiting.into_iter().flat_map(|waiting| &waiting.advice);
     let all = gates.chain(advice.map(|advice| &advice.effects));
@@ -394,15 +419,15 @@ fn locks_set_together(held: &Held, waiting: Option<&Waiting>) -> BTreeSet<String
 }
 
 /// Returns the denials that passing a held request overrules.
-pub(super) fn overridden_by(held: &Held) -> BTreeSet<String> {
+pub(super) fn overruled_denials(held: &Held) -> BTreeSet<String> {
     let origins = held.gates.iter().map(|gate| &gate.origin);
     let overrides = origins.filter_map(|origin| match origin {
-        Origin::Override {
+        GateOrigin::Override {
             atlas_id,
             policy_id,
             ..
         } => Some(override_key(atlas_id, policy_id)),
-        Origin::Checkpoint { .. } | Origin::Approval { .. } => None,
+        GateOrigin::Checkpoint { .. } | GateOrigin::Approval { .. } => None,
     });
     overrides.collect()
 }

@@ -7,15 +7,19 @@
 use crate::base::id::{EventId, SessionId, SpanId};
 use crate::trace::event::{ContextInjected, ErrorOccurred, Payload};
 
-use super::command::{Given, Injection};
+use super::command::{Injected, InjectionRecord};
 use super::held::Held;
-use super::turn::{Place, Turn};
+use super::turn::{SpanPosition, Transaction};
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Records contexts below `place`. Returns the data to retract the record, or to write it later.
-    pub(super) fn record_injected(&mut self, place: &Place, record: ContextInjected) -> Injection {
+    pub(super) fn record_injected(
+        &mut self,
+        place: &SpanPosition,
+        record: ContextInjected,
+    ) -> InjectionRecord {
         let here = place.below(self.new_span());
-        let mut injection = Injection {
+        let mut injection = InjectionRecord {
             event: None,
             session: here.session.clone(),
             trace_id: here.trace_id.clone(),
@@ -34,7 +38,7 @@ impl Turn<'_> {
     }
 
     /// Counts and records the contexts of a reply that is sent now.
-    pub(super) fn deliver(&mut self, given: &mut Given) {
+    pub(super) fn deliver(&mut self, given: &mut Injected) {
         for injection in std::mem::take(&mut given.injections) {
             let delivered = injection.context_ids.len() as u64;
             let session = injection.session.clone();
@@ -51,7 +55,7 @@ impl Turn<'_> {
     }
 
     /// Retracts the records of contexts that no reply of this command carried.
-    pub(super) fn retract_undelivered(&mut self) {
+    pub(super) fn retract_undelivered_records(&mut self) {
         let sessions: Vec<SessionId> = self.touched().cloned().collect();
         for session in sessions {
             let Some(known) = self.state().sessions.get_mut(&session) else {
@@ -86,7 +90,7 @@ impl Turn<'_> {
     }
 
     /// Adds the contexts that an error was answered with to its record.
-    pub(super) fn amend_error(&mut self, event: Option<&EventId>, given: &Given) {
+    pub(super) fn amend_error(&mut self, event: Option<&EventId>, given: &Injected) {
         let Some(event) = event else { return };
         let provided = context_ids(given);
         self.amend(event, |payload| {
@@ -100,7 +104,7 @@ impl Turn<'_> {
     }
 
     /// Adds the contexts of the reply to the record of an attempt.
-    pub(super) fn amend_attempt(&mut self, event: Option<&EventId>, given: &Given) {
+    pub(super) fn amend_attempt(&mut self, event: Option<&EventId>, given: &Injected) {
         let Some(event) = event else { return };
         let provided = context_ids(given);
         self.amend(event, |payload| {
@@ -131,9 +135,9 @@ impl Turn<'_> {
     }
 }
 
-impl Injection {
-    fn into_record(self) -> (Place, ContextInjected) {
-        let place = Place {
+impl InjectionRecord {
+    fn into_record(self) -> (SpanPosition, ContextInjected) {
+        let place = SpanPosition {
             session: self.session,
             trace_id: self.trace_id,
             span_id: self.span_id,
@@ -151,7 +155,7 @@ impl Injection {
     }
 }
 
-fn context_ids(given: &Given) -> Option<Vec<String>> {
+fn context_ids(given: &Injected) -> Option<Vec<String>> {
     let ids = given.contexts.iter();
     let ids: Vec<_> = ids.map(|context| context.context_id.clone()).collect();
     (!ids.is_empty()).then_some(ids)

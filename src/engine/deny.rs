@@ -2,13 +2,13 @@
 
 use crate::atlas::compiled::{Atlas, Capability, Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, UnknownActions};
-use crate::atlas::index::{Matches, When};
+use crate::atlas::index::{ActionMatches, CheckpointEvent};
 use crate::trace::event::AtlasRef;
 
-use super::command::{Denied, DenyCode};
-use super::evaluate::Case;
-use super::fired::OwnedApproval;
-use super::held::Asked;
+use super::command::{DenialReply, DenyCode};
+use super::evaluate::EvaluationCase;
+use super::fired::OwnedRequiredApproval;
+use super::held::ActionView;
 use super::recorded::atlas_ref;
 use super::session::Session;
 
@@ -20,12 +20,15 @@ pub(super) struct Denial {
     /// Atlas of the rule, if a single Atlas denies.
     pub(super) atlas: Option<AtlasRef>,
     /// The denial for the agent.
-    pub(super) denied: Denied,
+    pub(super) denied: DenialReply,
     /// Approval by which an operator can overrule the denial, if allowed.
-    pub(super) overrides: Option<OwnedApproval>,
+    pub(super) overrides: Option<OwnedRequiredApproval>,
 }
 
-pub(super) fn unknown_action(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+pub(super) fn unknown_action(
+    case: EvaluationCase<'_, '_>,
+    matches: &ActionMatches<'_>,
+) -> Option<Denial> {
     let (atlases, action) = (case.atlases, case.call.action);
     if matches.known() || case.session.allows(action) {
         return None;
@@ -62,7 +65,10 @@ pub(super) fn denied_action(session: &Session, action: &str) -> Option<Denial> {
     Some(denial(gate, DenyCode::DeniedAction, reason, None))
 }
 
-pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+pub(super) fn locked_capability(
+    case: EvaluationCase<'_, '_>,
+    matches: &ActionMatches<'_>,
+) -> Option<Denial> {
     let session = case.session;
     for matched in matches.capabilities() {
         let (atlas, capability) = (matched.atlas, matched.item);
@@ -70,8 +76,8 @@ pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Op
             continue;
         }
         // A checkpoint at the capability decides instead, unless its condition keeps it from firing.
-        let mut standing = atlas.checkpoints_when(When::Access(&capability.id));
-        if standing.any(|(_, checkpoint)| takes_over(case, atlas, capability, checkpoint)) {
+        let mut standing = atlas.checkpoints_for_event(CheckpointEvent::Access(&capability.id));
+        if standing.any(|(_, checkpoint)| decides_access(case, atlas, capability, checkpoint)) {
             continue;
         }
         let reason = format!("capability `{}` is locked in this session", capability.id);
@@ -87,8 +93,8 @@ pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Op
 ///
 /// A gate asks, and an advisory checkpoint unlocks the capability at once. A lock that another checkpoint set
 /// is lifted only by a gate of the same Atlas.
-fn takes_over(
-    case: Case<'_, '_>,
+fn decides_access(
+    case: EvaluationCase<'_, '_>,
     atlas: &Atlas,
     capability: &Capability,
     checkpoint: &Checkpoint,
@@ -100,7 +106,7 @@ fn takes_over(
     match checkpoint.mode {
         CheckpointMode::Blocking => (!locked || lifts) && case.holds(checkpoint.when.as_ref()),
         CheckpointMode::Advisory => {
-            !locked && unlocks && case.surely_holds(checkpoint.when.as_ref())
+            !locked && unlocks && case.certainly_holds(checkpoint.when.as_ref())
         }
         CheckpointMode::Observational => false,
     }
@@ -135,9 +141,9 @@ fn unlock_help(session: &Session, atlas: &Atlas, capability: &Capability) -> Opt
     (!locked && !advice.is_empty()).then(|| format!("it is unlocked when {advice} fires"))
 }
 
-pub(super) fn bad_parameters(matches: &Matches<'_>, call: Asked<'_>) -> Option<Denial> {
+pub(super) fn bad_parameters(matches: &ActionMatches<'_>, call: ActionView<'_>) -> Option<Denial> {
     let mut actions = matches.actions();
-    let told = actions.find_map(|action| action.parameter_fault(call.params))?;
+    let told = actions.find_map(|action| action.parameter_error(call.params))?;
     let reason = format!("the parameters of `{}` are wrong: {told}", call.action);
     Some(denial(
         "parameters_schema",
@@ -151,7 +157,7 @@ pub(super) fn denial(by: &str, code: DenyCode, reason: String, help: Option<&str
     Denial {
         by: by.to_owned(),
         atlas: None,
-        denied: Denied {
+        denied: DenialReply {
             code,
             reason,
             help: help.map(str::to_owned),

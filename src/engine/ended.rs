@@ -1,7 +1,7 @@
 //! Ended sessions. Their names are never used again.
 //!
 //! Only the newest are kept in memory. Before the runtime passes on a command about a session that is not
-//! live, it looks the name up in the record and reports the result with [`Engine::note_ended`]. An old name
+//! live, it looks the name up in the record and reports the result with [`Engine::mark_ended`]. An old name
 //! is therefore refused as reliably as a new one. The newest are kept because their last records may not be
 //! on disk yet.
 
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Marks a session as ended: the record has it, and it is not live.
-    pub fn note_ended(&mut self, session: SessionId) {
+    pub fn mark_ended(&mut self, session: SessionId) {
         if !self.state.sessions.contains_key(&session) {
             self.state.ended.insert(session);
         }

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use super::customs::{CustomFiring, Customs};
+use super::customs::{CustomTriggerFiring, CustomTriggers};
 use super::deny::{Denial, bad_parameters, denied_action, locked_capability, unknown_action};
 use super::extension::Extensions;
 use super::hear::can_restrict;
-use super::held::{Asked, TierSource};
+use super::held::{ActionView, TierSource};
 use super::policy::{
-    Approval, Denying, DenyingPolicy, PolicyVerdict, approvals, by_default, denying_policy,
-    not_allowed, policy_verdict, spent_limit,
+    DenialSource, DenyingPolicy, PolicyOutcome, RequiredApproval, approvals, by_default,
+    denying_policy, not_allowed, policy_verdict, spent_limit,
 };
 use super::risk;
 use super::session::Session;
@@ -20,30 +20,30 @@ use super::usage::Usage;
 use crate::atlas::compiled::{Atlas, Capability, Checkpoint, CustomTrigger, Trigger};
 use crate::atlas::condition::{Condition, Facts, Truth};
 use crate::atlas::document::{RiskMode, RiskTier};
-use crate::atlas::index::{Matches, When};
+use crate::atlas::index::{ActionMatches, CheckpointEvent};
 use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 
 mod occasion;
 
-pub(super) use occasion::{Occasion, facts_of, on, session_start};
+pub(super) use occasion::{TriggerEvent, facts_of, on, session_start};
 
 /// Result of an evaluation.
 #[derive(Debug)]
 pub(super) struct Evaluation<'a> {
     /// Verdict of the policies, for the record.
-    pub(super) policy: PolicyVerdict<'a>,
+    pub(super) policy: PolicyOutcome<'a>,
     /// A denial that no answer can lift.
     pub(super) denial: Option<Denial>,
     /// Checkpoints that fire, highest priority first.
-    pub(super) fired: Vec<Fired<'a>>,
+    pub(super) fired: Vec<FiredCheckpoint<'a>>,
     /// Policies that require an operator's approval.
-    pub(super) approvals: Vec<Approval<'a>>,
+    pub(super) approvals: Vec<RequiredApproval<'a>>,
 }
 
 /// A checkpoint that fires.
 #[derive(Debug)]
-pub(super) struct Fired<'a> {
+pub(super) struct FiredCheckpoint<'a> {
     /// Its Atlas.
     pub(super) atlas: &'a Atlas,
     /// The checkpoint.
@@ -61,24 +61,24 @@ pub(super) const NOTHING_OVERRIDDEN: &BTreeSet<String> = &BTreeSet::new();
 
 /// All inputs of an action's evaluation.
 #[derive(Clone, Copy)]
-pub(super) struct Case<'a, 's> {
+pub(super) struct EvaluationCase<'a, 's> {
     /// The loaded Atlases.
     pub(super) atlases: &'a [Atlas],
     /// Usage of limits.
     pub(super) usage: &'s Usage,
     /// Evaluator for custom triggers.
-    pub(super) customs: Customs<'s>,
+    pub(super) customs: CustomTriggers<'s>,
     /// Denials that an operator overruled for exactly this request.
     pub(super) overridden: &'s BTreeSet<String>,
     /// The session that requests the action.
     pub(super) session: &'s Session,
     /// The requested action.
-    pub(super) call: Asked<'s>,
+    pub(super) call: ActionView<'s>,
     /// Time of the request.
     pub(super) now: Timestamp,
 }
 
-impl Case<'_, '_> {
+impl EvaluationCase<'_, '_> {
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
             action: Some(self.call.action),
@@ -99,19 +99,22 @@ impl Case<'_, '_> {
     }
 
     /// Whether a condition lets a rule that lets agents go on apply. What cannot be told does not.
-    pub(super) fn surely_holds(&self, when: Option<&Condition>) -> bool {
+    pub(super) fn certainly_holds(&self, when: Option<&Condition>) -> bool {
         when.is_none_or(|when| when.evaluate(&self.facts()) == Truth::True)
     }
 }
 
 /// Evaluates an action against every Atlas. A denial in any of them wins.
-pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
-    matched_action(case, &Matches::of(case.atlases, case.call.action))
+pub(super) fn action<'a>(case: EvaluationCase<'a, '_>) -> Evaluation<'a> {
+    evaluate_matched_action(case, &ActionMatches::of(case.atlases, case.call.action))
 }
 
 /// Evaluates an action whose matches are already known.
-pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Evaluation<'a> {
-    let Case { session, call, .. } = case;
+pub(super) fn evaluate_matched_action<'a>(
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
+) -> Evaluation<'a> {
+    let EvaluationCase { session, call, .. } = case;
     let approvals = approvals(case, matches);
     // An overridable denial comes last: overruling it would not help against the others.
     let (soft, hard) = match denying_policy(case, matches) {
@@ -120,16 +123,16 @@ pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> E
     };
     let (denial, by) = unknown_action(case, matches)
         .map(|denial| (denial, None))
-        .or_else(|| hard.map(by_policy))
+        .or_else(|| hard.map(policy_denial))
         .or_else(|| denied_action(session, call.action).map(|denial| (denial, None)))
         .or_else(|| locked_capability(case, matches).map(|denial| (denial, None)))
         .or_else(|| not_allowed(case, matches).map(|denial| (denial, None)))
         .or_else(|| bad_parameters(matches, call).map(|denial| (denial, None)))
-        .or_else(|| spent_limit(case, matches).map(by_policy))
-        .or_else(|| soft.map(by_policy))
+        .or_else(|| spent_limit(case, matches).map(policy_denial))
+        .or_else(|| soft.map(policy_denial))
         .unzip();
     let by = by.flatten();
-    let denying = denial.as_ref().map(|denial| Denying { denial, by });
+    let denying = denial.as_ref().map(|denial| DenialSource { denial, by });
     let policy = policy_verdict(case, matches, denying, by_default(case), &approvals);
     Evaluation {
         policy,
@@ -140,7 +143,7 @@ pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> E
 }
 
 /// Returns the denial of a policy, with the policy's Atlas and pattern.
-fn by_policy(policy: DenyingPolicy<'_>) -> (Denial, Option<(&Atlas, &str)>) {
+fn policy_denial(policy: DenyingPolicy<'_>) -> (Denial, Option<(&Atlas, &str)>) {
     (policy.denial, Some((policy.atlas, policy.rule)))
 }
 
@@ -161,12 +164,12 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
 
 /// Returns the risk tier of an action. The highest declared tier counts; without one, the tier is detected.
 pub(super) fn tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier, TierSource) {
-    matched_tier(&Matches::of(atlases, action), action, params)
+    matched_risk_tier(&ActionMatches::of(atlases, action), action, params)
 }
 
 /// Returns the risk tier of an action whose matches are already known.
-pub(super) fn matched_tier(
-    matches: &Matches<'_>,
+pub(super) fn matched_risk_tier(
+    matches: &ActionMatches<'_>,
     action: &str,
     params: &Value,
 ) -> (RiskTier, TierSource) {
@@ -189,19 +192,26 @@ pub(super) fn matched_tier(
 /// Number of checkpoints that can fire on one action without a heap allocation.
 const USUAL_FIRED: usize = 8;
 
-fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
+fn fired<'a>(
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
+) -> Vec<FiredCheckpoint<'a>> {
     let mut fired = Vec::new();
     for atlas in case.atlases {
         let mut places: SmallVec<[usize; USUAL_FIRED]> = SmallVec::new();
         let own = |of: &Atlas| std::ptr::eq(of, atlas);
         let before = matches.before().filter(|matched| own(matched.atlas));
         places.extend(before.map(|matched| matched.place));
-        places.extend(atlas.checkpoints_at(case.call.tier).map(|(place, _)| place));
-        let customs = atlas.checkpoints_when(When::CustomAction);
+        places.extend(
+            atlas
+                .checkpoints_for_tier(case.call.tier)
+                .map(|(place, _)| place),
+        );
+        let customs = atlas.checkpoints_for_event(CheckpointEvent::CustomAction);
         places.extend(customs.map(|(place, _)| place));
         for capability in capabilities_of(matches, atlas) {
             if case.session.lacks(atlas, capability) {
-                let gates = atlas.checkpoints_when(When::Access(&capability.id));
+                let gates = atlas.checkpoints_for_event(CheckpointEvent::Access(&capability.id));
                 places.extend(gates.map(|(place, _)| place));
             }
         }
@@ -210,12 +220,12 @@ fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
         let checkpoints = places.iter().filter_map(|at| atlas.checkpoints.get(*at));
         for checkpoint in checkpoints.filter(|checkpoint| case.may_fire(checkpoint)) {
             let firing = trigger_firing(case, matches, atlas, checkpoint);
-            if let Firing::Fires { why, certain } = firing {
-                fired.push(Fired {
+            if let CheckpointFiring::Fires { why, certain } = firing {
+                fired.push(FiredCheckpoint {
                     atlas,
                     checkpoint,
                     why,
-                    certain: certain && case.surely_holds(checkpoint.when.as_ref()),
+                    certain: certain && case.certainly_holds(checkpoint.when.as_ref()),
                     matches: Vec::new(),
                 });
             }
@@ -226,7 +236,7 @@ fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
 
 /// Returns the capabilities of one Atlas that list the action.
 pub(super) fn capabilities_of<'a>(
-    matches: &Matches<'a>,
+    matches: &ActionMatches<'a>,
     atlas: &'a Atlas,
 ) -> impl Iterator<Item = &'a Capability> {
     let own = matches.capabilities();
@@ -236,7 +246,7 @@ pub(super) fn capabilities_of<'a>(
 
 /// Result of evaluating a checkpoint on an action, with the expected and the actual value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Firing {
+pub(super) enum CheckpointFiring {
     /// The checkpoint fires.
     Fires {
         /// Reason, for people.
@@ -259,14 +269,14 @@ pub(super) enum Firing {
 }
 
 pub(super) fn firing<'a>(
-    case: Case<'a, '_>,
-    matches: &Matches<'a>,
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
     atlas: &'a Atlas,
     checkpoint: &Checkpoint,
-) -> Firing {
+) -> CheckpointFiring {
     let firing = trigger_firing(case, matches, atlas, checkpoint);
-    if matches!(firing, Firing::Fires { .. }) && !case.may_fire(checkpoint) {
-        return Firing::Not {
+    if matches!(firing, CheckpointFiring::Fires { .. }) && !case.may_fire(checkpoint) {
+        return CheckpointFiring::Not {
             wanted: "when".to_owned(),
             actual: unmet(checkpoint, &case.facts()),
         };
@@ -307,15 +317,15 @@ pub(super) fn unmet(checkpoint: &Checkpoint, facts: &Facts<'_>) -> String {
 }
 
 fn trigger_firing<'a>(
-    case: Case<'a, '_>,
-    matches: &Matches<'a>,
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
     atlas: &'a Atlas,
     checkpoint: &Checkpoint,
-) -> Firing {
+) -> CheckpointFiring {
     let call = case.call;
-    let not = |wanted: String, actual: String| Firing::Not { wanted, actual };
-    let elsewhere = |at| Firing::Elsewhere { at };
-    let fires = |why: String| Firing::Fires { why, certain: true };
+    let not = |wanted: String, actual: String| CheckpointFiring::Not { wanted, actual };
+    let elsewhere = |at| CheckpointFiring::Elsewhere { at };
+    let fires = |why: String| CheckpointFiring::Fires { why, certain: true };
     match &checkpoint.trigger {
         Trigger::SessionStart => elsewhere("the start of a session"),
         Trigger::SessionEnd => elsewhere("the end of a session"),
@@ -377,16 +387,16 @@ fn trigger_firing<'a>(
 }
 
 fn custom_firing(
-    case: Case<'_, '_>,
+    case: EvaluationCase<'_, '_>,
     atlas: &Atlas,
     checkpoint: &Checkpoint,
     custom: &CustomTrigger,
-) -> Firing {
+) -> CheckpointFiring {
     let facts = case.facts();
     match case.customs.firing(atlas, checkpoint, custom, &facts) {
-        CustomFiring::Not { wanted, actual } => Firing::Not { wanted, actual },
-        CustomFiring::Fires { why, certain } => Firing::Fires { why, certain },
-        CustomFiring::Ask => Firing::Fires {
+        CustomTriggerFiring::Not { wanted, actual } => CheckpointFiring::Not { wanted, actual },
+        CustomTriggerFiring::Fires { why, certain } => CheckpointFiring::Fires { why, certain },
+        CustomTriggerFiring::Ask => CheckpointFiring::Fires {
             why: format!("custom: `{}` has to be asked", custom.trigger_id),
             certain: false,
         },
@@ -398,7 +408,7 @@ fn listed<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     format!("[{}]", items.join(", "))
 }
 
-fn by_priority(mut fired: Vec<Fired<'_>>) -> Vec<Fired<'_>> {
+fn by_priority(mut fired: Vec<FiredCheckpoint<'_>>) -> Vec<FiredCheckpoint<'_>> {
     // Stable: ties stay in the order of the Atlases, then as written.
     fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
     fired

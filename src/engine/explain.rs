@@ -6,19 +6,22 @@ use serde_json::Value;
 use crate::atlas::compiled::{Atlas, Checkpoint, Limit, Policy, Trigger};
 use crate::atlas::condition::{Condition, LeafReport, Truth};
 use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
-use crate::atlas::index::Matches;
+use crate::atlas::index::ActionMatches;
 use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 
 use super::Engine;
-use super::command::Denied;
-use super::customs::Customs;
-use super::evaluate::{self, Case, Evaluation, Fired, Firing, NOTHING_OVERRIDDEN, Occasion};
+use super::command::DenialReply;
+use super::customs::CustomTriggers;
+use super::evaluate::{
+    self, CheckpointFiring, Evaluation, EvaluationCase, FiredCheckpoint, NOTHING_OVERRIDDEN,
+    TriggerEvent,
+};
 use super::extension::Extensions;
-use super::held::{ActionCall, Asked, Subject, TierSource};
+use super::held::{ActionCall, ActionView, HeldSubject, TierSource};
 use super::session::Session;
-use super::suspend::Answers;
+use super::suspend::ExtensionAnswers;
 use super::usage::Usage;
 
 mod account;
@@ -28,21 +31,21 @@ mod input;
 mod looked;
 mod outside;
 
-pub use account::{Account, Asker, Question};
-pub use effects::Consequences;
-pub use imagined::Imagined;
+pub use account::{ExplainQuestion, ExplainedSession, FullExplanation};
+pub use effects::CheckpointEffects;
+pub use imagined::HypotheticalSession;
 pub use input::{ContextEvidence, InputExplanation, explain_input_under};
-pub use outside::{Outsider, handlers};
+pub use outside::{HandlerPreview, handlers};
 
 /// A hypothetical request.
 #[derive(Clone, Debug)]
-pub struct WhatIf {
+pub struct HypotheticalRequest {
     /// The action.
     pub action: String,
     /// Its parameters.
     pub params: Value,
     /// The session that would ask.
-    pub session: Imagined,
+    pub session: HypotheticalSession,
 }
 
 /// Explanation of the decision about a request.
@@ -55,7 +58,7 @@ pub struct Explanation {
     /// Source of the risk tier.
     pub tier_source: TierSource,
     /// The decision.
-    pub verdict: Verdict,
+    pub verdict: ExplainedVerdict,
     /// Every checkpoint, in the order of evaluation.
     pub checkpoints: Vec<CheckpointEvidence>,
     /// Every policy, in the order written.
@@ -69,7 +72,7 @@ pub struct Explanation {
 /// The decision about a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ExplainedVerdict {
     /// The action would run.
     Allowed,
     /// The request would be held at these gates.
@@ -78,7 +81,7 @@ pub enum Verdict {
         gates: Vec<String>,
     },
     /// The request would be denied.
-    Denied(Denied),
+    Denied(DenialReply),
 }
 
 /// Evaluation of one checkpoint.
@@ -102,8 +105,8 @@ pub struct CheckpointEvidence {
     /// Expected and actual values of its condition.
     pub conditions: Vec<LeafReport>,
     /// Effects of the checkpoint: of a gate when it is passed; an observational checkpoint has none.
-    #[serde(skip_serializing_if = "Consequences::is_empty")]
-    pub effects: Consequences,
+    #[serde(skip_serializing_if = "CheckpointEffects::is_empty")]
+    pub effects: CheckpointEffects,
 }
 
 /// Result of evaluating a checkpoint.
@@ -163,7 +166,7 @@ pub struct CapabilityEvidence {
 impl Engine {
     /// Explains a request of a session that passed its start gates.
     #[must_use]
-    pub fn explain(&self, what_if: &WhatIf, now: Timestamp) -> Explanation {
+    pub fn explain(&self, what_if: &HypotheticalRequest, now: Timestamp) -> Explanation {
         let session = what_if.session.session(&self.atlases, now);
         let call = ActionCall::of(&self.atlases, &what_if.action, &what_if.params);
         self.evidence(&session, &call, now)
@@ -190,18 +193,18 @@ impl Engine {
         let held = &self.state.held.get(gate)?.held;
         let session = self.state.sessions.get(&held.session)?;
         match &held.subject {
-            Subject::Action(call) => Some(self.evidence(session, call, now)),
-            Subject::SessionStart | Subject::Moment(_) => None,
+            HeldSubject::Action(call) => Some(self.evidence(session, call, now)),
+            HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         }
     }
 
     fn evidence(&self, session: &Session, call: &ActionCall, now: Timestamp) -> Explanation {
-        evidence(Case {
+        evidence(EvaluationCase {
             atlases: &self.atlases,
             usage: &self.state.usage,
-            customs: Customs {
+            customs: CustomTriggers {
                 extensions: &self.extensions,
-                answers: &Answers::default(),
+                answers: &ExtensionAnswers::default(),
             },
             overridden: NOTHING_OVERRIDDEN,
             session,
@@ -213,13 +216,17 @@ impl Engine {
 
 /// Explains a request under these Atlases, with unused limits.
 #[must_use]
-pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Explanation {
-    evidence(Case {
+pub fn explain_under(
+    atlases: &[Atlas],
+    what_if: &HypotheticalRequest,
+    now: Timestamp,
+) -> Explanation {
+    evidence(EvaluationCase {
         atlases,
         usage: &Usage::default(),
-        customs: Customs {
+        customs: CustomTriggers {
             extensions: &Extensions::default(),
-            answers: &Answers::default(),
+            answers: &ExtensionAnswers::default(),
         },
         overridden: NOTHING_OVERRIDDEN,
         session: &what_if.session.session(atlases, now),
@@ -228,14 +235,14 @@ pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Exp
     })
 }
 
-fn evidence(case: Case<'_, '_>) -> Explanation {
-    let Case {
+fn evidence(case: EvaluationCase<'_, '_>) -> Explanation {
+    let EvaluationCase {
         atlases,
         session,
         call,
         ..
     } = case;
-    let matches = Matches::of(atlases, call.action);
+    let matches = ActionMatches::of(atlases, call.action);
     let mut checkpoints = Vec::new();
     let mut policies = Vec::new();
     let mut capabilities = Vec::new();
@@ -259,7 +266,10 @@ fn evidence(case: Case<'_, '_>) -> Explanation {
         action: call.action.to_owned(),
         tier: call.tier,
         tier_source: call.tier_source,
-        verdict: verdict(&evaluate::matched_action(case, &matches), &beats(case)),
+        verdict: verdict(
+            &evaluate::evaluate_matched_action(case, &matches),
+            &beats(case),
+        ),
         checkpoints,
         policies,
         capabilities,
@@ -268,10 +278,10 @@ fn evidence(case: Case<'_, '_>) -> Explanation {
 }
 
 /// Returns the contexts that an action selects by its name or its risk when it runs.
-fn run_contexts(atlases: &[Atlas], call: Asked<'_>) -> Vec<ContextEvidence> {
+fn run_contexts(atlases: &[Atlas], call: ActionView<'_>) -> Vec<ContextEvidence> {
     let mut found = Vec::new();
     for atlas in atlases {
-        let matches = Matches::of(std::slice::from_ref(atlas), call.action);
+        let matches = ActionMatches::of(std::slice::from_ref(atlas), call.action);
         let by_name = matches.injections().map(|matched| {
             let why = format!("on_match: `{}` matches `{}`", call.action, matched.pattern);
             (matched.item, why)
@@ -300,15 +310,15 @@ fn by_priority(checkpoints: &mut [CheckpointEvidence]) {
 }
 
 /// Returns the due interval checkpoints.
-fn beats<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
+fn beats<'a>(case: EvaluationCase<'a, '_>) -> Vec<FiredCheckpoint<'a>> {
     let (atlases, session) = (case.atlases, case.session);
-    evaluate::on(atlases, session, Occasion::Beat, case.customs, case.now)
+    evaluate::on(atlases, session, TriggerEvent::Beat, case.customs, case.now)
 }
 
 /// Returns the decision that an evaluation leads to. Due intervals come before every request of the session.
-pub(super) fn verdict(found: &Evaluation<'_>, due: &[Fired<'_>]) -> Verdict {
+pub(super) fn verdict(found: &Evaluation<'_>, due: &[FiredCheckpoint<'_>]) -> ExplainedVerdict {
     if let Some(denial) = &found.denial {
-        return Verdict::Denied(denial.denied.clone());
+        return ExplainedVerdict::Denied(denial.denied.clone());
     }
     let fired = due.iter().chain(&found.fired);
     let blocking = fired.filter(|f| f.checkpoint.mode == CheckpointMode::Blocking);
@@ -320,23 +330,25 @@ pub(super) fn verdict(found: &Evaluation<'_>, due: &[Fired<'_>]) -> Verdict {
             .map(|approval| approval.policy_id.to_owned()),
     );
     if gates.is_empty() {
-        Verdict::Allowed
+        ExplainedVerdict::Allowed
     } else {
-        Verdict::Held { gates }
+        ExplainedVerdict::Held { gates }
     }
 }
 
 fn checkpoint_evidence<'a>(
-    case: Case<'a, 'a>,
-    matches: &'a Matches<'a>,
+    case: EvaluationCase<'a, 'a>,
+    matches: &'a ActionMatches<'a>,
     atlas: &'a Atlas,
 ) -> impl Iterator<Item = CheckpointEvidence> + 'a {
     atlas.checkpoints.iter().map(move |checkpoint| {
         let outcome = match evaluate::firing(case, matches, atlas, checkpoint) {
-            Firing::Elsewhere { .. } if is_interval(checkpoint) => due(case, checkpoint),
-            Firing::Fires { why, .. } => CheckpointOutcome::Fired { why },
-            Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
-            Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
+            CheckpointFiring::Elsewhere { .. } if is_interval(checkpoint) => due(case, checkpoint),
+            CheckpointFiring::Fires { why, .. } => CheckpointOutcome::Fired { why },
+            CheckpointFiring::Not { wanted, actual } => {
+                CheckpointOutcome::NotFired { wanted, actual }
+            }
+            CheckpointFiring::Elsewhere { at } => CheckpointOutcome::Skipped {
                 why: format!("it fires at {at}"),
             },
         };
@@ -353,7 +365,7 @@ fn is_interval(checkpoint: &Checkpoint) -> bool {
 }
 
 /// Returns whether an interval is due. It is checked whenever the session requests something.
-fn due(case: Case<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
+fn due(case: EvaluationCase<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
     let mut due = beats(case).into_iter();
     match due.find(|fired| std::ptr::eq(fired.checkpoint, checkpoint)) {
         Some(fired) => CheckpointOutcome::Fired { why: fired.why },
@@ -388,7 +400,7 @@ fn short_of(
     })
 }
 
-fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> PolicyEvidence {
+fn policy_evidence(case: EvaluationCase<'_, '_>, atlas: &Atlas, policy: &Policy) -> PolicyEvidence {
     let pattern = policy.actions.first_match(case.call.action);
     let truth = policy
         .when
@@ -431,7 +443,7 @@ fn limit_words(limit: &Limit) -> String {
     }
 }
 
-fn leaves(case: Case<'_, '_>, when: Option<&Condition>) -> Vec<LeafReport> {
+fn leaves(case: EvaluationCase<'_, '_>, when: Option<&Condition>) -> Vec<LeafReport> {
     when.map(|when| when.explain(&case.facts()))
         .unwrap_or_default()
 }

@@ -19,13 +19,13 @@ use crate::base::limits::{MAX_HINTS, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
 use crate::trace::event::{ContextRequested, InjectTrigger, RequestType};
 
-use super::command::{AskId, ContextRequest, DenyCode, Given, NotGiven, Reply};
-use super::evaluate::Occasion;
-use super::give::{Gift, Size, context_key};
-use super::handle::Handling;
-use super::held::{HeldText, Moment, Subject};
+use super::command::{CallerId, ContextRequest, DenyCode, Injected, RefusedContext, Reply};
+use super::evaluate::TriggerEvent;
+use super::give::{BudgetRule, Injection, context_key};
+use super::handle::HandledCommandKind;
+use super::held::{HeldSubject, HeldText, SessionEvent};
 use super::session::Session;
-use super::turn::{Place, Turn};
+use super::turn::{SpanPosition, Transaction};
 
 /// Maximum number of contexts that one query finds.
 const MAX_FOUND: usize = 5;
@@ -43,12 +43,12 @@ const COMMON_WORDS: [&str; 24] = [
 ];
 
 /// Identifiers of an Atlas and of its context.
-type Named = (String, String);
+type ContextName = (String, String);
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Handles a request for context, or for a checkpoint by its name.
-    pub(super) fn request_context(&mut self, ask: AskId, request: &ContextRequest) {
-        let Some(place) = self.moment_place(ask, &request.session) else {
+    pub(super) fn request_context(&mut self, ask: CallerId, request: &ContextRequest) {
+        let Some(place) = self.event_position(ask, &request.session) else {
             return;
         };
         let query = request.query.as_deref().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
-        let (query, redacted) = self.told_option("query", request.query.as_deref());
+        let (query, redacted) = self.redact_optional_text("query", request.query.as_deref());
         // Naming a checkpoint is a request of type `checkpoint`.
         let named = request.checkpoint.as_ref();
         let record = ContextRequested {
@@ -73,10 +73,10 @@ impl Turn<'_> {
         };
         self.record(&place, record);
         let occasion = match &request.checkpoint {
-            Some(name) => Occasion::Named(name),
-            None => Occasion::Context,
+            Some(name) => TriggerEvent::Named(name),
+            None => TriggerEvent::Context,
         };
-        if let Some(denied) = self.refused_denial(&request.session) {
+        if let Some(denied) = self.refused_session_denial(&request.session) {
             self.reply(ask, Reply::Denied(denied));
             return;
         }
@@ -90,7 +90,7 @@ impl Turn<'_> {
             return;
         }
         self.expire_guidance(&request.session, &["explicit_request"]);
-        let moment = Moment {
+        let moment = SessionEvent {
             kind: "explicit_request".to_owned(),
             label: "context".to_owned(),
             data: json!({ "checkpoint": request.checkpoint }),
@@ -98,9 +98,10 @@ impl Turn<'_> {
             text: request.query.as_deref().map(HeldText::new),
             reached_agent: false,
         };
-        let subject = Subject::Moment(moment.clone());
-        let handled = self.handle_fired(&place, &subject, &mut fired, Handling::Moment);
-        let given = self.give_requested(&place, request);
+        let subject = HeldSubject::Moment(moment.clone());
+        let handled =
+            self.apply_handler_outcomes(&place, &subject, &mut fired, HandledCommandKind::Moment);
+        let given = self.inject_requested(&place, request);
         self.owe(&request.session, given);
         self.owe(&request.session, handled.given);
         self.happen(Some(ask), &place, moment, &fired, None);
@@ -108,8 +109,8 @@ impl Turn<'_> {
 
     /// Injects the contexts that hints name or the query finds, and lists the named ones that are not
     /// injected.
-    fn give_requested(&mut self, place: &Place, request: &ContextRequest) -> Given {
-        let mut given = Given::default();
+    fn inject_requested(&mut self, place: &SpanPosition, request: &ContextRequest) -> Injected {
+        let mut given = Injected::default();
         let Some(session) = self.live(&request.session) else {
             return given;
         };
@@ -119,7 +120,7 @@ impl Turn<'_> {
                 let named = request.hints.contains(&found.1);
                 if let (Some(reason), false) = (had, named) {
                     let context_id = found.1;
-                    not_given.push(NotGiven { context_id, reason });
+                    not_given.push(RefusedContext { context_id, reason });
                 } else if !named {
                     wanted.push(found);
                 }
@@ -130,14 +131,14 @@ impl Turn<'_> {
                 continue;
             };
             let contexts: Vec<_> = of_atlas.iter().map(|(_, id)| id.clone()).collect();
-            let gift = Gift {
+            let gift = Injection {
                 atlas: Some(atlas_id),
                 from: "explicit_request",
                 kind: "explicit_request",
                 trigger: InjectTrigger::OnDemand,
                 contexts: &contexts,
                 guidance: None,
-                size: Size::Budgeted,
+                size: BudgetRule::Budgeted,
             };
             given.extend(self.give(place, &gift));
         }
@@ -146,7 +147,11 @@ impl Turn<'_> {
     }
 
     /// Returns the contexts that hints name, and those that are not injected, with the reason.
-    fn named_contexts(&self, session: &Session, hints: &[String]) -> (Vec<Named>, Vec<NotGiven>) {
+    fn named_contexts(
+        &self,
+        session: &Session,
+        hints: &[String],
+    ) -> (Vec<ContextName>, Vec<RefusedContext>) {
         let mut named = Vec::new();
         let mut not_given = Vec::new();
         let mut seen = BTreeSet::new();
@@ -166,7 +171,7 @@ impl Turn<'_> {
                 }
             }
             if let Some(reason) = reason {
-                not_given.push(NotGiven {
+                not_given.push(RefusedContext {
                     context_id: one_line(hint),
                     reason,
                 });
@@ -177,13 +182,13 @@ impl Turn<'_> {
 
     /// Returns the contexts that a query finds and the session may have, best first. A context that the
     /// session already has comes with a reason.
-    fn found_contexts(&self, session: &Session, query: &str) -> Vec<(Named, Option<String>)> {
-        let wanted = Query::new(query);
+    fn found_contexts(&self, session: &Session, query: &str) -> Vec<(ContextName, Option<String>)> {
+        let wanted = ContextQuery::new(query);
         let mut found = Vec::new();
         for atlas in self.engine.atlases.iter() {
             for (id, context) in &atlas.contexts {
                 let score = wanted.score(atlas, context);
-                let had = self.has_already(session, atlas, id);
+                let had = self.already_injected(session, atlas, id);
                 if score > 0 && (had.is_some() || self.keeps(session, atlas, id).is_none()) {
                     let rank = std::cmp::Reverse((score, context.priority));
                     found.push((rank, (atlas.id.clone(), id.clone()), had));
@@ -197,7 +202,7 @@ impl Turn<'_> {
     }
 
     /// Returns a reason if the session already has a context and it is still valid.
-    fn has_already(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
+    fn already_injected(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
         let handed = session.contexts.get(&context_key(&atlas.id, id))?;
         let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
         let had = self.now.since(*handed) < valid;
@@ -207,12 +212,12 @@ impl Turn<'_> {
     /// Returns the reason why a session does not get a requested context; `None` if it may have it.
     fn keeps(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
         let context = atlas.contexts.get(id)?;
-        if let Some(had) = self.has_already(session, atlas, id) {
+        if let Some(had) = self.already_injected(session, atlas, id) {
             return Some(had);
         }
         let handed = session.contexts.get(&context_key(&atlas.id, id));
         // The agent already knows a context that was injected once. A lock can have been set since.
-        if let Some(gate) = gate_before(session, atlas, context)
+        if let Some(gate) = gate_of_context(session, atlas, context)
             && handed.is_none()
         {
             return Some(format!(
@@ -220,7 +225,7 @@ impl Turn<'_> {
                 gate.id
             ));
         }
-        if let Some(capability) = lock_before(session, atlas, context) {
+        if let Some(capability) = lock_on_context(session, atlas, context) {
             return Some(format!(
                 "capability `{capability}` is locked in this session"
             ));
@@ -232,7 +237,7 @@ impl Turn<'_> {
 
 /// Returns the gate that injects a context. `None` if every session gets the context, an advisory checkpoint
 /// injects it as well, or one of its gates was passed.
-fn gate_before<'a>(
+fn gate_of_context<'a>(
     session: &Session,
     atlas: &'a Atlas,
     context: &ContextBlockDef,
@@ -261,7 +266,7 @@ fn gate_before<'a>(
 ///
 /// A context belongs to a capability if a checkpoint at the capability injects it, or if all actions that
 /// select it are actions of the capability.
-fn lock_before<'a>(
+fn lock_on_context<'a>(
     session: &Session,
     atlas: &'a Atlas,
     context: &ContextBlockDef,
@@ -301,7 +306,7 @@ fn lock_before<'a>(
 }
 
 /// A query, prepared for comparison.
-struct Query<'q> {
+struct ContextQuery<'q> {
     text: &'q str,
     folded: String,
     words: BTreeSet<String>,
@@ -314,7 +319,7 @@ const KEYWORD: u32 = 2_000;
 const IN_NAME: u32 = 20;
 const IN_CONTENT: u32 = 1;
 
-impl<'q> Query<'q> {
+impl<'q> ContextQuery<'q> {
     fn new(text: &'q str) -> Self {
         Self {
             text,

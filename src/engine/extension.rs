@@ -66,7 +66,7 @@ pub struct Plugin {
 
 /// One call to an extension.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct ExtensionCall {
     /// Number of the call; the answer names it.
     pub id: CallId,
     /// The extension.
@@ -77,7 +77,7 @@ pub struct Call {
     pub context: CheckpointContext,
 }
 
-impl Call {
+impl ExtensionCall {
     /// Returns the call as one JSON object, for extensions that speak JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -140,7 +140,7 @@ pub struct CheckpointContext {
     /// The input, if the question concerns input.
     pub input: Option<AgentInput>,
     /// The requested action, if the question concerns an action.
-    pub action: Option<Action>,
+    pub action: Option<RequestedAction>,
     /// The session.
     pub session: SessionState,
     /// Identifiers of the contexts that the session has received.
@@ -158,7 +158,7 @@ pub struct AgentInput {
 
 /// A requested action.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Action {
+pub struct RequestedAction {
     /// Its name.
     #[serde(rename = "type")]
     pub action_type: String,
@@ -168,7 +168,7 @@ pub struct Action {
     pub risk_tier: String,
 }
 
-impl Action {
+impl RequestedAction {
     pub(super) fn of(call: &ActionCall) -> Self {
         Self {
             action_type: call.action.clone(),
@@ -195,7 +195,7 @@ pub struct SessionState {
 
 /// Result of a call to an extension.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Returned {
+pub struct CallResult {
     /// The answer, or the reason of the failure.
     pub outcome: Result<Value, String>,
     /// Duration of the call.
@@ -264,7 +264,7 @@ impl CheckpointResult {
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecision {
     /// The decision.
-    pub decision: PolicyWord,
+    pub decision: PolicyDecisionKind,
     /// Reason of the decision.
     #[serde(default)]
     pub reason: String,
@@ -273,7 +273,7 @@ pub struct PolicyDecision {
 /// Possible decisions of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PolicyWord {
+pub enum PolicyDecisionKind {
     /// The action may run, as far as this policy is concerned.
     #[serde(alias = "allowed")]
     Allow,
@@ -285,7 +285,7 @@ pub enum PolicyWord {
     RequireApproval,
 }
 
-impl PolicyWord {
+impl PolicyDecisionKind {
     /// Returns the name in records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -324,7 +324,7 @@ pub struct YesNo {
     pub reason: Option<String>,
 }
 
-impl Returned {
+impl CallResult {
     /// Reads the answer to a yes-or-no question: a boolean, or an object with a reason.
     ///
     /// # Errors
@@ -355,8 +355,8 @@ mod tests {
 
     use super::*;
 
-    fn returned(value: Value) -> Returned {
-        Returned {
+    fn returned(value: Value) -> CallResult {
+        CallResult {
             outcome: Ok(value),
             took: Duration::ZERO,
         }

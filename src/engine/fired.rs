@@ -8,37 +8,37 @@ use crate::atlas::keyword::KeywordMatch;
 use crate::base::id::SpanId;
 use crate::trace::event::{ActionTaken, CheckpointCompleted};
 
-use super::Advice;
-use super::evaluate::Fired;
-use super::held::Subject;
-use super::policy::Approval;
-use super::recorded::Told;
-use super::turn::{Place, Turn, pass_effects};
+use super::AdvisoryEffects;
+use super::evaluate::FiredCheckpoint;
+use super::held::HeldSubject;
+use super::policy::RequiredApproval;
+use super::recorded::RedactedText;
+use super::turn::{SpanPosition, Transaction, pass_effects};
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Records that a checkpoint fired, before the answers of its handlers. Later records use the same span
     /// as parent.
     pub(super) fn record_fired(
         &mut self,
-        place: &Place,
-        fired: &mut OwnedFired,
-        subject: &Subject,
+        place: &SpanPosition,
+        fired: &mut OwnedFiredCheckpoint,
+        subject: &HeldSubject,
     ) {
         if fired.recorded.is_some() {
             return;
         }
-        let mut raised = self.raise_checkpoint(fired);
+        let mut raised = self.raise_checkpoint_gate(fired);
         raised.mode = fired.checkpoint.mode;
         self.record_triggered(place, &raised, subject);
         fired.recorded = Some(raised.gate.span_id);
     }
 
     /// Records that a checkpoint is completed because of its handlers' answers.
-    pub(super) fn record_handled(
+    pub(super) fn record_handler_completion(
         &mut self,
-        place: &Place,
-        fired: &OwnedFired,
-        stopped: Option<Told>,
+        place: &SpanPosition,
+        fired: &OwnedFiredCheckpoint,
+        stopped: Option<RedactedText>,
     ) {
         let Some(span) = fired.recorded.clone() else {
             return;
@@ -63,7 +63,7 @@ impl Turn<'_> {
 }
 
 /// A fired checkpoint as owned data.
-pub(super) struct OwnedFired {
+pub(super) struct OwnedFiredCheckpoint {
     pub(super) atlas_id: String,
     pub(super) checkpoint: crate::atlas::compiled::Checkpoint,
     pub(super) why: String,
@@ -81,7 +81,7 @@ pub(super) struct OwnedFired {
     pub(super) recorded: Option<SpanId>,
 }
 
-impl OwnedFired {
+impl OwnedFiredCheckpoint {
     pub(super) fn took_ms(&self) -> u64 {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
@@ -92,13 +92,13 @@ impl OwnedFired {
     }
 
     /// Returns whether the checkpoint has effects without stopping the agent.
-    pub(super) fn is_advice(&self) -> bool {
+    pub(super) fn is_advisory(&self) -> bool {
         self.checkpoint.mode == CheckpointMode::Advisory
     }
 
     /// Returns its effects on a session, to be applied when the gates of the same request are passed.
-    pub(super) fn advice(&self) -> Advice {
-        Advice {
+    pub(super) fn advice(&self) -> AdvisoryEffects {
+        AdvisoryEffects {
             atlas_id: self.atlas_id.clone(),
             checkpoint_id: self.checkpoint.id.clone(),
             effects: pass_effects(&self.checkpoint),
@@ -106,8 +106,8 @@ impl OwnedFired {
     }
 }
 
-impl From<Fired<'_>> for OwnedFired {
-    fn from(fired: Fired<'_>) -> Self {
+impl From<FiredCheckpoint<'_>> for OwnedFiredCheckpoint {
+    fn from(fired: FiredCheckpoint<'_>) -> Self {
         Self {
             atlas_id: fired.atlas.id.clone(),
             checkpoint: fired.checkpoint.clone(),
@@ -124,7 +124,7 @@ impl From<Fired<'_>> for OwnedFired {
 
 /// A required approval as owned data.
 #[derive(Clone, Debug)]
-pub(super) struct OwnedApproval {
+pub(super) struct OwnedRequiredApproval {
     pub(super) atlas_id: String,
     pub(super) policy_id: String,
     pub(super) reason: String,
@@ -133,8 +133,8 @@ pub(super) struct OwnedApproval {
     pub(super) overrides: bool,
 }
 
-impl From<Approval<'_>> for OwnedApproval {
-    fn from(approval: Approval<'_>) -> Self {
+impl From<RequiredApproval<'_>> for OwnedRequiredApproval {
+    fn from(approval: RequiredApproval<'_>) -> Self {
         Self {
             atlas_id: approval.atlas.id.clone(),
             policy_id: approval.policy_id.to_owned(),

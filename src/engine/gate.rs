@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{
     Approvers, CheckpointMode, CheckpointQuestion, Respondent, ResponseType,
 };
@@ -21,17 +21,17 @@ use crate::trace::event::{
 };
 
 use super::approval::{self, JUSTIFICATION};
-use super::command::{AskId, DenyCode, Effect, Given, Reply, StateKind};
-use super::fired::{OwnedApproval, OwnedFired};
-use super::give::{Gift, Size};
-use super::held::{Gate, Held, Origin, PassEffects, Subject};
-use super::recorded::Told;
-use super::turn::{Place, Turn, pass_effects};
-use super::withhold::Withheld;
-use super::{Advice, Waiting};
+use super::command::{CallerId, DenyCode, Effect, Injected, Reply, StateKind};
+use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
+use super::give::{BudgetRule, Injection};
+use super::held::{Gate, GateOrigin, Held, HeldSubject, PassEffects};
+use super::recorded::RedactedText;
+use super::turn::{SpanPosition, Transaction, pass_effects};
+use super::withhold::WithheldInjection;
+use super::{AdvisoryEffects, HeldEntry};
 
 /// A gate that is about to be raised, with its timeout.
-pub(super) struct Raised {
+pub(super) struct RaisedGate {
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
     priority: i64,
@@ -45,32 +45,32 @@ pub(super) struct Raised {
 }
 
 /// A request that is about to be held.
-pub(super) struct Request {
-    pub(super) subject: Subject,
+pub(super) struct HoldRequest {
+    pub(super) subject: HeldSubject,
     pub(super) hash: Digest,
-    pub(super) place: Place,
+    pub(super) place: SpanPosition,
     /// Time at which the caller stops waiting, if it does.
     pub(super) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(super) same_call: Option<String>,
-    pub(super) withheld: Vec<Withheld>,
-    pub(super) advice: Vec<Advice>,
+    pub(super) withheld: Vec<WithheldInjection>,
+    pub(super) advice: Vec<AdvisoryEffects>,
     /// The input as an extension rewrote it, if one did.
     pub(super) modified_input: Option<String>,
 }
 
 /// Presence of a gate among the checkpoints that fired together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beside {
+pub(super) enum GatePresence {
     /// No gate fired.
     Nothing,
     /// A gate fired: grants wait until it is passed, restrictions do not.
     Gate,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Builds a gate from a blocking checkpoint.
-    pub(super) fn raise_checkpoint(&mut self, fired: &OwnedFired) -> Raised {
+    pub(super) fn raise_checkpoint_gate(&mut self, fired: &OwnedFiredCheckpoint) -> RaisedGate {
         let checkpoint = &fired.checkpoint;
         let questions = if checkpoint.questions.is_empty() {
             implicit_acknowledgment(&checkpoint.name, &checkpoint.id)
@@ -80,7 +80,7 @@ impl Turn<'_> {
             checkpoint.questions.clone()
         };
         let gate = Gate {
-            origin: Origin::Checkpoint {
+            origin: GateOrigin::Checkpoint {
                 atlas_id: fired.atlas_id.clone(),
                 checkpoint_id: checkpoint.id.clone(),
                 name: checkpoint.name.clone(),
@@ -99,11 +99,11 @@ impl Turn<'_> {
             },
             approvers: checkpoint.approvers,
             force_sync: checkpoint.force_sync_trace,
-            shared_name: self.shares_name(&checkpoint.id),
+            shared_name: self.is_shared_name(&checkpoint.id),
             atlas_hash: self.atlas_hash_of(&fired.atlas_id),
             span_id: fired.recorded.clone().unwrap_or_else(|| self.new_span()),
         };
-        Raised {
+        RaisedGate {
             gate,
             timeout: Duration::from_secs(checkpoint.timeout_seconds),
             priority: checkpoint.priority,
@@ -115,18 +115,18 @@ impl Turn<'_> {
     }
 
     /// Builds a gate from a policy that requires approval.
-    pub(super) fn raise_approval(&mut self, approval: &OwnedApproval) -> Raised {
+    pub(super) fn raise_approval_gate(&mut self, approval: &OwnedRequiredApproval) -> RaisedGate {
         let (atlas_id, policy_id) = (approval.atlas_id.clone(), approval.policy_id.clone());
         let reason = approval.reason.clone();
         let (origin, question) = if approval.overrides {
-            let origin = Origin::Override {
+            let origin = GateOrigin::Override {
                 atlas_id,
                 policy_id,
                 reason,
             };
             (origin, override_justification())
         } else {
-            let origin = Origin::Approval {
+            let origin = GateOrigin::Approval {
                 atlas_id,
                 policy_id,
                 reason,
@@ -143,11 +143,11 @@ impl Turn<'_> {
             respondent: Respondent::Operator,
             approvers: Approvers::One,
             force_sync: true,
-            shared_name: self.shares_name(&approval.policy_id),
+            shared_name: self.is_shared_name(&approval.policy_id),
             atlas_hash: self.atlas_hash_of(&approval.atlas_id),
             span_id: self.new_span(),
         };
-        Raised {
+        RaisedGate {
             gate,
             timeout: DEFAULT_GATE_TIMEOUT,
             priority: 0,
@@ -162,42 +162,42 @@ impl Turn<'_> {
     /// both in that order.
     ///
     /// If too many requests are held for another gate, no gate is recorded.
-    pub(super) fn fire_in_order(
+    pub(super) fn apply_in_order(
         &mut self,
-        place: &Place,
-        subject: &Subject,
-        fired: &[OwnedFired],
-        beside: Beside,
-    ) -> (Given, Vec<Raised>) {
+        place: &SpanPosition,
+        subject: &HeldSubject,
+        fired: &[OwnedFiredCheckpoint],
+        beside: GatePresence,
+    ) -> (Injected, Vec<RaisedGate>) {
         let room = self.overload(&place.session).is_none();
-        let mut given = Given::default();
+        let mut given = Injected::default();
         let mut raised = Vec::new();
         for fired in fired {
             if fired.is_gate() {
-                let mut gate = self.raise_checkpoint(fired);
+                let mut gate = self.raise_checkpoint_gate(fired);
                 if room && !gate.recorded {
                     self.record_triggered(place, &gate, subject);
                     gate.recorded = true;
                 }
                 raised.push(gate);
             } else {
-                given.extend(self.apply_passing(place, fired, subject, beside));
+                given.extend(self.apply_non_blocking(place, fired, subject, beside));
             }
         }
         (given, raised)
     }
 
     /// Applies and records a checkpoint that does not stop the agent.
-    pub(super) fn apply_passing(
+    pub(super) fn apply_non_blocking(
         &mut self,
-        place: &Place,
-        fired: &OwnedFired,
-        subject: &Subject,
-        beside: Beside,
-    ) -> Given {
-        let raised = Raised {
+        place: &SpanPosition,
+        fired: &OwnedFiredCheckpoint,
+        subject: &HeldSubject,
+        beside: GatePresence,
+    ) -> Injected {
+        let raised = RaisedGate {
             mode: fired.checkpoint.mode,
-            ..self.raise_checkpoint(fired)
+            ..self.raise_checkpoint_gate(fired)
         };
         let here = place.below(raised.gate.span_id.clone());
         if !raised.recorded {
@@ -207,25 +207,25 @@ impl Turn<'_> {
             &place.session,
             &[&fired.checkpoint.id, fired.checkpoint.kind],
         );
-        let mut given = Given::default();
+        let mut given = Injected::default();
         if fired.checkpoint.mode == CheckpointMode::Advisory {
             let mut effects = raised.gate.effects.clone();
             let inject = std::mem::take(&mut effects.inject);
-            if beside == Beside::Gate || !fired.certain {
+            if beside == GatePresence::Gate || !fired.certain {
                 effects.unlock.clear();
                 effects.allow = Patterns::default();
             }
             self.apply_effects(place, &fired.atlas_id, &fired.checkpoint.id, &effects);
             given = self.give(
                 place,
-                &Gift {
+                &Injection {
                     atlas: Some(&fired.atlas_id),
                     from: &fired.checkpoint.id,
                     kind: fired.checkpoint.kind,
-                    trigger: called_by(fired.checkpoint.kind),
+                    trigger: injection_trigger(fired.checkpoint.kind),
                     contexts: &inject,
                     guidance: fired.checkpoint.guidance.as_ref(),
-                    size: Size::Budgeted,
+                    size: BudgetRule::Budgeted,
                 },
             );
             if effects.change_rights() {
@@ -257,9 +257,9 @@ impl Turn<'_> {
     /// Holds a request. `ask` waits for the answer; with `None`, no caller waits.
     pub(super) fn hold(
         &mut self,
-        ask: Option<AskId>,
-        request: Request,
-        raised: Vec<Raised>,
+        ask: Option<CallerId>,
+        request: HoldRequest,
+        raised: Vec<RaisedGate>,
     ) -> Option<GateId> {
         if self.state().held.len() >= MAX_HELD {
             if let Some(ask) = ask {
@@ -299,16 +299,16 @@ impl Turn<'_> {
         };
         // An agent that is asked questions has its reply, and comes back with the answers.
         let asked = self.asked(&held).map(Reply::Asked);
-        let asked = asked.or_else(|| self.asked_later(&held).map(Reply::Denied));
+        let asked = asked.or_else(|| self.later_questions_denial(&held).map(Reply::Denied));
         let asked = ask.zip(asked);
         let askers = ask.filter(|_| asked.is_none());
         // The caller's deadline counts while it waits. A caller that has its reply may answer later.
         let until = request.deadline.filter(|_| asked.is_none());
         held.deadline = until.map_or(own, |until| own.min(until));
         let deadline = held.deadline;
-        let waiting = Waiting {
+        let waiting = HeldEntry {
             held: Arc::new(held),
-            given: Given::default(),
+            given: Injected::default(),
             withheld: request.withheld,
             call: request.same_call,
             advice: request.advice,
@@ -335,7 +335,7 @@ impl Turn<'_> {
     }
 
     /// Returns whether several Atlases have a checkpoint or policy of this name.
-    fn shares_name(&self, name: &str) -> bool {
+    fn is_shared_name(&self, name: &str) -> bool {
         let having = self.engine.atlases.iter().filter(|atlas| {
             let mut checkpoints = atlas.checkpoints.iter();
             let mut policies = atlas.policies.iter();
@@ -352,7 +352,12 @@ impl Turn<'_> {
         Some(atlas.hash)
     }
 
-    pub(super) fn record_triggered(&mut self, place: &Place, raised: &Raised, subject: &Subject) {
+    pub(super) fn record_triggered(
+        &mut self,
+        place: &SpanPosition,
+        raised: &RaisedGate,
+        subject: &HeldSubject,
+    ) {
         let gate = &raised.gate;
         let durability = if gate.force_sync {
             Durability::Sync
@@ -361,15 +366,15 @@ impl Turn<'_> {
         };
         let here = place.below(gate.span_id.clone());
         let (call, input_hash) = match subject {
-            Subject::SessionStart => (None, None),
-            Subject::Action(call) => (Some(call), None),
-            Subject::Moment(moment) => (None, moment.data.get("input_hash")),
+            HeldSubject::SessionStart => (None, None),
+            HeldSubject::Action(call) => (Some(call), None),
+            HeldSubject::Moment(moment) => (None, moment.data.get("input_hash")),
         };
         let input_hash = input_hash.and_then(Value::as_str).map(str::to_owned);
         let told = if raised.quotes {
             self.told_of(call, "trigger_condition", &gate.why)
         } else {
-            Told::plain(&gate.why)
+            RedactedText::plain(&gate.why)
         };
         let record = CheckpointTriggered {
             checkpoint_id: gate.origin.id().to_owned(),
@@ -388,7 +393,7 @@ impl Turn<'_> {
 }
 
 /// Returns the recorded trigger for contexts of a checkpoint of this type.
-pub(super) fn called_by(kind: &str) -> InjectTrigger {
+pub(super) fn injection_trigger(kind: &str) -> InjectTrigger {
     match kind {
         "session_start" => InjectTrigger::Always,
         "keyword_match" | "action_pre" | "action_post" | "custom" => InjectTrigger::OnMatch,
@@ -398,7 +403,7 @@ pub(super) fn called_by(kind: &str) -> InjectTrigger {
 }
 
 /// Builds the question of a gate for which the steward wrote none.
-pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> {
+pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<CompiledQuestion> {
     let name = if name.is_empty() { id } else { name };
     question(
         "acknowledge",
@@ -408,12 +413,12 @@ pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> 
 }
 
 /// Question of a policy that wants an approval.
-fn approval_justification() -> Option<Question> {
+fn approval_justification() -> Option<CompiledQuestion> {
     question(JUSTIFICATION, WHY.to_owned(), ResponseType::Text)
 }
 
 /// Question of a denial that may be overruled: its reason has a least length at every interface.
-fn override_justification() -> Option<Question> {
+fn override_justification() -> Option<CompiledQuestion> {
     let mut asked = CheckpointQuestion::of_type(ResponseType::Text, JUSTIFICATION, WHY.to_owned());
     asked.validation.min_length = Some(MIN_OVERRIDE_REASON);
     compiled(asked)
@@ -422,13 +427,13 @@ fn override_justification() -> Option<Question> {
 /// Text of the question that asks for a justification.
 const WHY: &str = "Why may this go ahead?";
 
-fn question(id: &str, text: String, response_type: ResponseType) -> Option<Question> {
+fn question(id: &str, text: String, response_type: ResponseType) -> Option<CompiledQuestion> {
     compiled(CheckpointQuestion::of_type(response_type, id, text))
 }
 
-fn compiled(question: CheckpointQuestion) -> Option<Question> {
+fn compiled(question: CheckpointQuestion) -> Option<CompiledQuestion> {
     // INVARIANT: a question without a pattern or schema always compiles.
-    Question::try_from(question).ok()
+    CompiledQuestion::try_from(question).ok()
 }
 
 /// Action name that stands for the start of a session.
@@ -440,11 +445,11 @@ pub(super) fn start_params(agent: &str, intent: Option<&str>) -> Value {
 }
 
 /// Returns the data that a checkpoint fired on, for the record.
-fn trigger_data(subject: &Subject) -> Value {
+fn trigger_data(subject: &HeldSubject) -> Value {
     match subject {
-        Subject::SessionStart => json!({}),
-        Subject::Moment(moment) => moment.data.clone(),
-        Subject::Action(call) => json!({ "action_id": call.action }),
+        HeldSubject::SessionStart => json!({}),
+        HeldSubject::Moment(moment) => moment.data.clone(),
+        HeldSubject::Action(call) => json!({ "action_id": call.action }),
     }
 }
 

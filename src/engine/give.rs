@@ -11,14 +11,14 @@ use crate::trace::event::{
     ContextInjected, ContextRequested, InjectTrigger, KeywordPosition, RequestType,
 };
 
-use super::command::{Given, GivenContext, GivenGuidance};
+use super::command::{Injected, InjectedContext, InjectedGuidance};
 use super::session::Session;
-use super::turn::{Place, Turn};
-use super::withhold::Withheld;
+use super::turn::{SpanPosition, Transaction};
+use super::withhold::WithheldInjection;
 
 /// Contexts and guidance to inject, with their cause.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gift<'g> {
+pub(super) struct Injection<'g> {
     /// The Atlas of the contexts; any Atlas if absent.
     pub(super) atlas: Option<&'g str>,
     /// The checkpoint or other cause.
@@ -32,10 +32,10 @@ pub(super) struct Gift<'g> {
     /// Guidance.
     pub(super) guidance: Option<&'g GuidanceBlock>,
     /// Budget rule for the contexts.
-    pub(super) size: Size,
+    pub(super) size: BudgetRule,
 }
 
-impl Gift<'_> {
+impl Injection<'_> {
     /// Returns whether contexts are injected although the session has them: the purpose of an interval is to
     /// repeat them.
     fn refreshes(&self) -> bool {
@@ -45,7 +45,7 @@ impl Gift<'_> {
 
 /// Budget rule for injected contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
+pub(super) enum BudgetRule {
     /// The contexts count against the budget, and are dropped if they do not fit.
     Budgeted,
     /// The contexts belong to a gate, so the budget does not apply.
@@ -53,23 +53,23 @@ pub(super) enum Size {
 }
 
 /// A context that is about to be injected.
-pub(super) struct Found {
+pub(super) struct ContextToInject {
     atlas_id: String,
-    context: GivenContext,
+    context: InjectedContext,
     cached: bool,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Injects contexts, each once per session while it is valid, and guidance, and records that.
     ///
     /// Behind an unpassed gate they are withheld, and nothing is recorded.
-    pub(super) fn give(&mut self, place: &Place, gift: &Gift<'_>) -> Given {
-        let mut given = Given::default();
+    pub(super) fn give(&mut self, place: &SpanPosition, gift: &Injection<'_>) -> Injected {
+        let mut given = Injected::default();
         if gift.guidance.is_none() && gift.contexts.is_empty() {
             return given;
         }
         if self.withholds(&place.session) {
-            let withheld = Withheld::Contexts {
+            let withheld = WithheldInjection::Contexts {
                 atlas: gift.atlas.map(str::to_owned),
                 from: gift.from.to_owned(),
                 kind: gift.kind.to_owned(),
@@ -81,7 +81,7 @@ impl Turn<'_> {
             return given;
         }
         if let Some(block) = gift.guidance {
-            given.guidance.push(GivenGuidance {
+            given.guidance.push(InjectedGuidance {
                 checkpoint_id: gift.from.to_owned(),
                 block: block.clone(),
             });
@@ -90,10 +90,10 @@ impl Turn<'_> {
         let mut found = Vec::new();
         let mut dropped = Vec::new();
         for id in gift.contexts {
-            let Some(context) = self.context_for(&place.session, gift, id) else {
+            let Some(context) = self.find_context(&place.session, gift, id) else {
                 continue;
             };
-            if gift.size == Size::Budgeted {
+            if gift.size == BudgetRule::Budgeted {
                 let size = context.context.content.len() as u64;
                 if !self.fits(size) {
                     dropped.push(id.clone());
@@ -101,7 +101,7 @@ impl Turn<'_> {
                 }
                 self.handed_bytes += size;
             }
-            self.note_handed(&place.session, &context);
+            self.mark_injected(&place.session, &context);
             found.push(context);
         }
         if !found.is_empty() {
@@ -114,7 +114,11 @@ impl Turn<'_> {
     }
 
     /// Records that keywords in input select contexts, if any do.
-    pub(super) fn record_calling(&mut self, place: &Place, matches: &[KeywordMatch]) {
+    pub(super) fn record_keyword_request(
+        &mut self,
+        place: &SpanPosition,
+        matches: &[KeywordMatch],
+    ) {
         if !matches.is_empty() {
             let keywords = matches.iter().map(|found| found.keyword.clone());
             let record = ContextRequested {
@@ -131,12 +135,12 @@ impl Turn<'_> {
     }
 
     /// Returns a context that exists and that the session does not have, or no longer.
-    pub(super) fn context_for(
+    pub(super) fn find_context(
         &self,
         session: &SessionId,
-        gift: &Gift<'_>,
+        gift: &Injection<'_>,
         id: &str,
-    ) -> Option<Found> {
+    ) -> Option<ContextToInject> {
         let mine = |atlas: &&Atlas| gift.atlas.is_none_or(|wanted| wanted == atlas.id);
         let atlas = self
             .engine
@@ -156,9 +160,9 @@ impl Turn<'_> {
             .state
             .caches
             .has_context(&context_key(&atlas.id, id), self.now);
-        Some(Found {
+        Some(ContextToInject {
             atlas_id: atlas.id.clone(),
-            context: GivenContext {
+            context: InjectedContext {
                 context_id: id.to_owned(),
                 content: content.clone(),
             },
@@ -166,7 +170,7 @@ impl Turn<'_> {
         })
     }
 
-    fn note_handed(&mut self, session: &SessionId, found: &Found) {
+    fn mark_injected(&mut self, session: &SessionId, found: &ContextToInject) {
         let key = context_key(&found.atlas_id, &found.context.context_id);
         let now = self.now;
         let ttl = self.engine.cache_ttl(|cache| cache.context_ttl_seconds);
@@ -191,7 +195,7 @@ impl Turn<'_> {
     fn guide(&mut self, session: &SessionId, from: &str, block: &GuidanceBlock) {
         let system = |block: &GuidanceBlock| block.format == GuidanceFormat::SystemInstruction;
         let appends = block.append.unwrap_or(!system(block));
-        let again = |earlier: &GivenGuidance| earlier.checkpoint_id == from;
+        let again = |earlier: &InjectedGuidance| earlier.checkpoint_id == from;
         if appends {
             // Repeated guidance is in force only once.
             if let Some(known) = self.state().sessions.get_mut(session) {
@@ -204,7 +208,7 @@ impl Turn<'_> {
         }
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.owed.withdrawn.retain(|gone| gone != from);
-            known.guidance.push(GivenGuidance {
+            known.guidance.push(InjectedGuidance {
                 checkpoint_id: from.to_owned(),
                 block: block.clone(),
             });
@@ -221,7 +225,7 @@ impl Turn<'_> {
     }
 
     /// Withdraws guidance. If the agent received it, the agent is told that it no longer holds.
-    fn withdraw_guidance(&mut self, session: &SessionId, gone: impl Fn(&GivenGuidance) -> bool) {
+    fn withdraw_guidance(&mut self, session: &SessionId, gone: impl Fn(&InjectedGuidance) -> bool) {
         let Some(known) = self.state().sessions.get_mut(session) else {
             return;
         };
@@ -240,7 +244,7 @@ impl Turn<'_> {
     }
 }
 
-impl Given {
+impl Injected {
     /// Adds the contexts and guidance of another checkpoint.
     pub(crate) fn extend(&mut self, more: Self) {
         self.contexts.extend(more.contexts);
@@ -288,7 +292,7 @@ fn position(found: &KeywordMatch) -> KeywordPosition {
     }
 }
 
-fn injected(gift: &Gift<'_>, found: &[Found]) -> ContextInjected {
+fn injected(gift: &Injection<'_>, found: &[ContextToInject]) -> ContextInjected {
     let ids = found.iter().map(|found| found.context.context_id.clone());
     let atlases: BTreeSet<_> = found.iter().map(|found| found.atlas_id.clone()).collect();
     let sizes = found.iter().map(|found| found.context.content.len() as u64);

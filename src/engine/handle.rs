@@ -2,31 +2,31 @@
 
 use crate::trace::event::{CheckpointSkipped, InjectTrigger};
 
-use super::command::{Given, GivenContext};
-use super::extension::{CheckpointResult, PolicyWord};
-use super::fired::{OwnedApproval, OwnedFired};
-use super::give::{Gift, Size};
-use super::hear::{Heard, Said, Stop, can_restrict, hear};
-use super::held::{ActionCall, Subject};
+use super::command::{Injected, InjectedContext};
+use super::extension::{CheckpointResult, PolicyDecisionKind};
+use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
+use super::give::{BudgetRule, Injection};
+use super::hear::{HandlerOutcome, HandlerOutcomes, HandlerStop, can_restrict, hear};
+use super::held::{ActionCall, HeldSubject};
 use super::lifecycle::{raise_approvals, raise_stop};
-use super::turn::{Place, Turn};
+use super::turn::{SpanPosition, Transaction};
 
 /// Combined result of the handlers of fired checkpoints.
 #[derive(Default)]
-pub(super) struct Handled {
+pub(super) struct HandlerEffects {
     /// Contexts for the agent.
-    pub(super) given: Given,
+    pub(super) given: Injected,
     /// Reason why the agent may not go on.
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<HandlerStop>,
     /// Required approvals that no checkpoint covers.
-    pub(super) approvals: Vec<OwnedApproval>,
+    pub(super) approvals: Vec<OwnedRequiredApproval>,
     /// The rewritten input.
     pub(super) input: Option<String>,
 }
 
 /// The kind of command whose checkpoints have handlers. It determines the effect of their answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handling {
+pub(super) enum HandledCommandKind {
     /// An action. A denial refuses it; an approval is a separate gate.
     Action,
     /// Input. A denial refuses it; a required approval makes the checkpoint a gate.
@@ -40,9 +40,9 @@ pub(super) enum Handling {
     End,
 }
 
-impl Handling {
+impl HandledCommandKind {
     /// Returns whether a stop refuses the command. Otherwise its checkpoint becomes a gate.
-    fn refuses(self, stop: &Stop) -> bool {
+    fn refuses(self, stop: &HandlerStop) -> bool {
         match self {
             Self::Action | Self::Input | Self::End => true,
             Self::Start => stop.said,
@@ -51,35 +51,35 @@ impl Handling {
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Applies the answers of the handlers of fired checkpoints, and drops the checkpoints that exceeded the
     /// time budget.
     ///
     /// Nothing is injected when a handler stops the agent.
-    pub(super) fn handle_fired(
+    pub(super) fn apply_handler_outcomes(
         &mut self,
-        place: &Place,
-        subject: &Subject,
-        fired: &mut Vec<OwnedFired>,
-        handling: Handling,
-    ) -> Handled {
+        place: &SpanPosition,
+        subject: &HeldSubject,
+        fired: &mut Vec<OwnedFiredCheckpoint>,
+        handling: HandledCommandKind,
+    ) -> HandlerEffects {
         let call = match subject {
-            Subject::Action(call) => Some(call),
-            Subject::SessionStart | Subject::Moment(_) => None,
+            HeldSubject::Action(call) => Some(call),
+            HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         };
-        self.handle_fired_for(place, (subject, call), fired, handling)
+        self.apply_handler_outcomes_for(place, (subject, call), fired, handling)
     }
 
     /// Applies the answers of handlers that received an action which is not the subject of their checkpoints.
     ///
     /// The action's parameters are recorded only after redaction.
-    pub(super) fn handle_fired_for(
+    pub(super) fn apply_handler_outcomes_for(
         &mut self,
-        place: &Place,
-        (subject, call): (&Subject, Option<&ActionCall>),
-        fired: &mut Vec<OwnedFired>,
-        handling: Handling,
-    ) -> Handled {
+        place: &SpanPosition,
+        (subject, call): (&HeldSubject, Option<&ActionCall>),
+        fired: &mut Vec<OwnedFiredCheckpoint>,
+        handling: HandledCommandKind,
+    ) -> HandlerEffects {
         let answers = std::mem::take(&mut self.answers);
         let checkpoints = fired
             .iter()
@@ -89,13 +89,13 @@ impl Turn<'_> {
             fired.took = answers.trigger_took(&fired.atlas_id, &fired.checkpoint.id);
         }
         self.answers = answers;
-        let gated = heard.closes() || fired.iter().any(OwnedFired::is_gate);
+        let gated = heard.closes() || fired.iter().any(OwnedFiredCheckpoint::is_gate);
         if gated && self.beside_gate.is_none() {
             self.beside_gate = Some(Vec::new());
         }
-        let mut handled = Handled {
+        let mut handled = HandlerEffects {
             input: heard.input.take(),
-            ..Handled::default()
+            ..HandlerEffects::default()
         };
         let mut approvals = Vec::new();
         for said in &heard.said {
@@ -108,13 +108,13 @@ impl Turn<'_> {
             }
         }
         match handling {
-            Handling::Action => {
+            HandledCommandKind::Action => {
                 handled.approvals = approvals.into_iter().map(|(_, wanted)| wanted).collect();
             }
-            Handling::Input | Handling::Start | Handling::Moment => {
+            HandledCommandKind::Input | HandledCommandKind::Start | HandledCommandKind::Moment => {
                 raise_approvals(fired, &approvals);
             }
-            Handling::End => {}
+            HandledCommandKind::End => {}
         }
         let stop = heard.stopped();
         let stopped = stop.is_some();
@@ -125,7 +125,7 @@ impl Turn<'_> {
             raise_stop(fired, stop);
             None
         });
-        self.record_heard(place, (subject, call), fired, (&heard, refusal.as_ref()));
+        self.record_handler_outcomes(place, (subject, call), fired, (&heard, refusal.as_ref()));
         if !stopped {
             for said in &heard.said {
                 if let (Some(fired), Ok(result)) = (fired.get(said.index), &said.result) {
@@ -134,8 +134,8 @@ impl Turn<'_> {
                 }
             }
         }
-        self.skip_late(place, fired, &heard);
-        handled.stop = refusal.map(|stop| Stop {
+        self.drop_late_checkpoints(place, fired, &heard);
+        handled.stop = refusal.map(|stop| HandlerStop {
             index: heard.kept(stop.index),
             ..stop
         });
@@ -146,12 +146,12 @@ impl Turn<'_> {
     ///
     /// If a handler refuses the command, only the checkpoints whose handlers were called are recorded, and
     /// they are completed.
-    fn record_heard(
+    fn record_handler_outcomes(
         &mut self,
-        place: &Place,
-        (subject, call): (&Subject, Option<&ActionCall>),
-        fired: &mut [OwnedFired],
-        (heard, refusal): (&Heard, Option<&Stop>),
+        place: &SpanPosition,
+        (subject, call): (&HeldSubject, Option<&ActionCall>),
+        fired: &mut [OwnedFiredCheckpoint],
+        (heard, refusal): (&HandlerOutcomes, Option<&HandlerStop>),
     ) {
         let asked = heard.said.iter().map(|said| said.index);
         let Some(last) = asked.chain(refusal.map(|stop| stop.index)).max() else {
@@ -170,20 +170,20 @@ impl Turn<'_> {
             }
             self.record_fired(place, fired, subject);
             for said in said {
-                self.record_said(place, call, fired, said);
+                self.record_handler_outcome(place, call, fired, said);
                 if let Ok(result) = &said.result {
                     self.forget(place, result);
                 }
             }
             if refusal.is_some() {
                 let told = stops.map(|stop| self.told_of(call, "block_reason", &stop.reason));
-                self.record_handled(place, fired, told);
+                self.record_handler_completion(place, fired, told);
             }
         }
     }
 
     /// Removes the cache entries that a handler invalidates.
-    fn forget(&mut self, place: &Place, result: &CheckpointResult) {
+    fn forget(&mut self, place: &SpanPosition, result: &CheckpointResult) {
         if result.cache_clear {
             self.state().caches.clear();
         }
@@ -204,11 +204,11 @@ impl Turn<'_> {
     /// Injects the contexts that a handler names. An entry that names no context is injected as plain text.
     fn hand_over(
         &mut self,
-        place: &Place,
-        fired: &OwnedFired,
+        place: &SpanPosition,
+        fired: &OwnedFiredCheckpoint,
         handler: &str,
         result: &CheckpointResult,
-    ) -> Given {
+    ) -> Injected {
         let known = |id: &&String| {
             let mut atlases = self.engine.atlases.iter();
             atlases.any(|atlas| atlas.contexts.contains_key(*id))
@@ -217,28 +217,33 @@ impl Turn<'_> {
         let named: Vec<String> = named.into_iter().cloned().collect();
         let mut given = self.give(
             place,
-            &Gift {
+            &Injection {
                 atlas: None,
                 from: &fired.checkpoint.id,
                 kind: fired.checkpoint.kind,
                 trigger: InjectTrigger::OnDemand,
                 contexts: &named,
                 guidance: None,
-                size: Size::Budgeted,
+                size: BudgetRule::Budgeted,
             },
         );
         let texts = texts.into_iter().enumerate();
-        let texts = texts.map(|(index, text)| GivenContext {
+        let texts = texts.map(|(index, text)| InjectedContext {
             context_id: format!("{handler}.{}", index + 1),
             content: text.clone(),
         });
         let (from, kind) = (&fired.checkpoint.id, fired.checkpoint.kind);
-        given.extend(self.give_texts(place, from, kind, texts.collect()));
+        given.extend(self.inject_texts(place, from, kind, texts.collect()));
         given
     }
 
     /// Drops the checkpoints that exceeded the time budget. They only inject something.
-    fn skip_late(&mut self, place: &Place, fired: &mut Vec<OwnedFired>, heard: &Heard) {
+    fn drop_late_checkpoints(
+        &mut self,
+        place: &SpanPosition,
+        fired: &mut Vec<OwnedFiredCheckpoint>,
+        heard: &HandlerOutcomes,
+    ) {
         for index in heard.skipped.iter().rev() {
             if *index >= fired.len() {
                 continue;
@@ -250,7 +255,12 @@ impl Turn<'_> {
     }
 
     /// Records that a checkpoint was skipped.
-    pub(super) fn record_skipped(&mut self, place: &Place, dropped: &OwnedFired, reason: &str) {
+    pub(super) fn record_skipped(
+        &mut self,
+        place: &SpanPosition,
+        dropped: &OwnedFiredCheckpoint,
+        reason: &str,
+    ) {
         let record = CheckpointSkipped {
             checkpoint_id: dropped.checkpoint.id.clone(),
             checkpoint_type: dropped.checkpoint.kind.to_owned(),
@@ -262,15 +272,19 @@ impl Turn<'_> {
     }
 }
 
-fn modifies(said: &Said) -> bool {
+fn modifies(said: &HandlerOutcome) -> bool {
     let result = said.result.as_ref().ok();
     result.is_some_and(|result| result.modified_input.is_some())
 }
 
 /// Returns the approval that a handler requires.
-fn approval(fired: &OwnedFired, said: &Said, result: &CheckpointResult) -> Option<OwnedApproval> {
+fn approval(
+    fired: &OwnedFiredCheckpoint,
+    said: &HandlerOutcome,
+    result: &CheckpointResult,
+) -> Option<OwnedRequiredApproval> {
     let policy = result.policy_decision.as_ref()?;
-    (policy.decision == PolicyWord::RequireApproval).then(|| OwnedApproval {
+    (policy.decision == PolicyDecisionKind::RequireApproval).then(|| OwnedRequiredApproval {
         atlas_id: fired.atlas_id.clone(),
         policy_id: said.handler.clone(),
         reason: policy.reason.clone(),

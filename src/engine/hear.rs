@@ -6,16 +6,16 @@ use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::document::CheckpointMode;
 use crate::base::text::one_line;
 
-use super::extension::{CheckpointResult, Extensions, PolicyWord};
-use super::suspend::{About, Answers, CallKey};
-use super::turn::Turn;
+use super::extension::{CheckpointResult, Extensions, PolicyDecisionKind};
+use super::suspend::{CallKey, CallPurpose, ExtensionAnswers};
+use super::turn::Transaction;
 
 /// Answers of the handlers of fired checkpoints, in the order they are called.
 #[derive(Default)]
-pub(super) struct Heard {
-    pub(super) said: Vec<Said>,
+pub(super) struct HandlerOutcomes {
+    pub(super) said: Vec<HandlerOutcome>,
     /// Reason why the agent may not go on, with the checkpoint.
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<HandlerStop>,
     /// The next handler to call, with the checkpoint's index.
     pub(super) next: Option<(usize, String)>,
     /// Indexes of checkpoints that are skipped because extensions took too long.
@@ -24,7 +24,7 @@ pub(super) struct Heard {
     pub(super) input: Option<String>,
 }
 
-impl Heard {
+impl HandlerOutcomes {
     /// Returns the index of a checkpoint among those that are not skipped.
     pub(super) fn kept(&self, index: usize) -> usize {
         let before = self.skipped.iter().filter(|skipped| **skipped < index);
@@ -33,11 +33,11 @@ impl Heard {
 
     /// Returns the reason why the agent may not go on: a handler stopped it, failed to answer, or was not
     /// called.
-    pub(super) fn stopped(&mut self) -> Option<Stop> {
+    pub(super) fn stopped(&mut self) -> Option<HandlerStop> {
         self.stop.take().or_else(|| {
             let (index, name) = self.next.take()?;
             let reason = format!("extension `{name}` was not asked");
-            Some(Stop {
+            Some(HandlerStop {
                 index,
                 reason,
                 said: false,
@@ -51,14 +51,14 @@ impl Heard {
         let approval = said.any(|said| {
             let result = said.result.as_ref().ok();
             let policy = result.and_then(|result| result.policy_decision.as_ref());
-            policy.is_some_and(|policy| policy.decision == PolicyWord::RequireApproval)
+            policy.is_some_and(|policy| policy.decision == PolicyDecisionKind::RequireApproval)
         });
         approval || self.stop.is_some() || self.next.is_some()
     }
 }
 
 /// Answer of one handler.
-pub(super) struct Said {
+pub(super) struct HandlerOutcome {
     /// Index of the checkpoint.
     pub(super) index: usize,
     pub(super) handler: String,
@@ -67,7 +67,7 @@ pub(super) struct Said {
 }
 
 /// Reason why an agent may not go on.
-pub(super) struct Stop {
+pub(super) struct HandlerStop {
     /// Index of the checkpoint.
     pub(super) index: usize,
     pub(super) reason: String,
@@ -81,12 +81,12 @@ pub(super) struct Stop {
 /// Every handler may deny, so all of them are called regardless of the time the others took. When the time
 /// budget is used up, only checkpoints that just inject something are skipped.
 pub(super) fn hear<'f>(
-    turn: &Turn<'_>,
-    answers: &Answers,
+    turn: &Transaction<'_>,
+    answers: &ExtensionAnswers,
     fired: impl Iterator<Item = (&'f str, &'f Checkpoint)>,
-) -> Heard {
+) -> HandlerOutcomes {
     let extensions = &turn.engine.extensions;
-    let mut heard = Heard::default();
+    let mut heard = HandlerOutcomes::default();
     let mut spent = answers.triggers_took();
     for (index, (atlas_id, checkpoint)) in fired.enumerate() {
         let handlers = handlers_of(extensions, checkpoint);
@@ -102,7 +102,7 @@ pub(super) fn hear<'f>(
                 atlas_id: atlas_id.to_owned(),
                 checkpoint_id: checkpoint.id.clone(),
                 extension: handler.clone(),
-                about: About::Handler,
+                about: CallPurpose::Handler,
             };
             let (result, took) = match answers.get(&key) {
                 Some(returned) => (returned.result(), returned.took),
@@ -124,7 +124,7 @@ pub(super) fn hear<'f>(
             {
                 heard.input = Some(text.clone());
             }
-            heard.said.push(Said {
+            heard.said.push(HandlerOutcome {
                 index,
                 handler,
                 result,
@@ -138,7 +138,11 @@ pub(super) fn hear<'f>(
     heard
 }
 
-fn stop(index: usize, handler: &str, result: &Result<CheckpointResult, String>) -> Option<Stop> {
+fn stop(
+    index: usize,
+    handler: &str,
+    result: &Result<CheckpointResult, String>,
+) -> Option<HandlerStop> {
     let (reason, said) = match result {
         Err(fault) => {
             let reason = format!("extension `{handler}` could not be heard: {fault}");
@@ -146,7 +150,7 @@ fn stop(index: usize, handler: &str, result: &Result<CheckpointResult, String>) 
         }
         Ok(result) => {
             let policy = result.policy_decision.as_ref();
-            let denied = policy.filter(|policy| policy.decision == PolicyWord::Deny);
+            let denied = policy.filter(|policy| policy.decision == PolicyDecisionKind::Deny);
             if result.proceed && denied.is_none() {
                 return None;
             }
@@ -162,14 +166,14 @@ fn stop(index: usize, handler: &str, result: &Result<CheckpointResult, String>) 
             )
         }
     };
-    Some(Stop {
+    Some(HandlerStop {
         index,
         reason,
         said,
     })
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Splits the checkpoints that fired on one input into those that fit the budget and those that do not.
     ///
     /// Only checkpoints that just inject something are dropped, lowest priority first. A checkpoint that can

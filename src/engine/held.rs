@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::atlas::Atlas;
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{Approvers, GuidanceBlock, Respondent, RiskTier};
 use crate::base::canon::{canonical, number_kinds};
 use crate::base::clock::Timestamp;
@@ -31,7 +31,7 @@ pub struct Held {
     /// Purpose of the session, as the agent stated it.
     pub intent: Option<String>,
     /// Subject of the request.
-    pub subject: Subject,
+    pub subject: HeldSubject,
     /// Digest of session, action and parameters: a decision is bound to it.
     pub request_hash: Digest,
     /// Digest of the Atlases it was judged under: a decision is bound to it.
@@ -133,8 +133,8 @@ impl Held {
     #[must_use]
     pub fn tier(&self) -> RiskTier {
         match &self.subject {
-            Subject::SessionStart | Subject::Moment(_) => RiskTier::Low,
-            Subject::Action(call) => call.tier,
+            HeldSubject::SessionStart | HeldSubject::Moment(_) => RiskTier::Low,
+            HeldSubject::Action(call) => call.tier,
         }
     }
 
@@ -142,9 +142,9 @@ impl Held {
     #[must_use]
     pub fn action(&self) -> &str {
         match &self.subject {
-            Subject::SessionStart => "session_start",
-            Subject::Action(call) => &call.action,
-            Subject::Moment(moment) => &moment.label,
+            HeldSubject::SessionStart => "session_start",
+            HeldSubject::Action(call) => &call.action,
+            HeldSubject::Moment(moment) => &moment.label,
         }
     }
 }
@@ -152,16 +152,16 @@ impl Held {
 /// Subject of a held request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum HeldSubject {
     /// The start of a session.
     SessionStart,
     /// An action.
     Action(ActionCall),
     /// Another event, after which the session wants to go on.
-    Moment(Moment),
+    Moment(SessionEvent),
 }
 
-impl Subject {
+impl HeldSubject {
     /// Returns the size of the agent's data, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
@@ -177,7 +177,7 @@ impl Subject {
 
 /// An event of a session that is not an action request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Moment {
+pub struct SessionEvent {
     /// Type of the checkpoints that it concerns.
     pub kind: String,
     /// Label for people: `input`, `after ticket.delete`.
@@ -197,7 +197,7 @@ pub struct Moment {
     pub reached_agent: bool,
 }
 
-impl Moment {
+impl SessionEvent {
     /// Returns the event without its text, for when it is no longer held.
     pub(super) fn without_text(self) -> Self {
         Self { text: None, ..self }
@@ -256,8 +256,8 @@ impl ActionCall {
     }
 
     /// Returns a borrowed view of the call.
-    pub(super) fn asked(&self) -> Asked<'_> {
-        Asked {
+    pub(super) fn asked(&self) -> ActionView<'_> {
+        ActionView {
             action: &self.action,
             params: &self.params,
             tier: self.tier,
@@ -268,7 +268,7 @@ impl ActionCall {
 
 /// Borrowed view of an action with its parameters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'s> {
+pub(super) struct ActionView<'s> {
     /// The action's name.
     pub(super) action: &'s str,
     /// Its parameters, exactly as they will be used.
@@ -293,11 +293,11 @@ pub enum TierSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// Checkpoint or policy that raised the gate.
-    pub origin: Origin,
+    pub origin: GateOrigin,
     /// Reason, for people.
     pub why: String,
     /// Questions to answer. Never empty.
-    pub questions: Vec<Question>,
+    pub questions: Vec<CompiledQuestion>,
     /// The steward's guidance.
     pub guidance: Option<GuidanceBlock>,
     /// Effects of passing the gate.
@@ -336,7 +336,7 @@ impl Gate {
 /// Checkpoint or policy that raised a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum GateOrigin {
     /// A blocking checkpoint.
     Checkpoint {
         /// Identifier of its Atlas.
@@ -370,7 +370,7 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl GateOrigin {
     /// Returns the identifier of the checkpoint or policy.
     #[must_use]
     pub fn id(&self) -> &str {

@@ -19,17 +19,17 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 
 use super::command::ActionRequest;
-use super::evaluate::Occasion;
-use super::fired::OwnedFired;
+use super::evaluate::TriggerEvent;
+use super::fired::OwnedFiredCheckpoint;
 use super::hear::{can_restrict, handlers_of};
-use super::held::{ActionCall, Held, Moment, Origin, Subject};
+use super::held::{ActionCall, GateOrigin, Held, HeldSubject, SessionEvent};
 use super::lifecycle::session_place;
-use super::session::{Beat, Session};
-use super::turn::Turn;
+use super::session::{IntervalMark, Session};
+use super::turn::Transaction;
 
 /// The event that found an interval due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum DueCause {
     /// A request of the session. Changes of the session's rights take effect before the request is judged.
     OnRequest,
     /// Input. No right of the session decides about input.
@@ -39,9 +39,9 @@ pub(super) enum Due {
 /// Kind of the event at which interval gates are held.
 const INTERVAL: &str = "interval";
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Raises gates that are still required, then due intervals that have to come before the request.
-    pub(super) fn keep_time(&mut self, request: &ActionRequest) {
+    pub(super) fn raise_required_gates(&mut self, request: &ActionRequest) {
         let session = &request.session;
         let Some(known) = self.state().sessions.get_mut(session) else {
             return;
@@ -51,22 +51,26 @@ impl Turn<'_> {
             let fired = self.by_name(&unpassed.checkpoints);
             self.happen(None, &place, unpassed.moment, &fired, None);
         }
-        self.raise_due(session, Some(request));
+        self.raise_due_intervals(session, Some(request));
     }
 
     /// Fires the due intervals that must come before the request or input.
     ///
     /// These are gates, checkpoints with a handler and, before a request, checkpoints that change the
     /// session's rights.
-    pub(super) fn raise_due(&mut self, session: &SessionId, request: Option<&ActionRequest>) {
+    pub(super) fn raise_due_intervals(
+        &mut self,
+        session: &SessionId,
+        request: Option<&ActionRequest>,
+    ) {
         if self.is_closed(session) {
             return;
         }
-        let due = request.map_or(Due::OnInput, |_| Due::OnRequest);
+        let due = request.map_or(DueCause::OnInput, |_| DueCause::OnRequest);
         let fired = self.due_intervals(session);
         let first: Vec<_> = fired
             .into_iter()
-            .filter(|fired| !self.fires_along(&fired.checkpoint, due))
+            .filter(|fired| !self.fires_with_event(&fired.checkpoint, due))
             .collect();
         let Some(known) = self.live(session) else {
             return;
@@ -75,8 +79,8 @@ impl Turn<'_> {
             return;
         }
         let place = session_place(known);
-        self.note_beats(session, &first);
-        let moment = Moment {
+        self.store_interval_firings(session, &first);
+        let moment = SessionEvent {
             kind: INTERVAL.to_owned(),
             label: INTERVAL.to_owned(),
             data: json!({}),
@@ -93,16 +97,20 @@ impl Turn<'_> {
     pub(super) fn has_due_gate(&self, session: &SessionId) -> bool {
         let due = self.due_intervals(session);
         let mut due = due.iter();
-        due.any(|fired| !self.fires_along(&fired.checkpoint, Due::OnRequest))
+        due.any(|fired| !self.fires_with_event(&fired.checkpoint, DueCause::OnRequest))
     }
 
     /// Returns the due intervals that fire together with the request or input.
-    pub(super) fn due_along(&self, session: &SessionId, due: Due) -> Vec<OwnedFired> {
+    pub(super) fn due_with_event(
+        &self,
+        session: &SessionId,
+        due: DueCause,
+    ) -> Vec<OwnedFiredCheckpoint> {
         if self.is_closed(session) {
             return Vec::new();
         }
         let mut fired = self.due_intervals(session);
-        fired.retain(|fired| self.fires_along(&fired.checkpoint, due));
+        fired.retain(|fired| self.fires_with_event(&fired.checkpoint, due));
         fired
     }
 
@@ -110,20 +118,20 @@ impl Turn<'_> {
     pub(super) fn with_due(
         &self,
         session: &SessionId,
-        mut fired: Vec<OwnedFired>,
-    ) -> Vec<OwnedFired> {
-        fired.extend(self.due_along(session, Due::OnRequest));
-        in_priority_order(&mut fired);
+        mut fired: Vec<OwnedFiredCheckpoint>,
+    ) -> Vec<OwnedFiredCheckpoint> {
+        fired.extend(self.due_with_event(session, DueCause::OnRequest));
+        sort_by_priority(&mut fired);
         fired
     }
 
     /// Returns the due intervals, highest priority first.
-    fn due_intervals(&self, session: &SessionId) -> Vec<OwnedFired> {
-        self.fired_on(session, Occasion::Beat)
+    fn due_intervals(&self, session: &SessionId) -> Vec<OwnedFiredCheckpoint> {
+        self.fired_on(session, TriggerEvent::Beat)
     }
 
     /// Returns whether an interval can fire together with the request or input that found it due.
-    fn fires_along(&self, checkpoint: &Checkpoint, due: Due) -> bool {
+    fn fires_with_event(&self, checkpoint: &Checkpoint, due: DueCause) -> bool {
         let extensions = &self.engine.extensions;
         if checkpoint.mode == CheckpointMode::Blocking
             || !handlers_of(extensions, checkpoint).is_empty()
@@ -132,12 +140,16 @@ impl Turn<'_> {
         }
         let grants =
             !checkpoint.unlock_capabilities.is_empty() || !checkpoint.allow_actions.is_empty();
-        due == Due::OnInput || !(grants || can_restrict(extensions, checkpoint))
+        due == DueCause::OnInput || !(grants || can_restrict(extensions, checkpoint))
     }
 
     /// Stores that intervals fired, so that each is due again at its next multiple.
-    pub(super) fn note_beats(&mut self, session: &SessionId, fired: &[OwnedFired]) {
-        let is_interval = |fired: &&OwnedFired| {
+    pub(super) fn store_interval_firings(
+        &mut self,
+        session: &SessionId,
+        fired: &[OwnedFiredCheckpoint],
+    ) {
+        let is_interval = |fired: &&OwnedFiredCheckpoint| {
             matches!(
                 fired.checkpoint.trigger,
                 Trigger::TimeInterval(_) | Trigger::CountInterval(_)
@@ -151,7 +163,7 @@ impl Turn<'_> {
         if let Some(known) = self.state().sessions.get_mut(session) {
             for fired in fired {
                 let key = (fired.atlas_id.clone(), fired.checkpoint.id.clone());
-                known.note_beat(key, &fired.checkpoint.trigger, now);
+                known.store_interval_firing(key, &fired.checkpoint.trigger, now);
             }
         }
         self.touch(session);
@@ -159,7 +171,7 @@ impl Turn<'_> {
 
     /// Restarts the intervals whose gates were passed: the time that an operator took does not count.
     pub(super) fn restart_intervals(&mut self, held: &Held) {
-        let Subject::Moment(Moment { kind, .. }) = &held.subject else {
+        let HeldSubject::Moment(SessionEvent { kind, .. }) = &held.subject else {
             return;
         };
         if kind != INTERVAL {
@@ -168,7 +180,7 @@ impl Turn<'_> {
         let passed: BTreeSet<_> = held
             .gates
             .iter()
-            .filter(|gate| matches!(gate.origin, Origin::Checkpoint { .. }))
+            .filter(|gate| matches!(gate.origin, GateOrigin::Checkpoint { .. }))
             .map(|gate| (gate.origin.atlas_id(), gate.origin.id()))
             .collect();
         let mut intervals = Vec::new();
@@ -183,20 +195,20 @@ impl Turn<'_> {
         let now = self.now;
         if let Some(known) = self.state().sessions.get_mut(&held.session) {
             for (key, trigger) in intervals {
-                known.note_beat(key, &trigger, now);
+                known.store_interval_firing(key, &trigger, now);
             }
         }
         self.touch(&held.session);
     }
 
-    fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFired> {
+    fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFiredCheckpoint> {
         let mut found = Vec::new();
         for atlas in self.engine.atlases.iter() {
             for checkpoint in &atlas.checkpoints {
                 if checkpoints.contains(&checkpoint.id) {
                     let mut checkpoint = checkpoint.clone();
-                    self.keep_gate(&mut checkpoint);
-                    found.push(OwnedFired {
+                    self.restore_gate(&mut checkpoint);
+                    found.push(OwnedFiredCheckpoint {
                         atlas_id: atlas.id.clone(),
                         // An uncertain condition is not stored, so any condition counts as uncertain.
                         certain: checkpoint.when.is_none(),
@@ -211,14 +223,14 @@ impl Turn<'_> {
                 }
             }
         }
-        in_priority_order(&mut found);
+        sort_by_priority(&mut found);
         found
     }
 }
 
 impl Session {
     /// Stores that an interval fired. It counts from its last multiple, not from now.
-    fn note_beat(&mut self, key: (String, String), trigger: &Trigger, now: Timestamp) {
+    fn store_interval_firing(&mut self, key: (String, String), trigger: &Trigger, now: Timestamp) {
         let last = self.beats.iter().find(|beat| beat.key == key);
         let (mut at, mut actions) = (now, self.conversation_actions());
         match trigger {
@@ -235,7 +247,7 @@ impl Session {
             _ => {}
         }
         self.beats.retain(|beat| beat.key != key);
-        self.beats.push(Beat { key, at, actions });
+        self.beats.push(IntervalMark { key, at, actions });
     }
 }
 
@@ -247,6 +259,6 @@ fn past_multiple(passed: Duration, interval: Duration) -> Duration {
 }
 
 /// Sorts fired checkpoints, highest priority first. Ties keep their order.
-pub(super) fn in_priority_order(fired: &mut [OwnedFired]) {
+pub(super) fn sort_by_priority(fired: &mut [OwnedFiredCheckpoint]) {
     fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
 }

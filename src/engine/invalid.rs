@@ -5,53 +5,55 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::approval;
-use super::command::{AskId, Confirmation, Refused, Reply};
-use super::decide::{By, Wrong};
+use super::command::{CallerId, Confirmation, DecisionRefusal, Reply};
+use super::decide::{Decider, InvalidAnswerOutcome};
 use super::held::Held;
-use super::turn::Turn;
-use super::validate::{Unanswered, judge_gates};
+use super::turn::Transaction;
+use super::validate::{UnansweredTreatment, judge_gates};
 
 /// Maximum number of characters of a wrong confirmation that are recorded.
 const MAX_TYPED_CHARS: usize = 120;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Handles answers that the console found to break rules.
-    pub(super) fn rule_invalid(
+    pub(super) fn reject_invalid_answers(
         &mut self,
-        ask: AskId,
+        ask: CallerId,
         held: &Held,
-        by: By<'_>,
+        by: Decider<'_>,
         answers: &[BTreeMap<String, Value>],
     ) {
         let refused = if held.atlas_hash == self.engine.atlas_hash {
             approval::bars(held, by.name)
         } else {
-            Some(Refused::AtlasChanged)
+            Some(DecisionRefusal::AtlasChanged)
         };
         if let Some(refused) = refused {
             self.reply(ask, Reply::Refused(refused));
             return;
         }
-        let judged = judge_gates(self, held, Unanswered::Skipped, |at, _| answers.get(at));
+        let judged = judge_gates(self, held, UnansweredTreatment::Skipped, |at, _| {
+            answers.get(at)
+        });
         if judged.block.is_empty() && judged.retry.is_empty() {
             // The console showed other questions than these.
-            self.reply(ask, Reply::Refused(Refused::RequestChanged));
+            self.reply(ask, Reply::Refused(DecisionRefusal::RequestChanged));
             return;
         }
         self.record_responses(held, &judged, by);
-        let reply = match self.wrong_answers(held, by, &judged) {
-            Some(Wrong::Again(invalid)) => Reply::Invalid(invalid),
-            Some(Wrong::Over(decided)) => Reply::Decided(decided),
-            None => Reply::Refused(Refused::RequestChanged),
+        let reply = match self.apply_invalid_answers(held, by, &judged) {
+            Some(InvalidAnswerOutcome::Again(invalid)) => Reply::Invalid(invalid),
+            Some(InvalidAnswerOutcome::Over(decided)) => Reply::Decided(decided),
+            None => Reply::Refused(DecisionRefusal::RequestChanged),
         };
         self.reply(ask, reply);
     }
 
     /// Records a wrong text where the operator had to confirm a decision.
-    pub(super) fn record_unconfirmed(
+    pub(super) fn record_wrong_confirmation(
         &mut self,
         held: &Held,
-        by: By<'_>,
+        by: Decider<'_>,
         wanted: Confirmation,
         typed: &str,
     ) {
@@ -67,10 +69,10 @@ impl Turn<'_> {
         let gates = held.gates.iter().enumerate();
         let mut open = gates.filter(|(at, _)| !held.answered.contains_key(at));
         if let Some((_, gate)) = open.next() {
-            let (problems, redacted) = self.told_problems(held, &[problem]);
+            let (problems, redacted) = self.redact_problems(held, &[problem]);
             let mut record = approval::response(gate, Map::new(), problems, by.approver());
             record.redacted = redacted;
-            let here = self.held_place(held).below(gate.span_id.clone());
+            let here = self.held_position(held).below(gate.span_id.clone());
             self.record_below(&here, record);
         }
     }

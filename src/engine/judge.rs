@@ -4,18 +4,18 @@ use serde_json::Value;
 
 use crate::atlas::Atlas;
 use crate::atlas::document::{CheckpointMode, RiskTier};
-use crate::atlas::index::Matches;
+use crate::atlas::index::ActionMatches;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 
 use super::Engine;
-use super::customs::Customs;
-use super::evaluate::{self, Case, Evaluation, NOTHING_OVERRIDDEN};
-use super::explain::{Verdict, verdict};
+use super::customs::CustomTriggers;
+use super::evaluate::{self, Evaluation, EvaluationCase, NOTHING_OVERRIDDEN};
+use super::explain::{ExplainedVerdict, verdict};
 use super::extension::Extensions;
-use super::held::{Asked, TierSource};
+use super::held::{ActionView, TierSource};
 use super::session::Session;
-use super::suspend::Answers;
+use super::suspend::ExtensionAnswers;
 use super::usage::Usage;
 
 /// Judgement of a request.
@@ -40,9 +40,9 @@ impl Engine {
         now: Timestamp,
     ) -> Option<Judgement<'_>> {
         let session = self.state.sessions.get(session)?;
-        let customs = Customs {
+        let customs = CustomTriggers {
             extensions: &self.extensions,
-            answers: &Answers::default(),
+            answers: &ExtensionAnswers::default(),
         };
         let rules = (&*self.atlases, &self.state.usage, customs);
         Some(judge(rules, session, (action, params), now))
@@ -58,29 +58,29 @@ pub fn judge_under<'a>(
     params: &Value,
     now: Timestamp,
 ) -> Judgement<'a> {
-    let customs = Customs {
+    let customs = CustomTriggers {
         extensions: &Extensions::default(),
-        answers: &Answers::default(),
+        answers: &ExtensionAnswers::default(),
     };
     let rules = (atlases, &Usage::default(), customs);
     judge(rules, session, (action, params), now)
 }
 
 fn judge<'a>(
-    (atlases, usage, customs): (&'a [Atlas], &Usage, Customs<'_>),
+    (atlases, usage, customs): (&'a [Atlas], &Usage, CustomTriggers<'_>),
     session: &Session,
     (action, params): (&str, &Value),
     now: Timestamp,
 ) -> Judgement<'a> {
-    let matches = Matches::of(atlases, action);
-    let (tier, tier_source) = evaluate::matched_tier(&matches, action, params);
-    let call = Asked {
+    let matches = ActionMatches::of(atlases, action);
+    let (tier, tier_source) = evaluate::matched_risk_tier(&matches, action, params);
+    let call = ActionView {
         action,
         params,
         tier,
         tier_source,
     };
-    let case = Case {
+    let case = EvaluationCase {
         atlases,
         usage,
         customs,
@@ -92,7 +92,7 @@ fn judge<'a>(
     Judgement {
         tier,
         tier_source,
-        found: evaluate::matched_action(case, &matches),
+        found: evaluate::evaluate_matched_action(case, &matches),
     }
 }
 
@@ -112,8 +112,9 @@ impl Judgement<'_> {
     /// Returns whether the request would run: nothing denies it and no gate holds it.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        let blocking =
-            |fired: &evaluate::Fired<'_>| fired.checkpoint.mode == CheckpointMode::Blocking;
+        let blocking = |fired: &evaluate::FiredCheckpoint<'_>| {
+            fired.checkpoint.mode == CheckpointMode::Blocking
+        };
         self.found.denial.is_none()
             && self.found.approvals.is_empty()
             && !self.found.fired.iter().any(blocking)
@@ -121,7 +122,7 @@ impl Judgement<'_> {
 
     /// Returns the decision about the request.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ExplainedVerdict {
         verdict(&self.found, &[])
     }
 

@@ -9,36 +9,36 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
-use crate::trace::event::{Environment, SessionStarted as StartedRecord};
+use crate::trace::event::{Environment, StartedSession as StartedRecord};
 
-use super::access::not_theirs;
+use super::access::foreign_session_denial;
 use super::command::{
-    AskId, Asked, DenyCode, EndSession, Given, GivenWhen, Outcome, Reply, SessionStarted,
-    StartSession, StateKind,
+    AgentQuestions, CallerId, DeliveryTime, DenyCode, EndSession, HeldOutcome, Injected, Reply,
+    StartSession, StartedSession, StateKind,
 };
-use super::context::Cause;
+use super::context::InjectionCause;
 use super::evaluate;
-use super::fired::{OwnedApproval, OwnedFired};
-use super::gate::{Beside, Raised, Request, SESSION_START, start_params};
-use super::handle::Handling;
-use super::hear::{Stop, handlers_of, hear};
-use super::held::{Subject, request_hash};
+use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
+use super::gate::{GatePresence, HoldRequest, RaisedGate, SESSION_START, start_params};
+use super::handle::HandledCommandKind;
+use super::hear::{HandlerStop, handlers_of, hear};
+use super::held::{HeldSubject, request_hash};
 use super::recorded::listed;
-use super::session::{Entry, Session};
-use super::tried::Shown;
-use super::turn::{Place, Turn};
+use super::session::{Session, StartState};
+use super::tried::ShownSecret;
+use super::turn::{SpanPosition, Transaction};
 
 /// Reason for which a gate is voided.
 pub(super) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it is judged anew";
 
-impl Turn<'_> {
-    pub(super) fn start_session(&mut self, ask: AskId, start: &StartSession) {
+impl Transaction<'_> {
+    pub(super) fn start_session(&mut self, ask: CallerId, start: &StartSession) {
         if let Some(known) = self.engine.state.sessions.get(&start.session) {
             let reply = if !known.belongs_to(start) {
                 let from = start.owner.as_ref().and_then(|owner| owner.from.as_ref());
-                self.refuse_stranger(&start.session, from, Shown::Wrong);
-                Reply::Denied(not_theirs(&start.session))
-            } else if let Some(denied) = self.not_admitted(start) {
+                self.record_takeover_attempt(&start.session, from, ShownSecret::Wrong);
+                Reply::Denied(foreign_session_denial(&start.session))
+            } else if let Some(denied) = self.admission_denial(start) {
                 Reply::Denied(denied)
             } else {
                 self.resumed(&start.session)
@@ -46,12 +46,12 @@ impl Turn<'_> {
             self.reply(ask, reply);
             return;
         }
-        if let Some(denied) = self.not_admitted(start) {
+        if let Some(denied) = self.admission_denial(start) {
             self.reply(ask, Reply::Denied(denied));
             return;
         }
         if self.engine.state.ended.contains(&start.session) {
-            self.deny_session(ask, &start.session);
+            self.deny_unknown_session(ask, &start.session);
             return;
         }
         if let Some(fault) = start_fault(start) {
@@ -91,7 +91,7 @@ impl Turn<'_> {
         record.continues.clone_from(&session.continues);
         self.state().add_session(session);
         self.record(&place, record);
-        self.record_loaded(&place);
+        self.record_loaded_plugins(&place);
         let given = self.enter_first(&start.session, &place);
         self.name_initial_contexts(&given);
         let started = self.started(&start.session, given);
@@ -104,9 +104,9 @@ impl Turn<'_> {
         self.renew(session);
         self.reenter(session);
         if let Some(place) = self.live(session).map(session_place) {
-            self.record_loaded(&place);
+            self.record_loaded_plugins(&place);
         }
-        let given = self.take_owed(session);
+        let given = self.take_pending_injections(session);
         // Agents that start one process per question resume the session with each of them.
         if self.live(session) != before.as_ref() {
             self.touch(session);
@@ -115,14 +115,14 @@ impl Turn<'_> {
     }
 
     /// Builds the reply to a started session: its gate, and the questions for the agent.
-    fn started(&self, session: &SessionId, given: Given) -> Reply {
-        let gate = self.entry_gate(session);
+    fn started(&self, session: &SessionId, given: Injected) -> Reply {
+        let gate = self.start_gate(session);
         let waiting = gate
             .as_ref()
             .and_then(|gate| self.engine.state.held.get(gate));
         let asked = waiting.and_then(|waiting| self.asked(&waiting.held));
         let known = self.live(session);
-        Reply::Started(SessionStarted {
+        Reply::Started(StartedSession {
             wrapper_reported: known.is_some_and(|known| known.wrapper_reported),
             asked: asked.into_iter().collect(),
             held: gate.into_iter().collect(),
@@ -132,11 +132,13 @@ impl Turn<'_> {
 
     /// Runs the checkpoints of a new session's start, with those that its conversation owes. A conversation that was
     /// refused stays so.
-    fn enter_first(&mut self, session: &SessionId, place: &Place) -> Given {
+    fn enter_first(&mut self, session: &SessionId, place: &SpanPosition) -> Injected {
         match self.live(session).map(|known| known.entry.clone()) {
-            None | Some(Entry::Refused { .. }) => Given::default(),
-            Some(Entry::Lapsed { owed }) => self.enter(session, place, &owed),
-            Some(Entry::Open | Entry::Held(_)) => self.enter(session, place, &BTreeSet::new()),
+            None | Some(StartState::Refused { .. }) => Injected::default(),
+            Some(StartState::Lapsed { owed }) => self.enter(session, place, &owed),
+            Some(StartState::Open | StartState::Held(_)) => {
+                self.enter(session, place, &BTreeSet::new())
+            }
         }
     }
 
@@ -146,37 +148,43 @@ impl Turn<'_> {
         let checkpoints = fired.iter();
         let checkpoints = checkpoints.map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
         let heard = hear(self, &self.answers, checkpoints);
-        heard.closes() || fired.iter().any(OwnedFired::is_gate)
+        heard.closes() || fired.iter().any(OwnedFiredCheckpoint::is_gate)
     }
 
     /// Runs the checkpoints of a session's start, and those that are owed. Where a gate stands there, everything else
     /// that they give is withheld.
-    fn enter(&mut self, session: &SessionId, place: &Place, owed: &BTreeSet<String>) -> Given {
-        let closed = Entry::Lapsed {
+    fn enter(
+        &mut self,
+        session: &SessionId,
+        place: &SpanPosition,
+        owed: &BTreeSet<String>,
+    ) -> Injected {
+        let closed = StartState::Lapsed {
             owed: BTreeSet::new(),
         };
         let gated = self.starts_gated(session, owed);
         if let Some(known) = self.state().sessions.get_mut(session) {
             // The session is closed until its gate is held. The gate replaces this state below.
-            known.entry = if gated { closed } else { Entry::Open };
+            known.entry = if gated { closed } else { StartState::Open };
         }
-        let mut given = self.give_on(place, Cause::Start);
+        let mut given = self.give_on(place, InjectionCause::Start);
         let mut fired = self.start_checkpoints(session, owed);
-        let subject = Subject::SessionStart;
-        let handled = self.handle_fired(place, &subject, &mut fired, Handling::Start);
+        let subject = HeldSubject::SessionStart;
+        let handled =
+            self.apply_handler_outcomes(place, &subject, &mut fired, HandledCommandKind::Start);
         given.extend(handled.given);
         if let Some(stop) = handled.stop {
             self.beside_gate = None;
-            self.refuse_entry(session, stop.reason);
-            return Given::default();
+            self.refuse_session(session, stop.reason);
+            return Injected::default();
         }
-        let (more, raised) = self.fire_in_order(place, &subject, &fired, Beside::Nothing);
+        let (more, raised) = self.apply_in_order(place, &subject, &fired, GatePresence::Nothing);
         given.extend(more);
         for withheld in self.beside_gate.take().unwrap_or_default() {
             self.withhold_from_session(place, withheld);
         }
-        self.hold_entry(session, place, raised);
-        self.hand_over_withheld(session);
+        self.hold_start(session, place, raised);
+        self.deliver_withheld(session);
         given
     }
 
@@ -185,7 +193,7 @@ impl Turn<'_> {
     /// Decisions under other Atlases do not count: the session starts anew, and loses what gates granted it.
     /// Restrictions by gates, and a refusal, stay.
     pub(super) fn renew(&mut self, session: &SessionId) -> bool {
-        if let Some(gate) = self.entry_gate(session)
+        if let Some(gate) = self.start_gate(session)
             && !self.engine.state.held.contains(&gate)
         {
             // No operator can answer a gate that is not in the queue.
@@ -197,8 +205,8 @@ impl Turn<'_> {
             return false;
         }
         let pending = known.map(|known| known.pending.clone()).unwrap_or_default();
-        for gate in self.entry_gate(session).into_iter().chain(pending) {
-            self.withdraw(&gate, Outcome::Voided, ATLAS_CHANGED);
+        for gate in self.start_gate(session).into_iter().chain(pending) {
+            self.withdraw(&gate, HeldOutcome::Voided, ATLAS_CHANGED);
         }
         let Some(known) = self.state().sessions.get_mut(session) else {
             return false;
@@ -209,7 +217,7 @@ impl Turn<'_> {
         known.allowed.clear();
         known.withheld.clear();
         let place = session_place(known);
-        let refused = matches!(known.entry, Entry::Refused { .. });
+        let refused = matches!(known.entry, StartState::Refused { .. });
         self.touch(session);
         if !refused {
             let given = self.enter(session, &place, &BTreeSet::new());
@@ -218,7 +226,7 @@ impl Turn<'_> {
         true
     }
 
-    fn refuse_entry(&mut self, session: &SessionId, reason: String) {
+    fn refuse_session(&mut self, session: &SessionId, reason: String) {
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.refuse(reason);
         }
@@ -226,7 +234,7 @@ impl Turn<'_> {
     }
 
     /// Stores injections of a session until a reply can carry them.
-    pub(super) fn owe(&mut self, session: &SessionId, given: Given) {
+    pub(super) fn owe(&mut self, session: &SessionId, given: Injected) {
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.owed.extend(given);
         }
@@ -244,16 +252,16 @@ impl Turn<'_> {
             checkpoints.filter(|checkpoint| matches!(checkpoint.trigger, Trigger::SessionStart));
         let owed = starts.map(|checkpoint| checkpoint.id.clone()).collect();
         if let Some(known) = self.state().sessions.get_mut(session) {
-            known.entry = Entry::Lapsed { owed };
+            known.entry = StartState::Lapsed { owed };
         }
         self.touch(session);
     }
 
     /// Raises the start gate of a session again if the first one was not answered. Returns the questions for
     /// the agent.
-    pub(super) fn reenter(&mut self, session: &SessionId) -> Option<Asked> {
+    pub(super) fn reenter(&mut self, session: &SessionId) -> Option<AgentQuestions> {
         let known = self.engine.state.sessions.get(session)?;
-        let Entry::Lapsed { owed } = known.entry.clone() else {
+        let StartState::Lapsed { owed } = known.entry.clone() else {
             return None;
         };
         let place = session_place(known);
@@ -261,15 +269,19 @@ impl Turn<'_> {
         fired.retain(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
         let raised = fired
             .iter()
-            .map(|fired| self.raise_checkpoint(fired))
+            .map(|fired| self.raise_checkpoint_gate(fired))
             .collect();
-        self.hold_entry(session, &place, raised);
-        let gate = self.entry_gate(session)?;
+        self.hold_start(session, &place, raised);
+        let gate = self.start_gate(session)?;
         self.asked(&self.engine.state.held.get(&gate)?.held)
     }
 
     /// Returns the start checkpoints that fire now, and those that are still required.
-    fn start_checkpoints(&self, session: &SessionId, owed: &BTreeSet<String>) -> Vec<OwnedFired> {
+    fn start_checkpoints(
+        &self,
+        session: &SessionId,
+        owed: &BTreeSet<String>,
+    ) -> Vec<OwnedFiredCheckpoint> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
@@ -279,11 +291,11 @@ impl Turn<'_> {
             owed,
             self.now,
         );
-        let mut fired: Vec<OwnedFired> = fired.into_iter().map(Into::into).collect();
+        let mut fired: Vec<OwnedFiredCheckpoint> = fired.into_iter().map(Into::into).collect();
         for fired in &mut fired {
             // A gate that was not passed stays a gate.
             if owed.contains(&fired.checkpoint.id) {
-                self.keep_gate(&mut fired.checkpoint);
+                self.restore_gate(&mut fired.checkpoint);
             }
         }
         fired
@@ -291,14 +303,14 @@ impl Turn<'_> {
 
     /// Makes an unpassed checkpoint a gate again. If it has handlers, only an operator may answer, because
     /// the handlers' earlier answers are not known any more.
-    pub(super) fn keep_gate(&self, checkpoint: &mut Checkpoint) {
+    pub(super) fn restore_gate(&self, checkpoint: &mut Checkpoint) {
         checkpoint.mode = CheckpointMode::Blocking;
         if !handlers_of(&self.engine.extensions, checkpoint).is_empty() {
             checkpoint.respondent = Respondent::Operator;
         }
     }
 
-    fn hold_entry(&mut self, session: &SessionId, place: &Place, raised: Vec<Raised>) {
+    fn hold_start(&mut self, session: &SessionId, place: &SpanPosition, raised: Vec<RaisedGate>) {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return;
         };
@@ -307,12 +319,12 @@ impl Turn<'_> {
             .map(|raised| raised.gate.origin.id().to_owned())
             .collect();
         let entry = if raised.is_empty() {
-            Entry::Open
+            StartState::Open
         } else {
             let intent = known.intent.as_ref().map(|intent| intent.said.as_str());
             let params = start_params(&known.agent, intent);
-            let request = Request {
-                subject: Subject::SessionStart,
+            let request = HoldRequest {
+                subject: HeldSubject::SessionStart,
                 hash: request_hash(session, SESSION_START, &params),
                 place: place.clone(),
                 deadline: None,
@@ -324,7 +336,7 @@ impl Turn<'_> {
             // If it cannot be held (the queue is full), no operator can be asked, and the session stays
             // closed.
             let held = self.hold(None, request, raised);
-            held.map_or(Entry::Lapsed { owed }, Entry::Held)
+            held.map_or(StartState::Lapsed { owed }, StartState::Held)
         };
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.entry = entry;
@@ -332,16 +344,16 @@ impl Turn<'_> {
         self.touch(session);
     }
 
-    fn entry_gate(&self, session: &SessionId) -> Option<GateId> {
+    fn start_gate(&self, session: &SessionId) -> Option<GateId> {
         match &self.engine.state.sessions.get(session)?.entry {
-            Entry::Held(gate) => Some(gate.clone()),
-            Entry::Open | Entry::Lapsed { .. } | Entry::Refused { .. } => None,
+            StartState::Held(gate) => Some(gate.clone()),
+            StartState::Open | StartState::Lapsed { .. } | StartState::Refused { .. } => None,
         }
     }
 
-    pub(super) fn end_session(&mut self, ask: AskId, end: EndSession) {
+    pub(super) fn end_session(&mut self, ask: CallerId, end: EndSession) {
         if self.live(&end.session).is_none() {
-            self.deny_session(ask, &end.session);
+            self.deny_unknown_session(ask, &end.session);
             return;
         }
         if end
@@ -358,11 +370,11 @@ impl Turn<'_> {
     }
 
     /// Ends a session and all its waiting requests. Returns the injections for the reply.
-    pub(super) fn finish_session(&mut self, end: EndSession) -> Given {
+    pub(super) fn finish_session(&mut self, end: EndSession) -> Injected {
         let held = self.engine.state.held.of_session(&end.session);
         let held: Vec<_> = held.cloned().collect();
         for gate in held {
-            self.withdraw(&gate, Outcome::Withdrawn, "the session ended");
+            self.withdraw(&gate, HeldOutcome::Withdrawn, "the session ended");
         }
         self.refuse_parked(&end.session, DenyCode::Withdrawn, "the session ended");
         let permits = &mut self.engine.state.permits;
@@ -375,10 +387,10 @@ impl Turn<'_> {
             .retain(|issued| issued.session != *ended);
         self.state().begun.retain(|_, begun| !begun.is_of(ended));
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
-            return Given::default();
+            return Injected::default();
         };
         let root = session_place(session);
-        let given = self.last_given(&end.session, &root, end.delivery);
+        let given = self.take_final_injections(&end.session, &root, end.delivery);
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return given;
         };
@@ -386,7 +398,7 @@ impl Turn<'_> {
         let ended = Arc::new(record.clone());
         self.record_below(&root, record);
         self.state().remove_session(&end.session);
-        self.forget_tries(&end.session);
+        self.forget_misuse(&end.session);
         for key in self.state().usage.forget(&end.session) {
             self.persist::<()>(StateKind::Usage, &key, None);
         }
@@ -396,16 +408,21 @@ impl Turn<'_> {
 
     /// Fires the checkpoints of a session's end, and delivers all pending injections. Without an agent to
     /// receive them, delivers nothing.
-    fn last_given(&mut self, session: &SessionId, root: &Place, delivery: GivenWhen) -> Given {
-        if delivery == GivenWhen::Later {
+    fn take_final_injections(
+        &mut self,
+        session: &SessionId,
+        root: &SpanPosition,
+        delivery: DeliveryTime,
+    ) -> Injected {
+        if delivery == DeliveryTime::Later {
             self.beside_gate = Some(Vec::new());
-            self.before_end(session, root);
+            self.run_end_checkpoints(session, root);
             self.beside_gate = None;
-            return Given::default();
+            return Injected::default();
         }
-        let last = self.before_end(session, root);
+        let last = self.run_end_checkpoints(session, root);
         self.beside_gate = None;
-        let mut given = self.take_owed(session);
+        let mut given = self.take_pending_injections(session);
         given.extend(last);
         self.deliver(&mut given);
         given
@@ -418,19 +435,22 @@ impl Turn<'_> {
 }
 
 /// Makes the checkpoint whose handler stops the agent a gate.
-pub(super) fn raise_stop(fired: &mut [OwnedFired], stop: Stop) {
+pub(super) fn raise_stop(fired: &mut [OwnedFiredCheckpoint], stop: HandlerStop) {
     if let Some(fired) = fired.get_mut(stop.index) {
-        for_operator(&mut fired.checkpoint);
+        make_operator_gate(&mut fired.checkpoint);
         fired.why = stop.reason;
         fired.quotes = true;
     }
 }
 
 /// Makes the checkpoints whose handlers require an approval gates.
-pub(super) fn raise_approvals(fired: &mut [OwnedFired], approvals: &[(usize, OwnedApproval)]) {
+pub(super) fn raise_approvals(
+    fired: &mut [OwnedFiredCheckpoint],
+    approvals: &[(usize, OwnedRequiredApproval)],
+) {
     for (index, approval) in approvals {
         if let Some(fired) = fired.get_mut(*index) {
-            for_operator(&mut fired.checkpoint);
+            make_operator_gate(&mut fired.checkpoint);
             fired.why = format!("{}: {}", approval.why, one_line(&approval.reason));
             fired.quotes = true;
         }
@@ -438,7 +458,7 @@ pub(super) fn raise_approvals(fired: &mut [OwnedFired], approvals: &[(usize, Own
 }
 
 /// Makes a checkpoint a gate that only an operator may pass.
-fn for_operator(checkpoint: &mut Checkpoint) {
+fn make_operator_gate(checkpoint: &mut Checkpoint) {
     checkpoint.mode = CheckpointMode::Blocking;
     checkpoint.respondent = Respondent::Operator;
 }
@@ -464,8 +484,8 @@ fn start_fault(start: &StartSession) -> Option<String> {
 }
 
 /// Returns the root of a session's span tree.
-pub(super) fn session_place(session: &Session) -> Place {
-    Place {
+pub(super) fn session_place(session: &Session) -> SpanPosition {
+    SpanPosition {
         session: session.id.clone(),
         trace_id: session.trace_id.clone(),
         span_id: session.span_id.clone(),
@@ -473,7 +493,7 @@ pub(super) fn session_place(session: &Session) -> Place {
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Builds the record of a session's start. The initial contexts are added later.
     fn started_record(&self, start: &StartSession) -> StartedRecord {
         let atlases = self.engine.atlases.iter();

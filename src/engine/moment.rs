@@ -9,23 +9,25 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::atlas::index::Sightings;
+use crate::atlas::index::KeywordMatches;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
 use crate::base::limits::{MAX_ERRORS_PER_SESSION, MAX_TEXT_BYTES};
 use crate::trace::event::{Durability, ErrorOccurred, InputReceived};
 
-use super::command::{Accepted, AskId, DenyCode, ErrorReport, Given, Input, Reply};
-use super::context::Cause;
-use super::evaluate::{self, Occasion};
-use super::fired::OwnedFired;
-use super::gate::{Beside, Request};
-use super::handle::Handling;
-use super::held::{ActionCall, HeldText, Moment, Subject, request_hash};
-use super::interval::{Due, in_priority_order};
+use super::command::{
+    AcceptedEvent, CallerId, DenyCode, ErrorReport, Injected, InputReport, Reply,
+};
+use super::context::InjectionCause;
+use super::evaluate::{self, TriggerEvent};
+use super::fired::OwnedFiredCheckpoint;
+use super::gate::{GatePresence, HoldRequest};
+use super::handle::HandledCommandKind;
+use super::held::{ActionCall, HeldSubject, HeldText, SessionEvent, request_hash};
+use super::interval::{DueCause, sort_by_priority};
 use super::recorded::listed;
-use super::session::{Entry, Reported, Session, Unpassed};
-use super::turn::{Place, Turn};
+use super::session::{ReportedError, Session, StartState, UnpassedGates};
+use super::turn::{SpanPosition, Transaction};
 
 /// Result of a run, as checkpoints see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,36 +38,36 @@ pub(super) enum RunResult {
     Failed,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Handles input that an agent received.
-    pub(super) fn input(&mut self, ask: AskId, input: &Input) {
+    pub(super) fn input(&mut self, ask: CallerId, input: &InputReport) {
         if self.live(&input.session).is_none() {
-            self.deny_session(ask, &input.session);
+            self.deny_unknown_session(ask, &input.session);
             return;
         }
-        if let Some((code, reason)) = self.hear_input(Some(ask), input) {
+        if let Some((code, reason)) = self.process_input(Some(ask), input) {
             self.deny(ask, code, reason);
         }
     }
 
     /// Processes input. Returns the reason if the input is refused at once.
-    pub(super) fn hear_input(
+    pub(super) fn process_input(
         &mut self,
-        ask: Option<AskId>,
-        input: &Input,
+        ask: Option<CallerId>,
+        input: &InputReport,
     ) -> Option<(DenyCode, String)> {
         let place = self.begin_operation(&input.session)?;
-        self.raise_due(&input.session, None);
+        self.raise_due_intervals(&input.session, None);
         let hash = Digest::of(&input.text);
         let seen = self.sightings(hash, &input.text);
-        let occasion = Occasion::Input {
+        let occasion = TriggerEvent::Input {
             text: &input.text,
             seen: &seen,
         };
         let fired = self.fired_on(&input.session, occasion);
         let (mut fired, dropped) = self.within_budget(fired, |fired| &fired.checkpoint);
         // A due interval belongs to no input, so the budget of inputs does not count it.
-        let due = self.due_along(&input.session, Due::OnInput);
+        let due = self.due_with_event(&input.session, DueCause::OnInput);
         let record = InputReceived {
             input_hash: hash.to_string(),
             input_size_bytes: input.text.len() as u64,
@@ -80,7 +82,7 @@ impl Turn<'_> {
         for dropped in &dropped {
             self.record_skipped(&place, dropped, "max_checkpoints_per_input is used up");
         }
-        let moment = Moment {
+        let moment = SessionEvent {
             kind: "keyword_match".to_owned(),
             label: "input".to_owned(),
             data: json!({ "input_hash": hash.to_string() }),
@@ -88,22 +90,23 @@ impl Turn<'_> {
             text: Some(HeldText::new(&input.text)),
             reached_agent: input.reaches_asked_agent,
         };
-        let subject = Subject::Moment(moment.clone());
-        let handled = self.handle_fired(&place, &subject, &mut fired, Handling::Input);
+        let subject = HeldSubject::Moment(moment.clone());
+        let handled =
+            self.apply_handler_outcomes(&place, &subject, &mut fired, HandledCommandKind::Input);
         if let Some(stop) = handled.stop {
             // Refused input injects nothing.
             return Some((DenyCode::Extension, stop.reason));
         }
-        if fired.iter().any(OwnedFired::is_gate)
+        if fired.iter().any(OwnedFiredCheckpoint::is_gate)
             && let Some(reason) = self.overload(&input.session)
         {
             return Some((DenyCode::Overload, reason));
         }
         fired.extend(due);
-        in_priority_order(&mut fired);
-        self.note_beats(&input.session, &fired);
-        self.record_calling(&place, &seen.calling());
-        let given = self.give_on(&place, Cause::Input(&seen));
+        sort_by_priority(&mut fired);
+        self.store_interval_firings(&input.session, &fired);
+        self.record_keyword_request(&place, &seen.calling());
+        let given = self.give_on(&place, InjectionCause::Input(&seen));
         self.owe(&input.session, given);
         self.owe(&input.session, handled.given);
         self.happen(ask, &place, moment, &fired, handled.input);
@@ -116,21 +119,26 @@ impl Turn<'_> {
     /// `call` is the action that the handlers received, if any.
     pub(super) fn occur(
         &mut self,
-        ask: Option<AskId>,
-        place: &Place,
-        moment: Moment,
+        ask: Option<CallerId>,
+        place: &SpanPosition,
+        moment: SessionEvent,
         call: Option<&ActionCall>,
-        mut fired: Vec<OwnedFired>,
+        mut fired: Vec<OwnedFiredCheckpoint>,
     ) {
-        let subject = Subject::Moment(moment.clone());
-        let handled = self.handle_fired_for(place, (&subject, call), &mut fired, Handling::Moment);
+        let subject = HeldSubject::Moment(moment.clone());
+        let handled = self.apply_handler_outcomes_for(
+            place,
+            (&subject, call),
+            &mut fired,
+            HandledCommandKind::Moment,
+        );
         self.owe(&place.session, handled.given);
         self.happen(ask, place, moment, &fired, None);
     }
 
     /// Handles an error that an agent reports.
-    pub(super) fn report_error(&mut self, ask: AskId, report: &ErrorReport) {
-        let Some(place) = self.moment_place(ask, &report.session) else {
+    pub(super) fn report_error(&mut self, ask: CallerId, report: &ErrorReport) {
+        let Some(place) = self.event_position(ask, &report.session) else {
             return;
         };
         let texts = [Some(&report.message), Some(&report.error_type)];
@@ -144,10 +152,10 @@ impl Turn<'_> {
         }
         let record = self.error_record(report);
         let event = self.record_as(&place, record, Durability::Async);
-        self.remember_error(&place, &event);
+        self.store_error(&place, &event);
         self.expire_guidance(&report.session, &["error_occurred"]);
-        let fired = self.fired_on(&report.session, Occasion::Error);
-        let moment = Moment {
+        let fired = self.fired_on(&report.session, TriggerEvent::Error);
+        let moment = SessionEvent {
             kind: "error_occurred".to_owned(),
             label: "error".to_owned(),
             data: json!({ "error_type": report.error_type }),
@@ -159,14 +167,22 @@ impl Turn<'_> {
     }
 
     /// Handles the end of an action. A failed action also fires the error checkpoints.
-    pub(super) fn after_action(&mut self, place: &Place, action: &str, run: RunResult) {
+    pub(super) fn run_action_post_checkpoints(
+        &mut self,
+        place: &SpanPosition,
+        action: &str,
+        run: RunResult,
+    ) {
         let (occasion, over): (_, &[&str]) = match run {
-            RunResult::Succeeded => (Occasion::Done(action), &["action_post"]),
-            RunResult::Failed => (Occasion::Failed(action), &["action_post", "error_occurred"]),
+            RunResult::Succeeded => (TriggerEvent::Done(action), &["action_post"]),
+            RunResult::Failed => (
+                TriggerEvent::Failed(action),
+                &["action_post", "error_occurred"],
+            ),
         };
         self.expire_guidance(&place.session, over);
         let fired = self.fired_on(&place.session, occasion);
-        let moment = Moment {
+        let moment = SessionEvent {
             kind: "action_post".to_owned(),
             label: format!("after {action}"),
             data: match run {
@@ -181,8 +197,12 @@ impl Turn<'_> {
     }
 
     /// Fires the checkpoints of a session's end. They cannot hold it any more. Returns the last injections.
-    pub(super) fn before_end(&mut self, session: &SessionId, place: &Place) -> Given {
-        let subject = Subject::Moment(Moment {
+    pub(super) fn run_end_checkpoints(
+        &mut self,
+        session: &SessionId,
+        place: &SpanPosition,
+    ) -> Injected {
+        let subject = HeldSubject::Moment(SessionEvent {
             kind: "session_end".to_owned(),
             label: "session_end".to_owned(),
             data: json!({}),
@@ -190,12 +210,13 @@ impl Turn<'_> {
             text: None,
             reached_agent: false,
         });
-        let mut fired = self.fired_on(session, Occasion::SessionEnd);
-        let handled = self.handle_fired(place, &subject, &mut fired, Handling::End);
+        let mut fired = self.fired_on(session, TriggerEvent::SessionEnd);
+        let handled =
+            self.apply_handler_outcomes(place, &subject, &mut fired, HandledCommandKind::End);
         // A handler cannot stop the end of a session. If it tries to, its injections are dropped.
         let mut given = handled.given;
         for fired in fired {
-            given.extend(self.apply_passing(place, &fired, &subject, Beside::Nothing));
+            given.extend(self.apply_non_blocking(place, &fired, &subject, GatePresence::Nothing));
         }
         given
     }
@@ -205,23 +226,23 @@ impl Turn<'_> {
     /// The caller gets its reply at once, or when the gates are decided.
     pub(super) fn happen(
         &mut self,
-        ask: Option<AskId>,
-        place: &Place,
-        moment: Moment,
-        fired: &[OwnedFired],
+        ask: Option<CallerId>,
+        place: &SpanPosition,
+        moment: SessionEvent,
+        fired: &[OwnedFiredCheckpoint],
         modified_input: Option<String>,
     ) {
-        let subject = Subject::Moment(moment.clone());
-        let beside = self.beside_gates(fired);
-        let (mut given, raised) = self.fire_in_order(place, &subject, fired, beside);
+        let subject = HeldSubject::Moment(moment.clone());
+        let beside = self.withhold_if_gated(fired);
+        let (mut given, raised) = self.apply_in_order(place, &subject, fired, beside);
         let advice = fired
             .iter()
-            .filter(|fired| fired.certain && fired.is_advice());
-        let advice = advice.map(OwnedFired::advice).collect();
+            .filter(|fired| fired.certain && fired.is_advisory());
+        let advice = advice.map(OwnedFiredCheckpoint::advice).collect();
         let withheld = self.beside_gate.take().unwrap_or_default();
         if raised.is_empty() {
-            given.extend(self.give_withheld(place, withheld));
-            self.accept_modified(ask, &place.session, given, modified_input, moment.event);
+            given.extend(self.inject_withheld(place, withheld));
+            self.reply_accepted_with(ask, &place.session, given, modified_input, moment.event);
             return;
         }
         let checkpoints: BTreeSet<_> = raised
@@ -229,7 +250,7 @@ impl Turn<'_> {
             .map(|raised| raised.gate.origin.id().to_owned())
             .collect();
         let hash = request_hash(&place.session, &moment.label, &moment.data);
-        let request = Request {
+        let request = HoldRequest {
             subject,
             hash,
             place: place.clone(),
@@ -254,7 +275,7 @@ impl Turn<'_> {
                 // Too many requests are held: the gate stays required, so the session stays closed. One entry
                 // is enough.
                 None if session.owes(&checkpoints) => {}
-                None => session.unpassed.push(Unpassed {
+                None => session.unpassed.push(UnpassedGates {
                     moment: moment.without_text(),
                     checkpoints,
                 }),
@@ -264,40 +285,40 @@ impl Turn<'_> {
     }
 
     /// Returns whether a gate is among fired checkpoints. If so, injections are withheld from now on.
-    fn beside_gates(&mut self, fired: &[OwnedFired]) -> Beside {
-        if !fired.iter().any(OwnedFired::is_gate) {
-            return Beside::Nothing;
+    fn withhold_if_gated(&mut self, fired: &[OwnedFiredCheckpoint]) -> GatePresence {
+        if !fired.iter().any(OwnedFiredCheckpoint::is_gate) {
+            return GatePresence::Nothing;
         }
         self.beside_gate.get_or_insert_default();
-        Beside::Gate
+        GatePresence::Gate
     }
 
     /// Replies that the event was accepted, with the session's pending injections.
-    pub(super) fn accept(&mut self, ask: Option<AskId>, session: &SessionId, given: Given) {
-        self.accept_modified(ask, session, given, None, None);
+    pub(super) fn accept(&mut self, ask: Option<CallerId>, session: &SessionId, given: Injected) {
+        self.reply_accepted_with(ask, session, given, None, None);
     }
 
     /// Replies that the event was accepted, with the rewritten input or the event of the error.
-    pub(super) fn accept_modified(
+    pub(super) fn reply_accepted_with(
         &mut self,
-        ask: Option<AskId>,
+        ask: Option<CallerId>,
         session: &SessionId,
-        given: Given,
+        given: Injected,
         modified_input: Option<String>,
         error: Option<EventId>,
     ) {
         self.owe(session, given);
         let Some(ask) = ask else { return };
-        let given = self.take_owed(session);
+        let given = self.take_pending_injections(session);
         self.amend_error(error.as_ref(), &given);
         self.touch(session);
-        let held = self.live(session).map(Session::closed_by);
-        let accepted = Accepted {
+        let held = self.live(session).map(Session::blocking_gates);
+        let accepted = AcceptedEvent {
             given,
             modified_input,
             error,
             held: held.unwrap_or_default(),
-            ..Accepted::default()
+            ..AcceptedEvent::default()
         };
         self.reply(ask, Reply::Accepted(accepted));
     }
@@ -305,14 +326,18 @@ impl Turn<'_> {
     /// Continues with parked requests when no gate blocks the session any more.
     pub(super) fn go_on(&mut self, session: &SessionId) {
         let known = self.engine.state.sessions.get(session);
-        if known.is_some_and(|known| known.entry == Entry::Open && known.pending.is_empty()) {
+        if known.is_some_and(|known| known.entry == StartState::Open && known.pending.is_empty()) {
             self.release_parked(session);
         } else {
             self.ask_parked(session);
         }
     }
 
-    pub(super) fn fired_on(&self, session: &SessionId, occasion: Occasion<'_>) -> Vec<OwnedFired> {
+    pub(super) fn fired_on(
+        &self,
+        session: &SessionId,
+        occasion: TriggerEvent<'_>,
+    ) -> Vec<OwnedFiredCheckpoint> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
@@ -322,12 +347,12 @@ impl Turn<'_> {
     }
 
     /// Returns the keywords found in an input, from the cache if possible.
-    pub(super) fn sightings(&mut self, input: Digest, text: &str) -> Arc<Sightings> {
+    pub(super) fn sightings(&mut self, input: Digest, text: &str) -> Arc<KeywordMatches> {
         let now = self.now;
         if let Some(seen) = self.engine.state.caches.keywords(input, now) {
             return Arc::clone(seen);
         }
-        let seen = Arc::new(Sightings::of(&self.engine.atlases, text));
+        let seen = Arc::new(KeywordMatches::of(&self.engine.atlases, text));
         let until = now.plus(self.engine.cache_ttl(|cache| cache.keyword_ttl_seconds));
         let kept = Arc::clone(&seen);
         self.state().caches.keep_keywords(input, kept, until);
@@ -336,21 +361,25 @@ impl Turn<'_> {
 
     /// Returns the span position for the records of an event. `None`, after a denial, if the session does not
     /// exist.
-    pub(super) fn moment_place(&mut self, ask: AskId, session: &SessionId) -> Option<Place> {
+    pub(super) fn event_position(
+        &mut self,
+        ask: CallerId,
+        session: &SessionId,
+    ) -> Option<SpanPosition> {
         if self.live(session).is_none() {
-            self.deny_session(ask, session);
+            self.deny_unknown_session(ask, session);
         }
         self.place_in(session)
     }
 
-    fn place_in(&mut self, session: &SessionId) -> Option<Place> {
+    fn place_in(&mut self, session: &SessionId) -> Option<SpanPosition> {
         self.live(session)?;
         self.renew(session);
-        self.new_place(session)
+        self.new_position(session)
     }
 
     /// Returns the span position for input. Later actions of the session belong to the same trace.
-    fn begin_operation(&mut self, session: &SessionId) -> Option<Place> {
+    fn begin_operation(&mut self, session: &SessionId) -> Option<SpanPosition> {
         self.live(session)?;
         self.renew(session);
         let operation = self.new_trace();
@@ -358,7 +387,7 @@ impl Turn<'_> {
             known.operation = Some(operation);
         }
         self.touch(session);
-        self.new_place(session)
+        self.new_position(session)
     }
 
     fn error_record(&self, report: &ErrorReport) -> ErrorOccurred {
@@ -381,13 +410,13 @@ impl Turn<'_> {
     }
 
     /// Stores an error, so that the agent can report its recovery.
-    fn remember_error(&mut self, place: &Place, event: &EventId) {
+    fn store_error(&mut self, place: &SpanPosition, event: &EventId) {
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             while session.errors.len() >= MAX_ERRORS_PER_SESSION {
                 // Event identifiers are ordered by time.
                 session.errors.pop_first();
             }
-            let reported = Reported {
+            let reported = ReportedError {
                 trace_id: place.trace_id.clone(),
                 span_id: place.span_id.clone(),
             };

@@ -7,18 +7,18 @@ use std::collections::BTreeSet;
 
 use crate::atlas::Atlas;
 use crate::atlas::document::{NoticeTrigger, RiskTier};
-use crate::atlas::index::Matches;
+use crate::atlas::index::ActionMatches;
 use crate::base::id::{EventId, GateId, SessionId};
 use crate::trace::event::Payload;
 
-use super::attempt::own_gates;
+use super::attempt::gates_of_atlas;
 use super::command::Effect;
-use super::held::{ActionCall, Gate, Held, Origin};
-use super::turn::{Place, Turn};
+use super::held::{ActionCall, Gate, GateOrigin, Held};
+use super::turn::{SpanPosition, Transaction};
 
 /// A notice that the steward of an Atlas asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct StewardNotice {
     /// Cause of the notice.
     pub trigger: NoticeTrigger,
     /// Destination address.
@@ -46,7 +46,7 @@ pub struct Notice {
 }
 
 /// Details of how an action was allowed to run.
-pub(super) struct Release<'r> {
+pub(super) struct ReleaseInfo<'r> {
     /// The held request that was decided.
     pub(super) gate: &'r GateId,
     /// The operator who let it pass.
@@ -55,7 +55,7 @@ pub(super) struct Release<'r> {
     pub(super) passed: &'r BTreeSet<String>,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Notifies the steward whose policy an operator overruled or approved.
     pub(super) fn notify_override(
         &mut self,
@@ -65,13 +65,13 @@ impl Turn<'_> {
         event: EventId,
     ) {
         let (atlas_id, policy_id) = match &gate.origin {
-            Origin::Checkpoint { .. } => return,
-            Origin::Approval {
+            GateOrigin::Checkpoint { .. } => return,
+            GateOrigin::Approval {
                 atlas_id,
                 policy_id,
                 ..
             }
-            | Origin::Override {
+            | GateOrigin::Override {
                 atlas_id,
                 policy_id,
                 ..
@@ -85,7 +85,7 @@ impl Turn<'_> {
         let Some(address) = address(atlas, trigger) else {
             return;
         };
-        let notice = Notice {
+        let notice = StewardNotice {
             trigger,
             address: address.to_owned(),
             atlas_id: atlas.id.clone(),
@@ -105,9 +105,9 @@ impl Turn<'_> {
     /// Notifies the stewards concerned that a high-risk action is allowed to run.
     pub(super) fn notify_release(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         call: &ActionCall,
-        release: Option<&Release<'_>>,
+        release: Option<&ReleaseInfo<'_>>,
     ) {
         let trigger = NoticeTrigger::HighRiskAction;
         let atlases = &self.engine.atlases;
@@ -119,15 +119,15 @@ impl Turn<'_> {
         let (Some(session), Some(event)) = (session, self.letting(place)) else {
             return;
         };
-        let matches = Matches::of(atlases, &call.action);
+        let matches = ActionMatches::of(atlases, &call.action);
         let notices: Vec<_> = atlases
             .iter()
             .filter_map(|atlas| {
                 let address = address(atlas, trigger)?;
-                let passed = release.map(|release| own_gates(release.passed, &atlas.id));
+                let passed = release.map(|release| gates_of_atlas(release.passed, &atlas.id));
                 let passed = passed.unwrap_or_default();
                 let concerned = !passed.is_empty() || concerns(atlas, &matches, call.tier);
-                concerned.then(|| Notice {
+                concerned.then(|| StewardNotice {
                     trigger,
                     address: address.to_owned(),
                     atlas_id: atlas.id.clone(),
@@ -149,7 +149,7 @@ impl Turn<'_> {
     }
 
     /// Returns the newest record of this command that allows something in the same trace.
-    fn letting(&self, place: &Place) -> Option<EventId> {
+    fn letting(&self, place: &SpanPosition) -> Option<EventId> {
         self.effects().iter().rev().find_map(|effect| match effect {
             Effect::Record(draft) if draft.trace_id == place.trace_id => {
                 let lets = matches!(
@@ -182,11 +182,11 @@ fn address(atlas: &Atlas, trigger: NoticeTrigger) -> Option<&str> {
 /// An action concerns an Atlas if the Atlas declares or lists the action, if one of its policies or
 /// checkpoints names it, or if one of its checkpoints fires at this risk tier. An action that no Atlas knows
 /// concerns all of them.
-fn concerns(atlas: &Atlas, matches: &Matches<'_>, tier: RiskTier) -> bool {
+fn concerns(atlas: &Atlas, matches: &ActionMatches<'_>, tier: RiskTier) -> bool {
     let own = |of: &Atlas| std::ptr::eq(of, atlas);
     !matches.known()
         || matches.known_by(atlas)
         || matches.policies().any(|matched| own(matched.atlas))
         || matches.before().any(|matched| own(matched.atlas))
-        || atlas.checkpoints_at(tier).next().is_some()
+        || atlas.checkpoints_for_tier(tier).next().is_some()
 }

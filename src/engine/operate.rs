@@ -5,53 +5,56 @@
 use std::sync::Arc;
 
 use crate::base::limits::MAX_ACKNOWLEDGED;
-use crate::base::operator::{operator_name, same_name};
+use crate::base::operator::{parse_operator_name, same_name};
 use crate::trace::event::{
     Acknowledged, ClaimWord, OperatorAcknowledged, OperatorChanged, RequestClaimed,
 };
 
 use super::command::{
-    Acknowledge, AskId, ClaimWish, Claiming, Effect, Known, Operate, Overruled, RecordFault,
-    Refused, Reply, StateKind, TakeSeat,
+    AcknowledgedSubject, CallerId, ClaimChange, ClaimChangeKind, DecisionRefusal, Effect,
+    OperatorAcknowledgement, OperatorAction, OperatorChange, OverruledDenial, RecordFault, Reply,
+    StateKind,
 };
-use super::decide::overridden_by;
+use super::decide::overruled_denials;
 use super::held::{Claim, Held};
-use super::turn::Turn;
+use super::turn::Transaction;
 
 /// Key of the acknowledged fault in the store.
-const RECORD: &str = "record";
+const FAULT_KEY: &str = "record";
 
-impl Turn<'_> {
-    pub(super) fn operate(&mut self, ask: AskId, operate: Operate) {
+impl Transaction<'_> {
+    pub(super) fn operate(&mut self, ask: CallerId, operate: OperatorAction) {
         let done = match operate {
-            Operate::Claim(claiming) => self.claim(&claiming),
-            Operate::Acknowledge(acknowledge) => self.acknowledge(&acknowledge),
-            Operate::TakeSeat(seat) => self.take_seat(&seat),
+            OperatorAction::Claim(claiming) => self.claim(&claiming),
+            OperatorAction::Acknowledge(acknowledge) => self.acknowledge(&acknowledge),
+            OperatorAction::TakeSeat(seat) => self.take_seat(&seat),
         };
         let reply = done.map_or_else(Reply::Refused, |()| Reply::Acted);
         self.reply(ask, reply);
     }
 
     /// Changes the claim on a held request, if the claim is still as the operator saw it.
-    fn claim(&mut self, claiming: &Claiming) -> Result<(), Refused> {
+    fn claim(&mut self, claiming: &ClaimChange) -> Result<(), DecisionRefusal> {
         self.deadline_reached(&claiming.gate);
         let Some(waiting) = self.engine.state.held.get(&claiming.gate) else {
-            return Err(Refused::NotHeld(claiming.gate.clone()));
+            return Err(DecisionRefusal::NotHeld(claiming.gate.clone()));
         };
         let held = Arc::clone(&waiting.held);
         let before = held.claim.as_ref().map(|claim| claim.by.clone());
         if before != claiming.seen {
-            return Err(Refused::ClaimChanged(before));
+            return Err(DecisionRefusal::ClaimChanged(before));
         }
         let own = before
             .as_ref()
             .is_some_and(|by| same_name(by, &claiming.operator));
         let word = match (claiming.wish, &before) {
-            (ClaimWish::Take, None) => ClaimWord::Taken,
-            (ClaimWish::Take, Some(_)) if !own => ClaimWord::TakenOver,
-            (ClaimWish::Release, Some(_)) if own => ClaimWord::Released,
+            (ClaimChangeKind::Take, None) => ClaimWord::Taken,
+            (ClaimChangeKind::Take, Some(_)) if !own => ClaimWord::TakenOver,
+            (ClaimChangeKind::Release, Some(_)) if own => ClaimWord::Released,
             // The operator already has the claim, or wants to release a claim of another operator.
-            (ClaimWish::Take | ClaimWish::Release, _) => return Err(Refused::ClaimChanged(before)),
+            (ClaimChangeKind::Take | ClaimChangeKind::Release, _) => {
+                return Err(DecisionRefusal::ClaimChanged(before));
+            }
         };
         let record = RequestClaimed {
             gate_id: held.id.to_string(),
@@ -59,23 +62,26 @@ impl Turn<'_> {
             by: claiming.operator.clone(),
             before: before.filter(|_| word == ClaimWord::TakenOver),
         };
-        self.record_below(&self.held_place(&held), record);
+        self.record_below(&self.held_position(&held), record);
         let at = self.now;
         let claim = || Claim {
             by: claiming.operator.clone(),
             at,
         };
-        let claim = (claiming.wish == ClaimWish::Take).then(claim);
-        self.keep_held(Held {
+        let claim = (claiming.wish == ClaimChangeKind::Take).then(claim);
+        self.store_held(Held {
             claim,
             ..(*held).clone()
         });
         Ok(())
     }
 
-    fn acknowledge(&mut self, acknowledge: &Acknowledge) -> Result<(), Refused> {
+    fn acknowledge(
+        &mut self,
+        acknowledge: &OperatorAcknowledgement,
+    ) -> Result<(), DecisionRefusal> {
         match &acknowledge.of {
-            Known::Fault(fault) => {
+            AcknowledgedSubject::Fault(fault) => {
                 self.push(Effect::Enter(
                     OperatorAcknowledged {
                         operator: acknowledge.operator.clone(),
@@ -91,7 +97,7 @@ impl Turn<'_> {
                 self.know_fault(Some(fault.clone()));
                 Ok(())
             }
-            Known::Overruled(gates) => {
+            AcknowledgedSubject::Overruled(gates) => {
                 let state = self.state();
                 let known: Vec<_> = gates
                     .iter()
@@ -99,7 +105,7 @@ impl Turn<'_> {
                     .take(MAX_ACKNOWLEDGED)
                     .collect();
                 if known.is_empty() {
-                    return Err(Refused::NothingToAcknowledge);
+                    return Err(DecisionRefusal::NothingToAcknowledge);
                 }
                 for overruled in known {
                     self.forget_overruled(&acknowledge.operator, &overruled);
@@ -109,7 +115,7 @@ impl Turn<'_> {
         }
     }
 
-    fn forget_overruled(&mut self, operator: &str, overruled: &Overruled) {
+    fn forget_overruled(&mut self, operator: &str, overruled: &OverruledDenial) {
         self.persist::<()>(StateKind::Overruled, overruled.gate.as_str(), None);
         let what = format!("{} overruled by {}", overruled.action, overruled.by);
         self.push(Effect::Enter(
@@ -127,21 +133,21 @@ impl Turn<'_> {
     }
 
     fn know_fault(&mut self, fault: Option<RecordFault>) {
-        self.persist(StateKind::Fault, RECORD, fault.as_ref());
+        self.persist(StateKind::Fault, FAULT_KEY, fault.as_ref());
         self.state().fault = fault;
     }
 
     /// Forgets the acknowledged fault, because every chain is intact. The next fault is a new one, even with
     /// the same text.
-    pub(super) fn record_sound(&mut self) {
+    pub(super) fn record_intact(&mut self) {
         if self.state().fault.is_some() {
             self.know_fault(None);
         }
     }
 
-    fn take_seat(&mut self, seat: &TakeSeat) -> Result<(), Refused> {
-        let operator = operator_name(&seat.operator);
-        let operator = operator.map_err(|fault| Refused::BadName(fault.to_string()))?;
+    fn take_seat(&mut self, seat: &OperatorChange) -> Result<(), DecisionRefusal> {
+        let operator = parse_operator_name(&seat.operator);
+        let operator = operator.map_err(|fault| DecisionRefusal::BadName(fault.to_string()))?;
         self.push(Effect::Enter(
             OperatorChanged {
                 operator: operator.clone(),
@@ -155,11 +161,11 @@ impl Turn<'_> {
     }
 
     /// Stores an overruled denial until an operator acknowledges it.
-    pub(super) fn note_overruled(&mut self, held: &Held, by: &str) {
-        if overridden_by(held).is_empty() {
+    pub(super) fn store_overruled(&mut self, held: &Held, by: &str) {
+        if overruled_denials(held).is_empty() {
             return;
         }
-        let overruled = Overruled {
+        let overruled = OverruledDenial {
             gate: held.id.clone(),
             session: held.session.clone(),
             action: held.action().to_owned(),

@@ -3,15 +3,15 @@
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
 
-use super::command::{ActionRequest, AskId, Asked, Command, DenyCode, Reply};
+use super::command::{ActionRequest, AgentQuestions, CallerId, DenyCode, EngineCommand, Reply};
 use super::gate::SESSION_START;
-use super::turn::Turn;
+use super::turn::Transaction;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Parks a request until its session's gate is passed. No operator is asked about it before that.
-    pub(super) fn park(&mut self, ask: AskId, request: ActionRequest) {
+    pub(super) fn park(&mut self, ask: CallerId, request: ActionRequest) {
         let session = request.session.clone();
-        if let Some(asked) = self.asked_first(&session) {
+        if let Some(asked) = self.first_agent_questions(&session) {
             self.reply(ask, Reply::Asked(asked));
             return;
         }
@@ -36,14 +36,14 @@ impl Turn<'_> {
 
     /// Returns the questions that the agent has to answer before any request. The reply to the session's
     /// start already had those of the start gate.
-    fn asked_first(&self, session: &SessionId) -> Option<Asked> {
+    fn first_agent_questions(&self, session: &SessionId) -> Option<AgentQuestions> {
         let mut pending = self.live(session)?.pending.iter();
         pending.find_map(|gate| self.asked(&self.engine.state.held.get(gate)?.held))
     }
 
     /// Sends questions to the agents whose requests are parked, once they may answer a gate of their session.
     pub(super) fn ask_parked(&mut self, session: &SessionId) {
-        let Some(asked) = self.asked_first(session) else {
+        let Some(asked) = self.first_agent_questions(session) else {
             return;
         };
         for (ask, _) in self.state().parked.take(session) {
@@ -54,7 +54,7 @@ impl Turn<'_> {
     /// Handles the parked requests after the session's gate was passed.
     pub(super) fn release_parked(&mut self, session: &SessionId) {
         for (ask, request) in self.state().parked.take(session) {
-            self.take_up(Command::RequestAction(ask, request));
+            self.take_up(EngineCommand::RequestAction(ask, request));
         }
     }
 

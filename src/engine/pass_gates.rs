@@ -5,37 +5,37 @@ use std::collections::BTreeSet;
 use crate::trace::event::{ActionTaken, CheckpointCompleted, Durability};
 
 use super::approval::{self, Justification};
-use super::command::Given;
-use super::decide::{By, Side};
-use super::gate::called_by;
-use super::give::{Gift, Size};
+use super::command::Injected;
+use super::decide::{Decider, DeciderSide};
+use super::gate::injection_trigger;
+use super::give::{BudgetRule, Injection};
 use super::held::{Gate, Held, PassEffects};
 use super::lifecycle::millis;
-use super::turn::{Place, Turn};
+use super::turn::{SpanPosition, Transaction};
 use super::validate::JudgedAnswers;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Passes every gate of a request, each with its justification.
     pub(super) fn pass_gates(
         &mut self,
         held: &Held,
-        place: &Place,
+        place: &SpanPosition,
         locks: &BTreeSet<String>,
-        (judged, by): (&JudgedAnswers, By<'_>),
-    ) -> Given {
-        let mut given = Given::default();
+        (judged, by): (&JudgedAnswers, Decider<'_>),
+    ) -> Injected {
+        let mut given = Injected::default();
         let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
         let agent = format!("agent {}", held.agent);
         for (at, (gate, judged)) in held.gates.iter().zip(&judged.gates).enumerate() {
             let by = match judged {
                 Some(_) => by,
                 // The agent answered this gate before.
-                None => By {
+                None => Decider {
                     name: &agent,
                     method: "agent",
                     why: None,
                     first: None,
-                    side: Side::Agent,
+                    side: DeciderSide::Agent,
                 },
             };
             let why = match judged {
@@ -53,11 +53,11 @@ impl Turn<'_> {
     fn pass_gate(
         &mut self,
         held: &Held,
-        place: &Place,
+        place: &SpanPosition,
         (gate, locks): (&Gate, &BTreeSet<String>),
         why: &Justification,
-        by: By<'_>,
-    ) -> Given {
+        by: Decider<'_>,
+    ) -> Injected {
         let here = place.below(gate.span_id.clone());
         let id = gate.origin.id().to_owned();
         self.record_approval(held, &here, gate, why, by);
@@ -75,14 +75,14 @@ impl Turn<'_> {
         self.expire_guidance(&held.session, &[&id, kind]);
         let given = self.give(
             place,
-            &Gift {
+            &Injection {
                 atlas: Some(gate.origin.atlas_id()),
                 from: &id,
                 kind,
-                trigger: called_by(kind),
+                trigger: injection_trigger(kind),
                 contexts: &gate.effects.inject,
                 guidance: gate.guidance.as_ref(),
-                size: Size::Free,
+                size: BudgetRule::Free,
             },
         );
         let contexts: Vec<_> = given
@@ -114,10 +114,10 @@ impl Turn<'_> {
     fn record_approval(
         &mut self,
         held: &Held,
-        here: &Place,
+        here: &SpanPosition,
         gate: &Gate,
         why: &Justification,
-        by: By<'_>,
+        by: Decider<'_>,
     ) {
         if let Some(record) = approval::approval(held, gate, why, by.approver()) {
             let span = self.new_span();

@@ -6,20 +6,20 @@ use std::borrow::Cow;
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Policy;
 use crate::atlas::document::{DefaultDecision, PolicyKind, UnknownActions};
-use crate::atlas::index::Matches;
-use crate::trace::event::PolicyVerdict as Verdict;
+use crate::atlas::index::ActionMatches;
+use crate::trace::event::PolicyOutcome as Verdict;
 
 use super::attempt::override_key;
 use super::command::DenyCode;
 use super::deny::{Denial, denial};
-use super::evaluate::Case;
-use super::fired::OwnedApproval;
+use super::evaluate::EvaluationCase;
+use super::fired::OwnedRequiredApproval;
 use super::recorded::atlas_ref;
 use super::usage::{AppliedLimit, key};
 
 /// Verdict of the policies.
 #[derive(Debug)]
-pub(super) struct PolicyVerdict<'a> {
+pub(super) struct PolicyOutcome<'a> {
     /// The deciding policy or other rule; `default_decision` if nothing matched.
     pub(super) policy_id: Cow<'a, str>,
     /// The Atlas of the deciding policy, if a single Atlas decides.
@@ -29,12 +29,12 @@ pub(super) struct PolicyVerdict<'a> {
     /// The decision.
     pub(super) decision: Verdict,
     /// Number of evaluated policies.
-    pub(super) looked_at: u64,
+    pub(super) clear_changed: u64,
 }
 
 /// An approval that a policy requires.
 #[derive(Debug)]
-pub(super) struct Approval<'a> {
+pub(super) struct RequiredApproval<'a> {
     /// The Atlas.
     pub(super) atlas: &'a Atlas,
     /// The policy.
@@ -47,14 +47,17 @@ pub(super) struct Approval<'a> {
     pub(super) why: String,
 }
 
-pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Approval<'a>> {
-    let Case { atlases, call, .. } = case;
+pub(super) fn approvals<'a>(
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
+) -> Vec<RequiredApproval<'a>> {
+    let EvaluationCase { atlases, call, .. } = case;
     let mut approvals = Vec::new();
     for matched in matches.policies() {
         let policy = matched.item;
         if policy.kind == PolicyKind::RequiresApproval && case.holds(policy.when.as_ref()) {
             let (action, pattern) = (call.action, matched.pattern);
-            approvals.push(Approval {
+            approvals.push(RequiredApproval {
                 atlas: matched.atlas,
                 policy_id: &policy.id,
                 rule: Some(pattern.as_str()),
@@ -70,7 +73,7 @@ pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Ap
             .iter()
             .find(|a| a.unknown_actions == UnknownActions::Approve)
     {
-        approvals.push(Approval {
+        approvals.push(RequiredApproval {
             atlas,
             policy_id: "unknown_actions",
             rule: None,
@@ -90,8 +93,8 @@ pub(super) struct DenyingPolicy<'a> {
 
 /// Returns the policy that denies an action. A final denial comes before an overridable one.
 pub(super) fn denying_policy<'a>(
-    case: Case<'a, '_>,
-    matches: &Matches<'a>,
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
 ) -> Option<DenyingPolicy<'a>> {
     let action = case.call.action;
     let denying = matches.policies().filter(|matched| {
@@ -110,7 +113,7 @@ pub(super) fn denying_policy<'a>(
         )
     };
     let pattern = denying.pattern;
-    let overrides = policy.overridable.then(|| OwnedApproval {
+    let overrides = policy.overridable.then(|| OwnedRequiredApproval {
         atlas_id: denying.atlas.id.clone(),
         policy_id: policy.id.clone(),
         reason: reason.clone(),
@@ -131,8 +134,8 @@ pub(super) fn denying_policy<'a>(
 
 /// Returns the first denying policy that an operator overruled for exactly this request.
 fn overruled_policy<'a>(
-    case: Case<'a, '_>,
-    matches: &Matches<'a>,
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
 ) -> Option<(&'a Atlas, &'a str, &'a str)> {
     let mut policies = matches.policies();
     let overruled = policies.find(|matched| {
@@ -144,7 +147,7 @@ fn overruled_policy<'a>(
     Some((overruled.atlas, &policy.id, overruled.pattern.as_str()))
 }
 
-fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
+fn overridden(case: EvaluationCase<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
     policy.overridable
         && !case.overridden.is_empty()
         && case
@@ -154,7 +157,7 @@ fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
 
 /// A denial, with the data for the policy record.
 #[derive(Clone, Copy)]
-pub(super) struct Denying<'a, 'd> {
+pub(super) struct DenialSource<'a, 'd> {
     pub(super) denial: &'d Denial,
     /// Atlas and pattern of the denying policy, if a policy denies.
     pub(super) by: Option<(&'a Atlas, &'a str)>,
@@ -163,22 +166,22 @@ pub(super) struct Denying<'a, 'd> {
 /// Returns the policies' verdict. It agrees with the decision: a denial is always attributed to the rule that
 /// denies.
 pub(super) fn policy_verdict<'a>(
-    case: Case<'a, '_>,
-    matches: &Matches<'a>,
-    denying: Option<Denying<'a, '_>>,
-    by_default: ByDefault,
-    approvals: &[Approval<'a>],
-) -> PolicyVerdict<'a> {
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
+    denying: Option<DenialSource<'a, '_>>,
+    by_default: DefaultRule,
+    approvals: &[RequiredApproval<'a>],
+) -> PolicyOutcome<'a> {
     let policies = case.atlases.iter().map(|atlas| atlas.policies.len() as u64);
-    let looked_at = policies.sum();
-    let verdict = |policy_id, atlas, rule, decision| PolicyVerdict {
+    let clear_changed = policies.sum();
+    let verdict = |policy_id, atlas, rule, decision| PolicyOutcome {
         policy_id,
         atlas,
         rule,
         decision,
-        looked_at,
+        clear_changed,
     };
-    if let Some(Denying { denial, by }) = denying {
+    if let Some(DenialSource { denial, by }) = denying {
         let (atlas, rule) = by.unzip();
         return verdict(Cow::Owned(denial.by.clone()), atlas, rule, Verdict::Deny);
     }
@@ -190,14 +193,14 @@ pub(super) fn policy_verdict<'a>(
         return verdict(id, Some(approval.atlas), rule, Verdict::RequireApproval);
     }
     let allowing = matches.policies().find(|matched| {
-        matched.item.kind == PolicyKind::Allow && case.surely_holds(matched.item.when.as_ref())
+        matched.item.kind == PolicyKind::Allow && case.certainly_holds(matched.item.when.as_ref())
     });
     match (allowing, by_default) {
         (Some(by), _) => {
             let (id, rule) = (Cow::Borrowed(by.item.id.as_str()), by.pattern.as_str());
             verdict(id, Some(by.atlas), Some(rule), Verdict::Allow)
         }
-        (None, ByDefault(policy_id)) => {
+        (None, DefaultRule(policy_id)) => {
             verdict(Cow::Borrowed(policy_id), None, None, Verdict::Allow)
         }
     }
@@ -205,20 +208,20 @@ pub(super) fn policy_verdict<'a>(
 
 /// The rule that allows an action if no policy decides.
 #[derive(Clone, Copy)]
-pub(super) struct ByDefault(&'static str);
+pub(super) struct DefaultRule(&'static str);
 
-pub(super) fn by_default(case: Case<'_, '_>) -> ByDefault {
+pub(super) fn by_default(case: EvaluationCase<'_, '_>) -> DefaultRule {
     if case.session.allows(case.call.action) {
-        ByDefault("allow_actions")
+        DefaultRule("allow_actions")
     } else {
-        ByDefault("default_decision")
+        DefaultRule("default_decision")
     }
 }
 
 /// Returns the limits that a run counts against.
-pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
+pub(super) fn limits(case: EvaluationCase<'_, '_>) -> Vec<AppliedLimit> {
     let mut limits = Vec::new();
-    for matched in Matches::of(case.atlases, case.call.action).policies() {
+    for matched in ActionMatches::of(case.atlases, case.call.action).policies() {
         let policy = matched.item;
         if let Some(limit) = &policy.limit
             && case.holds(policy.when.as_ref())
@@ -234,8 +237,8 @@ pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
 
 /// Returns the policy whose limit is used up, if any.
 pub(super) fn spent_limit<'a>(
-    case: Case<'a, '_>,
-    matches: &Matches<'a>,
+    case: EvaluationCase<'a, '_>,
+    matches: &ActionMatches<'a>,
 ) -> Option<DenyingPolicy<'a>> {
     let (session, call) = (case.session, case.call);
     for matched in matches.policies() {
@@ -266,7 +269,10 @@ pub(super) fn spent_limit<'a>(
 ///
 /// If the Atlas knows the action, policies of other Atlases cannot allow it. If it does not, an allowing
 /// policy of any Atlas is enough.
-pub(super) fn not_allowed(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+pub(super) fn not_allowed(
+    case: EvaluationCase<'_, '_>,
+    matches: &ActionMatches<'_>,
+) -> Option<Denial> {
     let action = case.call.action;
     let mut denying = case
         .atlases
@@ -275,7 +281,7 @@ pub(super) fn not_allowed(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<D
         .peekable();
     denying.peek()?;
     let mentions = |policy: &Policy| match policy.kind {
-        PolicyKind::Allow => case.surely_holds(policy.when.as_ref()),
+        PolicyKind::Allow => case.certainly_holds(policy.when.as_ref()),
         PolicyKind::RequiresApproval => case.holds(policy.when.as_ref()),
         PolicyKind::Deny | PolicyKind::RateLimit | PolicyKind::Budget => false,
     };

@@ -10,22 +10,22 @@ use std::sync::Arc;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 
-use super::command::{ActionRequest, AskId};
+use super::command::{ActionRequest, CallerId};
 use super::held::Held;
-use super::{Permit, Waiting};
+use super::{HeldEntry, Permit};
 
 /// The queue of held requests.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    held: BTreeMap<GateId, Waiting>,
+pub(super) struct HeldQueue {
+    held: BTreeMap<GateId, HeldEntry>,
     by_session: BTreeMap<SessionId, BTreeSet<GateId>>,
     by_request: BTreeMap<Digest, BTreeSet<GateId>>,
-    by_asker: BTreeMap<AskId, GateId>,
+    by_asker: BTreeMap<CallerId, GateId>,
     bytes: usize,
 }
 
-impl Queue {
-    pub(super) fn get(&self, gate: &GateId) -> Option<&Waiting> {
+impl HeldQueue {
+    pub(super) fn get(&self, gate: &GateId) -> Option<&HeldEntry> {
         self.held.get(gate)
     }
 
@@ -48,7 +48,7 @@ impl Queue {
         self.bytes += bytes;
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &HeldEntry> {
         self.held.values()
     }
 
@@ -66,12 +66,12 @@ impl Queue {
     }
 
     /// Returns the held requests with this request hash.
-    pub(super) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &HeldEntry> {
         let gates = self.by_request.get(hash).into_iter().flatten();
         gates.filter_map(move |gate| self.held.get(gate))
     }
 
-    pub(super) fn insert(&mut self, mut waiting: Waiting) {
+    pub(super) fn insert(&mut self, mut waiting: HeldEntry) {
         let gate = waiting.held.id.clone();
         self.remove(&gate);
         waiting.bytes = waiting.held.subject.bytes();
@@ -85,7 +85,7 @@ impl Queue {
         self.held.insert(gate, waiting);
     }
 
-    pub(super) fn remove(&mut self, gate: &GateId) -> Option<Waiting> {
+    pub(super) fn remove(&mut self, gate: &GateId) -> Option<HeldEntry> {
         let waiting = self.held.remove(gate)?;
         self.bytes = self.bytes.saturating_sub(waiting.bytes);
         remove_from(&mut self.by_session, &waiting.held.session, gate);
@@ -97,14 +97,14 @@ impl Queue {
     }
 
     /// Replaces the description of a held request. Its session and its hash must not change.
-    pub(super) fn replace(&mut self, held: Arc<Held>) -> Option<&Waiting> {
+    pub(super) fn replace(&mut self, held: Arc<Held>) -> Option<&HeldEntry> {
         let waiting = self.held.get_mut(&held.id)?;
         waiting.held = held;
         Some(waiting)
     }
 
     /// Adds a waiting caller to a held request.
-    pub(super) fn add_asker(&mut self, gate: &GateId, ask: AskId) {
+    pub(super) fn add_asker(&mut self, gate: &GateId, ask: CallerId) {
         if let Some(waiting) = self.held.get_mut(gate) {
             waiting.askers.push(ask);
             self.by_asker.insert(ask, gate.clone());
@@ -112,7 +112,7 @@ impl Queue {
     }
 
     /// Removes the first waiting caller, if at least `most` wait.
-    pub(super) fn remove_earliest(&mut self, gate: &GateId, most: usize) -> Option<AskId> {
+    pub(super) fn remove_earliest(&mut self, gate: &GateId, most: usize) -> Option<CallerId> {
         let waiting = self.held.get_mut(gate)?;
         let earliest = (waiting.askers.len() >= most).then(|| waiting.askers.remove(0))?;
         self.by_asker.remove(&earliest);
@@ -120,7 +120,7 @@ impl Queue {
     }
 
     /// Removes a caller that has left.
-    pub(super) fn remove_asker(&mut self, ask: AskId) {
+    pub(super) fn remove_asker(&mut self, ask: CallerId) {
         let Some(gate) = self.by_asker.remove(&ask) else {
             return;
         };
@@ -133,20 +133,20 @@ impl Queue {
 /// Requests that wait for a gate of their whole session, in the order asked. Their callers end with the
 /// process, so they are not persisted.
 #[derive(Debug, Default)]
-pub(super) struct Parked {
+pub(super) struct ParkedRequests {
     by_session: BTreeMap<SessionId, Vec<ParkedRequest>>,
-    by_asker: BTreeMap<AskId, SessionId>,
+    by_asker: BTreeMap<CallerId, SessionId>,
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct ParkedRequest {
-    ask: AskId,
+    ask: CallerId,
     request: ActionRequest,
     bytes: usize,
 }
 
-impl Parked {
+impl ParkedRequests {
     pub(super) fn count_of(&self, session: &SessionId) -> usize {
         self.by_session.get(session).map_or(0, Vec::len)
     }
@@ -166,7 +166,7 @@ impl Parked {
         parked.map(|parked| &mut parked.request)
     }
 
-    pub(super) fn push(&mut self, ask: AskId, request: ActionRequest) {
+    pub(super) fn push(&mut self, ask: CallerId, request: ActionRequest) {
         let bytes = request.params.to_string().len();
         self.bytes = self.bytes.saturating_add(bytes);
         self.by_asker.insert(ask, request.session.clone());
@@ -179,7 +179,7 @@ impl Parked {
     }
 
     /// Removes and returns all parked requests of a session.
-    pub(super) fn take(&mut self, session: &SessionId) -> Vec<(AskId, ActionRequest)> {
+    pub(super) fn take(&mut self, session: &SessionId) -> Vec<(CallerId, ActionRequest)> {
         let taken = self.by_session.remove(session).unwrap_or_default();
         for parked in &taken {
             self.by_asker.remove(&parked.ask);
@@ -190,7 +190,7 @@ impl Parked {
     }
 
     /// Removes the requests of a caller that has left.
-    pub(super) fn remove_asker(&mut self, ask: AskId) {
+    pub(super) fn remove_asker(&mut self, ask: CallerId) {
         let Some(session) = self.by_asker.remove(&ask) else {
             return;
         };
@@ -207,12 +207,12 @@ impl Parked {
 
 /// Permits by the held request that they were given for. Two approvals of identical requests are two permits.
 #[derive(Debug, Default)]
-pub(super) struct Permits {
+pub(super) struct PermitIndex {
     by_gate: BTreeMap<GateId, Permit>,
     by_request: BTreeMap<Digest, BTreeSet<GateId>>,
 }
 
-impl Permits {
+impl PermitIndex {
     /// Returns the permits for this request hash.
     pub(super) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &Permit> {
         let gates = self.by_request.get(hash).into_iter().flatten();

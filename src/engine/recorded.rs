@@ -9,20 +9,20 @@ use crate::atlas::Atlas;
 use crate::atlas::document::RiskTier;
 use crate::atlas::redact::{Redactions, Redactor};
 use crate::trace::event::{
-    ActionAttempted, ActionBlocked, AtlasRef, Recommendation, Redaction, RiskDetected, Tier,
+    ActionAttempted, ActionBlocked, AtlasRef, Recommendation, Redaction, RiskDetected, RiskTierInfo,
 };
 
 use super::command::DenyCode;
-use super::held::{ActionCall, Held, Subject, TierSource};
-use super::turn::{Place, Turn};
+use super::held::{ActionCall, Held, HeldSubject, TierSource};
+use super::turn::{SpanPosition, Transaction};
 
 /// A text as it is recorded, with the list of redactions.
-pub(super) struct Told {
+pub(super) struct RedactedText {
     pub(super) text: String,
     pub(super) redacted: Vec<Redaction>,
 }
 
-impl Told {
+impl RedactedText {
     /// Wraps a text that contains no quoted data.
     pub(super) fn plain(text: &str) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Told {
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Creates the redactor for everything that is recorded about a request.
     pub(super) fn redactor(&self, call: Option<&ActionCall>) -> Redactor<'_> {
         let action = call.map(|call| call.action.as_str());
@@ -44,17 +44,17 @@ impl Turn<'_> {
     }
 
     /// Redacts a text of an agent, as recorded under `field`. `action` is the action it concerns.
-    pub(super) fn told(&self, action: Option<&str>, field: &str, text: &str) -> Told {
+    pub(super) fn told(&self, action: Option<&str>, field: &str, text: &str) -> RedactedText {
         let mut redactor = Redactor::new(&self.engine.atlases, action);
         let text = redactor.text(field, text);
-        Told {
+        RedactedText {
             text,
             redacted: listed(redactor.left_out()),
         }
     }
 
     /// Redacts an optional text of an agent, as recorded under `field`.
-    pub(super) fn told_option(
+    pub(super) fn redact_optional_text(
         &self,
         field: &str,
         text: Option<&str>,
@@ -64,24 +64,29 @@ impl Turn<'_> {
     }
 
     /// Redacts a reason that may quote the parameters of a request, as recorded under `field`.
-    pub(super) fn told_of(&self, call: Option<&ActionCall>, field: &str, text: &str) -> Told {
+    pub(super) fn told_of(
+        &self,
+        call: Option<&ActionCall>,
+        field: &str,
+        text: &str,
+    ) -> RedactedText {
         let mut redactor = self.redactor(call);
         let text = redactor.text(field, text);
-        Told {
+        RedactedText {
             text,
             redacted: listed(redactor.left_out()),
         }
     }
 
     /// Redacts the problems of answers: the text of a validator may quote the request.
-    pub(super) fn told_problems(
+    pub(super) fn redact_problems(
         &self,
         held: &Held,
         problems: &[String],
     ) -> (Vec<String>, Vec<Redaction>) {
         let call = match &held.subject {
-            Subject::Action(call) if !problems.is_empty() => Some(call),
-            Subject::Action(_) | Subject::SessionStart | Subject::Moment(_) => None,
+            HeldSubject::Action(call) if !problems.is_empty() => Some(call),
+            HeldSubject::Action(_) | HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         };
         let mut redactor = self.redactor(call);
         let problems = problems.iter();
@@ -94,7 +99,7 @@ impl Turn<'_> {
     /// Records that an action is risky, if it is, with the recommended reaction.
     pub(super) fn record_risk(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         call: &ActionCall,
         recommended: Recommendation,
     ) {
@@ -122,14 +127,14 @@ impl Turn<'_> {
     }
 
     /// Builds the record of an attempted action.
-    pub(super) fn attempted(&self, call: &ActionCall, checked: Checked) -> ActionAttempted {
+    pub(super) fn attempted(&self, call: &ActionCall, checked: PolicyCheck) -> ActionAttempted {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
         let action_params = redactor.params("action_params", &call.params);
         ActionAttempted {
             action_type: call.action.clone(),
             action_params,
             risk_tier: tier(call.tier),
-            policy_checked: checked == Checked::Yes,
+            policy_checked: checked == PolicyCheck::Yes,
             context_injected: None,
             permit: None,
             approved_by: None,
@@ -140,7 +145,12 @@ impl Turn<'_> {
     }
 
     /// Builds the record of a blocked action.
-    pub(super) fn blocked(&self, call: &ActionCall, by: &str, why: Why<'_>) -> ActionBlocked {
+    pub(super) fn blocked(
+        &self,
+        call: &ActionCall,
+        by: &str,
+        why: BlockReason<'_>,
+    ) -> ActionBlocked {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
         let action_params = redactor.params("action_params", &call.params);
         // The text of a steward or an operator quotes nothing. An agent that names a secret after it must not
@@ -165,7 +175,7 @@ impl Turn<'_> {
 
 /// State of the policy check of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Checked {
+pub(super) enum PolicyCheck {
     /// Policies are consulted; the record of the verdict follows.
     Yes,
     /// The attempt ends before policies are consulted.
@@ -182,7 +192,7 @@ pub(super) fn atlas_ref(atlas: &Atlas) -> AtlasRef {
 
 /// Reason why an action may not run.
 #[derive(Clone, Copy)]
-pub(super) struct Why<'w> {
+pub(super) struct BlockReason<'w> {
     pub(super) code: DenyCode,
     pub(super) reason: &'w str,
     pub(super) override_available: bool,
@@ -190,9 +200,9 @@ pub(super) struct Why<'w> {
     pub(super) under: &'w [AtlasRef],
 }
 
-impl<'w> Why<'w> {
+impl<'w> BlockReason<'w> {
     /// Creates a reason that no operator may overrule.
-    pub(super) fn final_one(code: DenyCode, reason: &'w str) -> Self {
+    pub(super) fn final_reason(code: DenyCode, reason: &'w str) -> Self {
         Self {
             code,
             reason,
@@ -255,11 +265,11 @@ pub(super) fn scrubbed(
 }
 
 /// Converts a tier into its recorded form.
-pub(super) fn tier(tier: RiskTier) -> Tier {
+pub(super) fn tier(tier: RiskTier) -> RiskTierInfo {
     match tier {
-        RiskTier::Low => Tier::Low,
-        RiskTier::Medium => Tier::Medium,
-        RiskTier::High => Tier::High,
-        RiskTier::Critical => Tier::Critical,
+        RiskTier::Low => RiskTierInfo::Low,
+        RiskTier::Medium => RiskTierInfo::Medium,
+        RiskTier::High => RiskTierInfo::High,
+        RiskTier::Critical => RiskTierInfo::Critical,
     }
 }

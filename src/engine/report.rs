@@ -8,23 +8,23 @@ use crate::trace::event::{
 };
 
 use super::command::{
-    AskId, DenyCode, Feedback, Finding, Noted, Output, Recovery, Reply, Report, Wrapper,
-    WrapperCheck,
+    AgentReport, CallerId, DenyCode, Feedback, OutputReport, Recovery, Reply, ReportReceipt,
+    RuntimeFinding, Wrapper, WrapperCheck,
 };
-use super::context::Cause;
+use super::context::InjectionCause;
 use super::lifecycle::session_place;
 use super::recorded::listed;
 use super::session::Session;
-use super::tried::Trick;
-use super::turn::{Place, Turn};
+use super::tried::Misuse;
+use super::turn::{SpanPosition, Transaction};
 
 /// Transports by which an agent can be reached.
 const TRANSPORTS: [&str; 3] = ["mcp", "rest", "direct"];
 
-impl Turn<'_> {
-    pub(super) fn report(&mut self, ask: AskId, report: &Report) {
+impl Transaction<'_> {
+    pub(super) fn report(&mut self, ask: CallerId, report: &AgentReport) {
         if self.live(report.session()).is_none() {
-            self.deny_session(ask, report.session());
+            self.deny_unknown_session(ask, report.session());
             return;
         }
         if let Some(fault) = fault(report) {
@@ -32,37 +32,39 @@ impl Turn<'_> {
             return;
         }
         match report {
-            Report::Wrapper(wrapper) => self.wrapper(ask, wrapper),
-            Report::WrapperCheck(check) => self.wrapper_check(ask, check),
-            Report::Feedback(feedback) => self.feedback(ask, feedback),
-            Report::Output(output) => self.output(ask, output),
-            Report::Recovery(recovery) => self.recovery(ask, recovery),
+            AgentReport::Wrapper(wrapper) => self.wrapper(ask, wrapper),
+            AgentReport::WrapperCheck(check) => self.wrapper_check(ask, check),
+            AgentReport::Feedback(feedback) => self.feedback(ask, feedback),
+            AgentReport::Output(output) => self.output(ask, output),
+            AgentReport::Recovery(recovery) => self.recovery(ask, recovery),
         }
     }
 
     /// Records a finding of the runtime about a session.
-    pub(super) fn note(&mut self, ask: AskId, session: &SessionId, finding: Finding) {
+    pub(super) fn note(&mut self, ask: CallerId, session: &SessionId, finding: RuntimeFinding) {
         if self.live(session).is_none() {
-            self.deny_session(ask, session);
+            self.deny_unknown_session(ask, session);
             return;
         }
-        if let Some(denied) = self.refused_denial(session) {
+        if let Some(denied) = self.refused_session_denial(session) {
             self.reply(ask, Reply::Denied(denied));
             return;
         }
         match finding {
-            Finding::Event(payload) => {
-                if let Some(place) = self.new_place(session) {
+            RuntimeFinding::Event(payload) => {
+                if let Some(place) = self.new_position(session) {
                     self.record(&place, payload);
-                    self.reply(ask, Reply::Noted(Noted::default()));
+                    self.reply(ask, Reply::Noted(ReportReceipt::default()));
                 }
             }
-            Finding::Turn { event, message } => self.note_turn(ask, session, event, &message),
-            Finding::ThreadRefused { what, denied } => {
+            RuntimeFinding::Turn { event, message } => {
+                self.note_turn(ask, session, event, &message)
+            }
+            RuntimeFinding::ThreadRefused { what, denied } => {
                 let trick = if denied.code == DenyCode::Limit {
-                    Trick::ThreadLimit
+                    Misuse::ThreadLimit
                 } else {
-                    Trick::Thread
+                    Misuse::Thread
                 };
                 self.tried(session, trick, what);
                 self.reply(ask, Reply::Denied(denied));
@@ -72,32 +74,32 @@ impl Turn<'_> {
 
     /// Records a conversation turn, and injects the contexts that its message selects, by the rules for
     /// input.
-    fn note_turn(&mut self, ask: AskId, session: &SessionId, event: Payload, message: &str) {
-        let Some(place) = self.new_place(session) else {
+    fn note_turn(&mut self, ask: CallerId, session: &SessionId, event: Payload, message: &str) {
+        let Some(place) = self.new_position(session) else {
             return;
         };
         self.record(&place, event);
         let seen = self.sightings(Digest::of(message), message);
         // A hook reports the same text as input just before, so contexts that it selected are not selected
         // again.
-        if self.calls_for_more(session, &seen) {
-            self.record_calling(&place, &seen.calling());
-            let given = self.give_on(&place, Cause::Input(&seen));
+        if self.selects_new_context(session, &seen) {
+            self.record_keyword_request(&place, &seen.calling());
+            let given = self.give_on(&place, InjectionCause::Input(&seen));
             self.owe(session, given);
         }
-        let given = self.take_owed(session);
+        let given = self.take_pending_injections(session);
         self.touch(session);
-        let held = self.live(session).map(Session::closed_by);
-        let noted = Noted {
+        let held = self.live(session).map(Session::blocking_gates);
+        let noted = ReportReceipt {
             given,
             held: held.unwrap_or_default(),
-            ..Noted::default()
+            ..ReportReceipt::default()
         };
         self.reply(ask, Reply::Noted(noted));
     }
 
     /// Records the result of a wrapper check. The reply is sent when the record is on disk.
-    fn wrapper_check(&mut self, ask: AskId, check: &WrapperCheck) {
+    fn wrapper_check(&mut self, ask: CallerId, check: &WrapperCheck) {
         let Some(root) = self.live(&check.session).map(session_place) else {
             return;
         };
@@ -112,11 +114,11 @@ impl Turn<'_> {
         };
         let here = root.below(self.new_span());
         self.record(&here, verified);
-        self.reply(ask, Reply::Noted(Noted::default()));
+        self.reply(ask, Reply::Noted(ReportReceipt::default()));
     }
 
     /// Records the construction of a wrapper, and its verification. The reply is sent when both are on disk.
-    fn wrapper(&mut self, ask: AskId, wrapper: &Wrapper) {
+    fn wrapper(&mut self, ask: CallerId, wrapper: &Wrapper) {
         let Some(root) = self.live(&wrapper.session).map(session_place) else {
             return;
         };
@@ -139,9 +141,9 @@ impl Turn<'_> {
             session.wrapper_reported = true;
         }
         self.touch(&wrapper.session);
-        let noted = Noted {
+        let noted = ReportReceipt {
             failures,
-            ..Noted::default()
+            ..ReportReceipt::default()
         };
         self.reply(ask, Reply::Noted(noted));
     }
@@ -162,17 +164,17 @@ impl Turn<'_> {
         }
     }
 
-    fn feedback(&mut self, ask: AskId, feedback: &Feedback) {
+    fn feedback(&mut self, ask: CallerId, feedback: &Feedback) {
         if !self.was_handed(feedback) {
             let id = crate::base::text::one_line(&feedback.context_id);
             let reason = format!("no context called `{id}` was handed to this session");
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
-        let Some(place) = self.new_place(&feedback.session) else {
+        let Some(place) = self.new_position(&feedback.session) else {
             return;
         };
-        let (reason, redacted) = self.told_option("reason", feedback.reason.as_deref());
+        let (reason, redacted) = self.redact_optional_text("reason", feedback.reason.as_deref());
         let record = ContextFeedback {
             context_id: feedback.context_id.clone(),
             helpful: feedback.helpful,
@@ -181,7 +183,7 @@ impl Turn<'_> {
             redacted,
         };
         self.record(&place, record);
-        self.reply(ask, Reply::Noted(Noted::default()));
+        self.reply(ask, Reply::Noted(ReportReceipt::default()));
     }
 
     /// Returns whether the session may have received a context: one of an Atlas, or a text of a handler.
@@ -196,8 +198,8 @@ impl Turn<'_> {
         of_handler || session.context_ids().contains(id)
     }
 
-    fn output(&mut self, ask: AskId, output: &Output) {
-        let Some(place) = self.new_place(&output.session) else {
+    fn output(&mut self, ask: CallerId, output: &OutputReport) {
+        let Some(place) = self.new_position(&output.session) else {
             return;
         };
         let record = OutputProduced {
@@ -207,11 +209,11 @@ impl Turn<'_> {
             contains_action: output.contains_action,
         };
         self.record(&place, record);
-        self.reply(ask, Reply::Noted(Noted::default()));
+        self.reply(ask, Reply::Noted(ReportReceipt::default()));
     }
 
     /// Records a recovery below its error. A failed recovery can be reported again.
-    fn recovery(&mut self, ask: AskId, recovery: &Recovery) {
+    fn recovery(&mut self, ask: CallerId, recovery: &Recovery) {
         let sessions = &mut self.engine.state.sessions;
         let Some(session) = sessions.get_mut(&recovery.session) else {
             return;
@@ -227,7 +229,7 @@ impl Turn<'_> {
         if recovery.success {
             session.errors.remove(&recovery.error);
         }
-        let place = Place {
+        let place = SpanPosition {
             session: recovery.session.clone(),
             trace_id: error.trace_id,
             span_id: error.span_id,
@@ -242,24 +244,24 @@ impl Turn<'_> {
         };
         self.record_below(&place, record);
         self.touch(&recovery.session);
-        self.reply(ask, Reply::Noted(Noted::default()));
+        self.reply(ask, Reply::Noted(ReportReceipt::default()));
     }
 }
 
 /// Returns the reason why a report is malformed.
-fn fault(report: &Report) -> Option<String> {
+fn fault(report: &AgentReport) -> Option<String> {
     let too_long = |text: &str| {
         (text.len() > MAX_TEXT_BYTES)
             .then(|| format!("a report has at most {MAX_TEXT_BYTES} bytes of text"))
     };
     match report {
-        Report::Wrapper(wrapper) => wrapper_fault(wrapper),
-        Report::WrapperCheck(check) => check_fault(check),
-        Report::Feedback(feedback) => too_long(feedback.reason.as_deref().unwrap_or_default())
+        AgentReport::Wrapper(wrapper) => wrapper_fault(wrapper),
+        AgentReport::WrapperCheck(check) => check_fault(check),
+        AgentReport::Feedback(feedback) => too_long(feedback.reason.as_deref().unwrap_or_default())
             .or_else(|| too_long(&feedback.context_id)),
         // Only the hash of output is kept.
-        Report::Output(_) => None,
-        Report::Recovery(recovery) => too_long(&recovery.method),
+        AgentReport::Output(_) => None,
+        AgentReport::Recovery(recovery) => too_long(&recovery.method),
     }
 }
 

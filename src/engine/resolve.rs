@@ -18,12 +18,13 @@ use crate::base::limits::{MAX_RESOLUTIONS, RESOLUTION_LIFETIME};
 
 use super::action::call_fault;
 use super::command::{
-    ActionRequest, AskId, DenyCode, GivenContext, GivenGuidance, Input, InputSource, Reply, Resolve,
+    ActionRequest, CallerId, DenyCode, InjectedContext, InjectedGuidance, InputReport, InputSource,
+    Reply, ResolveRequest,
 };
-use super::evaluate::{self, Case, Evaluation};
+use super::evaluate::{self, Evaluation, EvaluationCase};
 use super::gate::SESSION_START;
 use super::held::ActionCall;
-use super::turn::Turn;
+use super::turn::Transaction;
 
 /// The actions that an agent may run now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,9 +42,9 @@ pub struct Resolution {
     /// Constraints of actions that would be neither allowed at once nor denied.
     pub constraints: Vec<Constraint>,
     /// Contexts that come with the resolution.
-    pub contexts: Vec<GivenContext>,
+    pub contexts: Vec<InjectedContext>,
     /// Guidance that is in force.
-    pub guidance: Vec<GivenGuidance>,
+    pub guidance: Vec<InjectedGuidance>,
     /// Gates that hold the whole session until an operator passes them.
     pub held: Vec<GateId>,
     /// Creation time.
@@ -100,7 +101,7 @@ pub enum ConstraintKind {
 
 /// An issued resolution, as the engine remembers it.
 #[derive(Clone, Debug)]
-pub(super) struct Issued {
+pub(super) struct IssuedResolution {
     id: String,
     pub(super) session: SessionId,
     atlas_hash: Digest,
@@ -108,17 +109,17 @@ pub(super) struct Issued {
     actions: BTreeSet<String>,
 }
 
-impl Issued {
+impl IssuedResolution {
     /// Applies `adjust` to the expiry time.
     pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         self.expires_at = adjust(self.expires_at);
     }
 }
 
-impl Turn<'_> {
-    pub(super) fn resolve(&mut self, ask: AskId, resolve: &Resolve) {
+impl Transaction<'_> {
+    pub(super) fn resolve(&mut self, ask: CallerId, resolve: &ResolveRequest) {
         if self.live(&resolve.session).is_none() {
-            self.deny_session(ask, &resolve.session);
+            self.deny_unknown_session(ask, &resolve.session);
             return;
         }
         let mut actions = resolve.actions.iter();
@@ -129,13 +130,13 @@ impl Turn<'_> {
         self.renew(&resolve.session);
         self.reenter(&resolve.session);
         if let Some(text) = &resolve.input {
-            let input = Input {
+            let input = InputReport {
                 session: resolve.session.clone(),
                 text: text.clone(),
                 source: InputSource::User,
                 reaches_asked_agent: false,
             };
-            if let Some((code, reason)) = self.hear_input(None, &input) {
+            if let Some((code, reason)) = self.process_input(None, &input) {
                 self.deny(ask, code, reason);
                 return;
             }
@@ -143,7 +144,7 @@ impl Turn<'_> {
         let Some(mut resolution) = self.resolution(resolve) else {
             return;
         };
-        let mut owed = self.take_owed(&resolve.session);
+        let mut owed = self.take_pending_injections(&resolve.session);
         self.deliver(&mut owed);
         resolution.contexts = owed.contexts;
         let open = self
@@ -157,10 +158,10 @@ impl Turn<'_> {
         self.reply(ask, Reply::Resolved(Box::new(resolution)));
     }
 
-    fn resolution(&mut self, resolve: &Resolve) -> Option<Resolution> {
+    fn resolution(&mut self, resolve: &ResolveRequest) -> Option<Resolution> {
         let id = self.new_span().to_string();
         let session = self.live(&resolve.session)?;
-        let held = session.closed_by();
+        let held = session.blocking_gates();
         let mut resolution = Resolution {
             id,
             session: resolve.session.clone(),
@@ -226,7 +227,7 @@ impl Turn<'_> {
             .constraints
             .iter()
             .map(|constraint| constraint.action.clone());
-        let issued = Issued {
+        let issued = IssuedResolution {
             id: resolution.id.clone(),
             session: resolution.session.clone(),
             atlas_hash: self.engine.atlas_hash,
@@ -255,7 +256,8 @@ impl Turn<'_> {
         let id = request.resolution.as_ref()?;
         let shown = crate::base::text::one_line(id);
         let mut all = self.engine.state.resolutions.iter();
-        let own = |issued: &&Issued| issued.id == *id && issued.session == request.session;
+        let own =
+            |issued: &&IssuedResolution| issued.id == *id && issued.session == request.session;
         let Some(issued) = all.find(own) else {
             return Some(format!("resolution `{shown}` is not one of this session"));
         };
@@ -270,7 +272,7 @@ impl Turn<'_> {
     }
 
     /// Refuses a request that relies on an invalid resolution. Returns whether it was refused.
-    pub(super) fn refuse_resolution(&mut self, ask: AskId, request: &ActionRequest) -> bool {
+    pub(super) fn refuse_resolution(&mut self, ask: CallerId, request: &ActionRequest) -> bool {
         let Some(reason) = self.resolution_fault(request) else {
             return false;
         };
@@ -281,7 +283,7 @@ impl Turn<'_> {
 }
 
 impl Resolution {
-    fn add(&mut self, case: Case<'_, '_>, found: &Evaluation<'_>, params_known: bool) {
+    fn add(&mut self, case: EvaluationCase<'_, '_>, found: &Evaluation<'_>, params_known: bool) {
         let action = case.call.action.to_owned();
         let before = self.constraints.len();
         let mut constrain = |kind, by: &str, detail: &str| {
@@ -335,7 +337,7 @@ impl Resolution {
         self.add_limits(case);
     }
 
-    fn add_limits(&mut self, case: Case<'_, '_>) {
+    fn add_limits(&mut self, case: EvaluationCase<'_, '_>) {
         for applied in super::policy::limits(case) {
             let (kind, detail) = match &applied.limit {
                 Limit::Rate {

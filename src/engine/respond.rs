@@ -11,25 +11,26 @@ use crate::trace::event::{CheckpointResponse, Durability, Redaction};
 use super::answer::judge;
 use super::approval::{self, Approver};
 use super::command::{
-    Accepted, Answer, AskId, Asked, AskedGate, Denied, DenyCode, Given, ReleaseTo, Reply, StateKind,
+    AcceptedEvent, AgentAnswer, AgentGate, AgentQuestions, CallerId, DenialReply, DenyCode,
+    Injected, ReleaseTo, Reply, StateKind,
 };
-use super::decide::{By, Side, Wrong};
+use super::decide::{Decider, DeciderSide, InvalidAnswerOutcome};
 use super::gate::SESSION_START;
-use super::held::{Gate, Held, Subject};
+use super::held::{Gate, Held, HeldSubject};
 use super::recorded::scrubbed;
-use super::session::Entry;
+use super::session::StartState;
 use super::settle::denied;
-use super::suspend::{Answers, Needed};
-use super::tried::Trick;
-use super::turn::Turn;
-use super::validate::{Unanswered, judge_gates};
+use super::suspend::{ExtensionAnswers, RequiredCall};
+use super::tried::Misuse;
+use super::turn::Transaction;
+use super::validate::{UnansweredTreatment, judge_gates};
 
 /// Method that marks an agent's answers in the record.
 const METHOD: &str = "agent";
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Handles an agent's answers to the gates that it may answer. All other gates stay.
-    pub(super) fn answer(&mut self, ask: AskId, answer: &Answer) {
+    pub(super) fn answer(&mut self, ask: CallerId, answer: &AgentAnswer) {
         self.deadline_reached(&answer.gate);
         let held = match self.answerable(answer) {
             Ok(held) => held,
@@ -40,20 +41,22 @@ impl Turn<'_> {
             }
         };
         let name = format!("agent {}", held.agent);
-        let by = By {
+        let by = Decider {
             name: &name,
             method: METHOD,
             why: None,
             first: None,
-            side: Side::Agent,
+            side: DeciderSide::Agent,
         };
         let own = own_answers(&held, answer);
-        let judged = judge_gates(self, &held, Unanswered::LeftOpen, own);
+        let judged = judge_gates(self, &held, UnansweredTreatment::LeftOpen, own);
         self.record_responses(&held, &judged, by);
-        if let Some(wrong) = self.wrong_answers(&held, by, &judged) {
+        if let Some(wrong) = self.apply_invalid_answers(&held, by, &judged) {
             let reply = match wrong {
-                Wrong::Again(invalid) => Reply::Invalid(invalid),
-                Wrong::Over(over) => denied(&held, DenyCode::InvalidAnswer, &over.detail),
+                InvalidAnswerOutcome::Again(invalid) => Reply::Invalid(invalid),
+                InvalidAnswerOutcome::Over(over) => {
+                    denied(&held, DenyCode::InvalidAnswer, &over.detail)
+                }
             };
             self.reply(ask, reply);
             return;
@@ -62,9 +65,9 @@ impl Turn<'_> {
         let warnings = judged.warnings.clone();
         self.owe(
             &held.session,
-            Given {
+            Injected {
                 warnings,
-                ..Given::default()
+                ..Injected::default()
             },
         );
         // An earlier approval was given before the agent answered, so it no longer counts.
@@ -75,11 +78,11 @@ impl Turn<'_> {
                 held.answered.insert(index, kept);
             }
         }
-        self.take_answers(ask, held, by, answer.release);
+        self.store_answers(ask, held, by, answer.release);
     }
 
     /// Returns the held request that an agent wants to answer, if it may.
-    fn answerable(&self, answer: &Answer) -> Result<Arc<Held>, AnswerRefusal> {
+    fn answerable(&self, answer: &AgentAnswer) -> Result<Arc<Held>, AnswerRefusal> {
         let waiting = self.engine.state.held.get(&answer.gate);
         let waiting = waiting.filter(|waiting| waiting.held.session == answer.session);
         let Some(waiting) = waiting else {
@@ -109,14 +112,14 @@ impl Turn<'_> {
     }
 
     /// Records that an agent answered gates that it may not answer.
-    fn record_refused_answers(&mut self, answer: &Answer, refusal: &AnswerRefusal) {
+    fn record_refused_answers(&mut self, answer: &AgentAnswer, refusal: &AnswerRefusal) {
         let Some(waiting) = self.engine.state.held.get(&answer.gate) else {
             return;
         };
         let held = Arc::clone(&waiting.held);
         if held.session != answer.session {
             let what = format!("the agent answered at `{}` of another session", held.id);
-            self.tried(&answer.session, Trick::Gate, what);
+            self.tried(&answer.session, Misuse::Gate, what);
             return;
         }
         let by = Approver {
@@ -125,7 +128,7 @@ impl Turn<'_> {
             why: None,
             first: None,
         };
-        let place = self.held_place(&held);
+        let place = self.held_position(&held);
         for at in &refusal.gates {
             let Some(gate) = held.gates.get(*at) else {
                 continue;
@@ -157,8 +160,8 @@ impl Turn<'_> {
     ) -> (Map<String, Value>, Vec<Redaction>) {
         let kept = self.recordable(gate, answers);
         let call = match &held.subject {
-            Subject::Action(call) => Some(call),
-            Subject::SessionStart | Subject::Moment(_) => None,
+            HeldSubject::Action(call) => Some(call),
+            HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         };
         scrubbed(self.redactor(call), "answers", &kept)
     }
@@ -167,33 +170,40 @@ impl Turn<'_> {
     /// of moments come before actions, and one before the other: those that need an operator first, then the oldest.
     pub(super) fn stands_before(&self, held: &Held) -> Option<String> {
         let session = match held.subject {
-            Subject::Action(_) | Subject::Moment(_) => self.live(&held.session)?,
-            Subject::SessionStart => return None,
+            HeldSubject::Action(_) | HeldSubject::Moment(_) => self.live(&held.session)?,
+            HeldSubject::SessionStart => return None,
         };
         let owed = session.unpassed.iter();
         let owed = owed.flat_map(|unpassed| unpassed.checkpoints.iter().cloned());
         let others = session.pending.iter().filter(|gate| **gate != held.id);
         let others = others.filter_map(|gate| self.engine.state.held.get(gate));
         let earlier = others.filter(|other| match held.subject {
-            Subject::Moment(_) => place_in_line(&other.held) < place_in_line(held),
-            Subject::Action(_) | Subject::SessionStart => true,
+            HeldSubject::Moment(_) => gate_sort_key(&other.held) < gate_sort_key(held),
+            HeldSubject::Action(_) | HeldSubject::SessionStart => true,
         });
         let pending = earlier.map(|other| other.held.id.to_string());
         let entry = match &session.entry {
-            Entry::Open => None,
-            Entry::Held(gate) => Some(gate.to_string()),
-            Entry::Lapsed { .. } | Entry::Refused { .. } => Some(SESSION_START.to_owned()),
+            StartState::Open => None,
+            StartState::Held(gate) => Some(gate.to_string()),
+            StartState::Lapsed { .. } | StartState::Refused { .. } => {
+                Some(SESSION_START.to_owned())
+            }
         };
         entry.into_iter().chain(pending).chain(owed).next()
     }
 
     /// Stores an agent's answers, and passes the request when no gate is open. If the agent left gates open,
     /// it is asked for them.
-    fn take_answers(&mut self, ask: AskId, held: Held, by: By<'_>, release: ReleaseTo) {
+    fn store_answers(&mut self, ask: CallerId, held: Held, by: Decider<'_>, release: ReleaseTo) {
         let rest = self.asked(&held);
         let complete = held.answered.len() == held.gates.len();
-        let repeats = release == ReleaseTo::Repeat && matches!(held.subject, Subject::Action(_));
-        let waits = !repeats && matches!(held.subject, Subject::Action(_) | Subject::Moment(_));
+        let repeats =
+            release == ReleaseTo::Repeat && matches!(held.subject, HeldSubject::Action(_));
+        let waits = !repeats
+            && matches!(
+                held.subject,
+                HeldSubject::Action(_) | HeldSubject::Moment(_)
+            );
         let held = Arc::new(held);
         let queue = &mut self.state().held;
         if waits && rest.is_none() {
@@ -208,35 +218,35 @@ impl Turn<'_> {
             return;
         }
         let refused = if complete && repeats {
-            self.lasting_denial(&held)
+            self.current_denial(&held)
         } else {
             None
         };
         if complete {
-            let judged = judge_gates(self, &held, Unanswered::LeftOpen, |_, _| None);
+            let judged = judge_gates(self, &held, UnansweredTreatment::LeftOpen, |_, _| None);
             self.pass_or_refuse(&held, by, &judged);
         }
         if let Some((code, reason)) = refused {
             self.reply(ask, denied(&held, code, &reason));
         } else if repeats {
             let permit = self.engine.state.permits.of_gate(&held.id);
-            let accepted = Accepted {
+            let accepted = AcceptedEvent {
                 permit_until: permit.map(|permit| permit.expires_at),
                 needs_operator: !complete,
-                ..Accepted::default()
+                ..AcceptedEvent::default()
             };
             self.reply(ask, Reply::Accepted(accepted));
         } else if !waits {
-            self.accept(Some(ask), &held.session, Given::default());
+            self.accept(Some(ask), &held.session, Injected::default());
         }
     }
 
     /// Returns the questions and guidance for the agent, if it may answer some gates of a held request.
     ///
     /// Behind another gate there are none.
-    pub(super) fn asked(&self, held: &Held) -> Option<Asked> {
+    pub(super) fn asked(&self, held: &Held) -> Option<AgentQuestions> {
         let gates: Vec<_> = open_gates(held)
-            .map(|(_, gate)| AskedGate {
+            .map(|(_, gate)| AgentGate {
                 atlas_id: gate.origin.atlas_id().to_owned(),
                 checkpoint_id: gate.origin.id().to_owned(),
                 questions: gate.questions.clone(),
@@ -246,7 +256,7 @@ impl Turn<'_> {
         if gates.is_empty() || self.stands_before(held).is_some() {
             return None;
         }
-        Some(Asked {
+        Some(AgentQuestions {
             gate: held.id.clone(),
             gates,
             deadline: held.deadline,
@@ -255,11 +265,11 @@ impl Turn<'_> {
     }
 
     /// Returns the denial for an agent that has to answer a held request, but only after another gate.
-    pub(super) fn asked_later(&self, held: &Held) -> Option<Denied> {
+    pub(super) fn later_questions_denial(&self, held: &Held) -> Option<DenialReply> {
         open_gates(held).next()?;
         let before = self.stands_before(held)?;
         let gate = &held.id;
-        Some(Denied {
+        Some(DenialReply {
             code: DenyCode::InvalidAnswer,
             reason: format!(
                 "`{before}` stands before this session: the agent is asked at `{gate}` when it is passed"
@@ -272,7 +282,11 @@ impl Turn<'_> {
     }
 
     /// Returns the extension calls that validate an agent's answers.
-    pub(super) fn needed_for_answer(&self, answer: &Answer, answers: &Answers) -> Vec<Needed> {
+    pub(super) fn calls_for_answer(
+        &self,
+        answer: &AgentAnswer,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let Ok(held) = self.answerable(answer) else {
             return Vec::new();
         };
@@ -284,15 +298,15 @@ impl Turn<'_> {
 /// Returns the gates that the agent may answer and has not answered.
 fn open_gates(held: &Held) -> impl Iterator<Item = (usize, &Gate)> {
     let gates = held.gates.iter().enumerate();
-    gates.filter(|(index, gate)| is_agents(gate) && !held.answered.contains_key(index))
+    gates.filter(|(index, gate)| is_agent_gate(gate) && !held.answered.contains_key(index))
 }
 
 /// Returns whether the agent may answer, or has answered, some gates of a held request.
 pub(super) fn is_for_agent(held: &Held) -> bool {
-    held.gates.iter().any(is_agents)
+    held.gates.iter().any(is_agent_gate)
 }
 
-fn is_agents(gate: &Gate) -> bool {
+fn is_agent_gate(gate: &Gate) -> bool {
     let agents = match gate.respondent {
         Respondent::Operator => false,
         Respondent::Agent | Respondent::Either => true,
@@ -306,7 +320,7 @@ fn is_agents(gate: &Gate) -> bool {
 /// A gate with the same name that belongs to the operator, a policy or another Atlas is not among them.
 fn own_answers<'a>(
     held: &Held,
-    answer: &'a Answer,
+    answer: &'a AgentAnswer,
 ) -> impl Fn(usize, &Gate) -> Option<&'a ByQuestion> {
     let open = open_gates(held).map(|(index, gate)| (index, given_for(gate, answer)));
     let open: BTreeMap<_, _> = open.collect();
@@ -314,7 +328,7 @@ fn own_answers<'a>(
 }
 
 /// Returns an agent's answers to a gate, under its full name or its short name.
-fn given_for<'a>(gate: &Gate, answer: &'a Answer) -> Option<&'a ByQuestion> {
+fn given_for<'a>(gate: &Gate, answer: &'a AgentAnswer) -> Option<&'a ByQuestion> {
     let full = answer.answers.get(&gate.origin.full_name());
     full.or_else(|| answer.answers.get(gate.origin.id()))
 }
@@ -373,7 +387,7 @@ fn needs_operator(held: &Held) -> bool {
 }
 
 /// Returns the sort key of a held request among the gates of its session.
-fn place_in_line(held: &Held) -> (bool, usize, &str) {
+fn gate_sort_key(held: &Held) -> (bool, usize, &str) {
     let id = held.id.as_str();
     // Numbers have no leading zeros: the longer one is the larger one.
     (!needs_operator(held), id.len(), id)

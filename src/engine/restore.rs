@@ -9,14 +9,14 @@ use serde::de::DeserializeOwned;
 use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, IdSource, SessionId};
-use crate::base::json::{self, JsonError};
+use crate::base::json::{self, StrictJsonError};
 
-use super::command::{Command, Effect, Overruled, StateChange, StateKind};
+use super::command::{Effect, EngineCommand, OverruledDenial, StateChange, StateKind};
 use super::held::Held;
 use super::session::Session;
 use super::turn::state_change;
 use super::usage::{UNKNOWN, UnknownUsage};
-use super::{Engine, Permit, Waiting};
+use super::{Engine, HeldEntry, Permit};
 
 /// Error for persisted state that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ use super::{Engine, Permit, Waiting};
 pub struct RestoreError {
     kind: &'static str,
     key: String,
-    source: JsonError,
+    source: StrictJsonError,
 }
 
 impl Engine {
@@ -48,7 +48,7 @@ impl Engine {
             let Some(body) = body else { continue };
             effects.extend(engine.restore_piece(kind, &key, &body)?);
         }
-        effects.extend(engine.bound_restored(now));
+        effects.extend(engine.limit_remaining_times(now));
         let held: Vec<(GateId, Timestamp)> = engine
             .state
             .held
@@ -57,7 +57,7 @@ impl Engine {
             .collect();
         for (gate, deadline) in held {
             if deadline <= now {
-                effects.extend(engine.handle(Command::DeadlineReached(gate), now));
+                effects.extend(engine.handle(EngineCommand::DeadlineReached(gate), now));
             } else {
                 effects.push(Effect::SetDeadline(gate, deadline));
             }
@@ -85,7 +85,7 @@ impl Engine {
                 state.sessions.insert(session.id.clone(), session);
             }
             StateKind::Held => {
-                let waiting: Waiting = read(kind, key, body)?;
+                let waiting: HeldEntry = read(kind, key, body)?;
                 state.held.insert(waiting);
             }
             StateKind::Permit => {
@@ -107,7 +107,7 @@ impl Engine {
                 state.usage.restore(key.to_owned(), spent);
             }
             StateKind::Overruled => {
-                let overruled: Overruled = read(kind, key, body)?;
+                let overruled: OverruledDenial = read(kind, key, body)?;
                 state.overruled.insert(overruled.gate.clone(), overruled);
             }
             StateKind::Fault => state.fault = Some(read(kind, key, body)?),
@@ -127,7 +127,7 @@ pub fn held_in(
     for StateChange { kind, key, body } in kept {
         match (kind, body) {
             (StateKind::Held, Some(body)) => {
-                let waiting: Waiting = read(kind, &key, &body)?;
+                let waiting: HeldEntry = read(kind, &key, &body)?;
                 held.push(waiting.held);
             }
             (StateKind::Held, None)

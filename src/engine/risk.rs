@@ -65,17 +65,17 @@ const PROD: &str = "prod";
 
 /// Returns whether the JSON text of `value` contains [`PROD`], without building the text.
 fn text_contains_prod(value: &Value) -> bool {
-    let mut search = Search { matched: 0 };
+    let mut search = ProdSearch { matched: 0 };
     // Writing stops with an error when the word is found.
     write!(search, "{value}").is_err()
 }
 
 /// A search in text that arrives in pieces. Writing fails when the text is found.
-struct Search {
+struct ProdSearch {
     matched: usize,
 }
 
-impl fmt::Write for Search {
+impl fmt::Write for ProdSearch {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         for byte in piece.bytes() {
             // The letters of the word differ, so after a mismatch only its first letter can start a new
@@ -114,13 +114,13 @@ fn has_prod(text: &str) -> bool {
 const LONGEST: usize = 10;
 
 /// A word in lower case.
-struct Word {
+struct RiskWord {
     letters: [u8; LONGEST],
     /// Number of letters; `usize::MAX` for a word that cannot be a known one.
     length: usize,
 }
 
-impl Word {
+impl RiskWord {
     fn push(&mut self, letter: char) {
         let place = self.letters.get_mut(self.length);
         self.length = match (u8::try_from(letter), place) {
@@ -140,17 +140,17 @@ impl Word {
 }
 
 /// Splits a text at everything that is not a letter or digit, and at camelCase boundaries.
-fn words(text: &str) -> impl Iterator<Item = Word> {
+fn words(text: &str) -> impl Iterator<Item = RiskWord> {
     let mut chars = text.chars().peekable();
     let (mut before_is_lower, mut before_is_upper) = (false, false);
     // The letter that ended a word and begins the next one.
     let mut begun: Option<char> = None;
     std::iter::from_fn(move || {
-        let mut word = Word {
+        let mut word = RiskWord {
             letters: [0; LONGEST],
             length: 0,
         };
-        let lower = |letter: char, word: &mut Word| {
+        let lower = |letter: char, word: &mut RiskWord| {
             if letter.is_ascii() {
                 word.push(letter.to_ascii_lowercase());
             } else {

@@ -2,23 +2,25 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::trace::event::{Payload, PluginEvent, PluginLoaded, REDACTED, Redaction, Registered};
+use crate::trace::event::{
+    Payload, PluginEvent, PluginLoaded, REDACTED, Redaction, RegisteredEvent,
+};
 
 use super::extension::TraceNote;
-use super::fired::OwnedFired;
-use super::hear::Said;
+use super::fired::OwnedFiredCheckpoint;
+use super::hear::HandlerOutcome;
 use super::held::ActionCall;
 use super::recorded::scrubbed;
-use super::turn::{Place, Turn};
+use super::turn::{SpanPosition, Transaction};
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Records a handler's answer, and the events it wants recorded.
-    pub(super) fn record_said(
+    pub(super) fn record_handler_outcome(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         call: Option<&ActionCall>,
-        fired: &OwnedFired,
-        said: &Said,
+        fired: &OwnedFiredCheckpoint,
+        said: &HandlerOutcome,
     ) {
         let took = u64::try_from(said.took.as_millis()).unwrap_or(u64::MAX);
         let (approved, reason) = match &said.result {
@@ -35,7 +37,7 @@ impl Turn<'_> {
         self.record_below(place, event);
         let notes = said.result.iter().flat_map(|result| &result.trace_events);
         for note in notes {
-            self.record_note(place, call, &said.handler, note);
+            self.record_extension_event(place, call, &said.handler, note);
         }
     }
 
@@ -43,9 +45,9 @@ impl Turn<'_> {
     ///
     /// If its type is registered and the event matches the type, it is recorded under that type; otherwise as
     /// a plugin event.
-    fn record_note(
+    fn record_extension_event(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         call: Option<&ActionCall>,
         handler: &str,
         note: &TraceNote,
@@ -60,7 +62,7 @@ impl Turn<'_> {
         let durability = known.durability();
         let fault = note.fault.clone().or_else(|| known.schema.fault(&payload));
         let (fields, redacted) = scrubbed(self.redactor(call), "", &payload);
-        let registered = Registered::new(&note.event_type, with_list(fields, &redacted));
+        let registered = RegisteredEvent::new(&note.event_type, with_list(fields, &redacted));
         let event: Payload = match (fault, registered) {
             (None, Some(registered)) => registered.into(),
             (fault, _) => {
@@ -93,7 +95,7 @@ impl Turn<'_> {
     }
 
     /// Records the plugins that are loaded for a session and were not before.
-    pub(super) fn record_loaded(&mut self, place: &Place) {
+    pub(super) fn record_loaded_plugins(&mut self, place: &SpanPosition) {
         for plugin in self.engine.extensions.plugins.clone() {
             let Some(session) = self.state().sessions.get_mut(&place.session) else {
                 return;

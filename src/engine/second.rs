@@ -9,19 +9,19 @@ use crate::atlas::document::Approvers;
 use crate::trace::event::Durability;
 
 use super::approval;
-use super::command::{Decided, DenyCode, Outcome, Reply, StateKind};
-use super::decide::By;
+use super::command::{DenyCode, HeldOutcome, Reply, SettledRequest, StateKind};
+use super::decide::Decider;
 use super::held::{FirstApproval, Held};
-use super::settle::Ending;
-use super::turn::Turn;
+use super::settle::RequestEnding;
+use super::turn::Transaction;
 use super::validate::JudgedAnswers;
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Passes a request whose answers are valid, or stores the first of two approvals.
     pub(super) fn approve_or_pass(
         &mut self,
         held: &Held,
-        by: By<'_>,
+        by: Decider<'_>,
         judged: &JudgedAnswers,
     ) -> Reply {
         match (held.approvers(), held.first_approval()) {
@@ -33,12 +33,12 @@ impl Turn<'_> {
     }
 
     /// Stores the first of two approvals. The request stays held under unchanged conditions.
-    fn approve_first(&mut self, held: &Held, by: By<'_>, judged: &JudgedAnswers) -> Reply {
-        if let Some((code, reason)) = self.lasting_denial(held) {
+    fn approve_first(&mut self, held: &Held, by: Decider<'_>, judged: &JudgedAnswers) -> Reply {
+        if let Some((code, reason)) = self.current_denial(held) {
             // A second operator is not asked about a request that is refused anyway.
             return Reply::Decided(self.refuse(held, code, reason));
         }
-        let place = self.held_place(held);
+        let place = self.held_position(held);
         let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             let Some(judged) = judged else { continue };
@@ -59,11 +59,11 @@ impl Turn<'_> {
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
         });
-        self.keep_held(held)
+        self.store_held(held)
     }
 
     /// Stores a changed held request.
-    pub(super) fn keep_held(&mut self, held: Held) -> Reply {
+    pub(super) fn store_held(&mut self, held: Held) -> Reply {
         let held = Arc::new(held);
         if let Some(waiting) = self.state().held.replace(Arc::clone(&held)).cloned() {
             self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
@@ -72,11 +72,11 @@ impl Turn<'_> {
     }
 
     /// Ends a request that a rule refuses regardless of the operators.
-    pub(super) fn refuse(&mut self, held: &Held, code: DenyCode, reason: String) -> Decided {
+    pub(super) fn refuse(&mut self, held: &Held, code: DenyCode, reason: String) -> SettledRequest {
         self.end(
             held,
-            Ending {
-                outcome: Outcome::Denied,
+            RequestEnding {
+                outcome: HeldOutcome::Denied,
                 by: None,
                 code,
                 reason,

@@ -14,10 +14,10 @@ use crate::base::id::{
 };
 use crate::base::pattern::{Pattern, Patterns};
 
-use super::command::{Given, GivenGuidance};
-use super::held::{Moment, PassEffects};
+use super::command::{Injected, InjectedGuidance};
+use super::held::{PassEffects, SessionEvent};
 use super::successor::Earlier;
-use super::withhold::Withheld;
+use super::withhold::WithheldInjection;
 
 /// Purpose of a session. Conditions see it as the agent said it; what is stored and shown has no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub struct Session {
     /// Digest of the Atlases it was admitted under. Under others it starts anew.
     pub atlas_hash: Digest,
     /// State of its start gates.
-    pub entry: Entry,
+    pub entry: StartState,
     /// Capabilities that gates unlocked, with their Atlas: an Atlas unlocks only its own capabilities.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unlocked: BTreeSet<(String, String)>,
@@ -107,28 +107,28 @@ pub struct Session {
     pub contexts: BTreeMap<String, Timestamp>,
     /// Guidance in force, in the order given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub guidance: Vec<GivenGuidance>,
+    pub guidance: Vec<InjectedGuidance>,
     /// Contexts and guidance that wait for the next reply.
-    #[serde(default, skip_serializing_if = "Given::is_empty")]
-    pub owed: Given,
+    #[serde(default, skip_serializing_if = "Injected::is_empty")]
+    pub owed: Injected,
     /// Injections and grants that wait until a gate of the whole session is passed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<Withheld>,
+    pub withheld: Vec<WithheldInjection>,
     /// Held gates that block all requests of the session.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub pending: BTreeSet<GateId>,
     /// Gates that were raised and not passed. They are raised again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unpassed: Vec<Unpassed>,
+    pub unpassed: Vec<UnpassedGates>,
     /// Last firings of interval checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beats: Vec<Beat>,
+    pub beats: Vec<IntervalMark>,
     /// The trace that the last input started. Later actions of the agent belong to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<TraceId>,
     /// Reported errors that it may recover from, ordered by time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub errors: BTreeMap<EventId, Reported>,
+    pub errors: BTreeMap<EventId, ReportedError>,
     /// True when the record describes how its agent is wrapped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper_reported: bool,
@@ -136,7 +136,7 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub loaded: BTreeSet<String>,
     /// Allowed runs that are not yet completed.
-    pub running: BTreeMap<ExecutionId, Running>,
+    pub running: BTreeMap<ExecutionId, RunningAction>,
     /// Number of allowed runs.
     pub actions: u64,
     /// Number of recorded events.
@@ -149,7 +149,7 @@ pub struct Session {
 /// State of a session's start gates. It decides whether the session may act at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Entry {
+pub enum StartState {
     /// The session may act.
     Open,
     /// The start is held.
@@ -169,16 +169,16 @@ pub enum Entry {
 
 /// Gates of a session event that were not passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Unpassed {
+pub struct UnpassedGates {
     /// The event.
-    pub moment: Moment,
+    pub moment: SessionEvent,
     /// The checkpoints that fired.
     pub checkpoints: BTreeSet<String>,
 }
 
 /// The last firing of an interval checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beat {
+pub struct IntervalMark {
     /// Atlas and checkpoint.
     pub key: (String, String),
     /// Time of the firing.
@@ -189,7 +189,7 @@ pub struct Beat {
 
 /// A run that was allowed and is not yet completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
+pub struct RunningAction {
     /// The action.
     pub action: String,
     /// The trace.
@@ -202,7 +202,7 @@ pub struct Running {
 
 /// A reported error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
+pub struct ReportedError {
     /// The trace.
     pub trace_id: TraceId,
     /// The error's span.
@@ -235,7 +235,7 @@ impl Session {
             trace_id,
             span_id,
             atlas_hash,
-            entry: Entry::Open,
+            entry: StartState::Open,
             unlocked: BTreeSet::new(),
             locked: BTreeSet::new(),
             locked_by: BTreeMap::new(),
@@ -244,7 +244,7 @@ impl Session {
             denied: Vec::new(),
             contexts: BTreeMap::new(),
             guidance: Vec::new(),
-            owed: Given::default(),
+            owed: Injected::default(),
             withheld: Vec::new(),
             pending: BTreeSet::new(),
             unpassed: Vec::new(),
@@ -296,7 +296,7 @@ impl Session {
     pub fn lacks(&self, atlas: &Atlas, capability: &Capability) -> bool {
         let key = (atlas.id.as_str(), capability.id.as_str());
         self.locked.contains(&capability.id)
-            || (capability.starts_locked && !self.unlocked.contains(&key as &dyn Pair))
+            || (capability.starts_locked && !self.unlocked.contains(&key as &dyn StringPair))
     }
 
     /// Returns the gate and the pattern that deny `action`, if any.
@@ -385,45 +385,45 @@ impl Session {
 }
 
 /// A pair of strings, owned or borrowed, so that `unlocked` is searched without allocation on every request.
-trait Pair {
+trait StringPair {
     fn pair(&self) -> (&str, &str);
 }
 
-impl Pair for (String, String) {
+impl StringPair for (String, String) {
     fn pair(&self) -> (&str, &str) {
         (&self.0, &self.1)
     }
 }
 
-impl Pair for (&str, &str) {
+impl StringPair for (&str, &str) {
     fn pair(&self) -> (&str, &str) {
         *self
     }
 }
 
-impl<'p> Borrow<dyn Pair + 'p> for (String, String) {
-    fn borrow(&self) -> &(dyn Pair + 'p) {
+impl<'p> Borrow<dyn StringPair + 'p> for (String, String) {
+    fn borrow(&self) -> &(dyn StringPair + 'p) {
         self
     }
 }
 
 // `Borrow` requires the order of the owned pairs.
-impl Ord for dyn Pair + '_ {
+impl Ord for dyn StringPair + '_ {
     fn cmp(&self, other: &Self) -> Ordering {
         self.pair().cmp(&other.pair())
     }
 }
 
-impl PartialOrd for dyn Pair + '_ {
+impl PartialOrd for dyn StringPair + '_ {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for dyn Pair + '_ {
+impl PartialEq for dyn StringPair + '_ {
     fn eq(&self, other: &Self) -> bool {
         self.pair() == other.pair()
     }
 }
 
-impl Eq for dyn Pair + '_ {}
+impl Eq for dyn StringPair + '_ {}

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
-use crate::base::limits::{MAX_SESSIONS, MAX_SESSIONS_PER_PEER, SESSIONS_ENDED_TOGETHER};
+use crate::base::limits::{IDLE_SESSIONS_PER_EVICTION, MAX_SESSIONS, MAX_SESSIONS_PER_PEER};
 use crate::trace::event::FinalStatus;
 
 use super::State;
-use super::command::{Denied, DenyCode, EndSession, StartSession};
+use super::command::{DenialReply, DenyCode, EndSession, StartSession};
 use super::session::Session;
-use super::turn::Turn;
+use super::turn::Transaction;
 
 /// Returns the group of callers whose sessions are counted together.
 pub(super) fn peer(start: &StartSession) -> Option<String> {
@@ -45,9 +45,9 @@ impl State {
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Makes room for one more session. Fails if there is none.
-    pub(super) fn make_room(&mut self, start: &StartSession) -> Result<(), Denied> {
+    pub(super) fn make_room(&mut self, start: &StartSession) -> Result<(), DenialReply> {
         let own = peer(start).and_then(|peer| self.engine.state.peers.get(&peer));
         if own.is_some_and(|count| *count >= MAX_SESSIONS_PER_PEER) {
             return Err(too_many(format!(
@@ -76,7 +76,7 @@ impl Turn<'_> {
         for (peer, count) in &self.engine.state.peers {
             counts.insert(Some(peer.clone()), *count);
         }
-        while ended.len() < SESSIONS_ENDED_TOGETHER {
+        while ended.len() < IDLE_SESSIONS_PER_EVICTION {
             let largest = idle.keys().max_by_key(|peer| counts.get(*peer)).cloned();
             let Some(peer) = largest else { break };
             let Some(session) = idle.get_mut(&peer).and_then(Vec::pop) else {
@@ -90,7 +90,7 @@ impl Turn<'_> {
         }
         for (since, session) in ended {
             let end = EndSession {
-                delivery: crate::engine::command::GivenWhen::Later,
+                delivery: crate::engine::command::DeliveryTime::Later,
                 session,
                 status: FinalStatus::Timeout,
                 summary: Some(format!("ended to make room: idle since {since}")),
@@ -119,8 +119,8 @@ impl Turn<'_> {
     }
 }
 
-fn too_many(reason: String) -> Denied {
-    Denied {
+fn too_many(reason: String) -> DenialReply {
+    DenialReply {
         code: DenyCode::Overload,
         reason,
         help: Some("end sessions that are no longer needed with session.end".to_owned()),

@@ -10,30 +10,30 @@ use crate::trace::event::{ActionTaken, CheckpointBlocked, CheckpointCompleted, D
 use super::approval;
 use super::attempt::{gate_key, passed_gates};
 use super::command::{
-    ActionRequest, AskId, Command, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply,
-    StateKind,
+    ActionRequest, CallerId, DenialReply, DenyCode, Effect, EngineCommand, HeldOutcome, Injected,
+    Reply, SettledRequest, StateKind,
 };
-use super::decide::overridden_by;
+use super::decide::overruled_denials;
 use super::evaluate;
-use super::fired::{OwnedApproval, OwnedFired};
-use super::held::{ActionCall, Gate, Held, Subject};
+use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
+use super::held::{ActionCall, Gate, Held, HeldSubject};
 use super::lifecycle::{millis, session_place};
-use super::notice::Release;
-use super::recorded::{Told, Why, quotes};
+use super::notice::ReleaseInfo;
+use super::recorded::{BlockReason, RedactedText, quotes};
 use super::respond::is_for_agent;
-use super::session::{Entry, Unpassed};
-use super::turn::{Place, Turn};
-use super::{Permit, Waiting};
+use super::session::{StartState, UnpassedGates};
+use super::turn::{SpanPosition, Transaction};
+use super::{HeldEntry, Permit};
 
 /// The end of a request that does not pass.
-pub(super) struct Ending {
-    pub(super) outcome: Outcome,
+pub(super) struct RequestEnding {
+    pub(super) outcome: HeldOutcome,
     pub(super) by: Option<String>,
     pub(super) code: DenyCode,
     pub(super) reason: String,
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Allows one waiting caller to run the action, or leaves a permit if no caller waits.
     ///
     /// One approval is one run. Several callers wait only for the same call: the caller that asked last gets
@@ -41,13 +41,13 @@ impl Turn<'_> {
     pub(super) fn release(
         &mut self,
         held: &Held,
-        place: &Place,
+        place: &SpanPosition,
         call: &ActionCall,
-        given: Given,
-        (mut askers, approved_by): (Vec<AskId>, Option<String>),
+        given: Injected,
+        (mut askers, approved_by): (Vec<CallerId>, Option<String>),
     ) {
         let Some(last) = askers.pop() else {
-            self.leave_permit(held, given, approved_by);
+            self.store_permit(held, given, approved_by);
             return;
         };
         for earlier in askers {
@@ -56,7 +56,7 @@ impl Turn<'_> {
         }
         if self.stands_before(held).is_some() || self.meets_new_gate(held, call) {
             // It runs when the gates that stand in its way by now are passed as well.
-            self.leave_permit(held, given, approved_by);
+            self.store_permit(held, given, approved_by);
             let request = ActionRequest {
                 session: held.session.clone(),
                 action: call.action.clone(),
@@ -65,11 +65,11 @@ impl Turn<'_> {
                 resolution: None,
                 call: None,
             };
-            self.take_up(Command::RequestAction(last, request));
+            self.take_up(EngineCommand::RequestAction(last, request));
             return;
         }
         let mut allowed = self.allow(place, call, given);
-        let release = Release {
+        let release = ReleaseInfo {
             gate: &held.id,
             approver: approved_by.as_deref(),
             passed: &passed_gates(&held.gates),
@@ -89,24 +89,24 @@ impl Turn<'_> {
         let Some(session) = self.live(&held.session) else {
             return false;
         };
-        let overridden = overridden_by(held);
-        let found = evaluate::action(evaluate::Case {
+        let overridden = overruled_denials(held);
+        let found = evaluate::action(evaluate::EvaluationCase {
             overridden: &overridden,
             ..self.case(session, call)
         });
         let passed = passed_gates(&held.gates);
-        let fired = found.fired.into_iter().map(OwnedFired::from);
+        let fired = found.fired.into_iter().map(OwnedFiredCheckpoint::from);
         let mut gates = fired
-            .filter(OwnedFired::is_gate)
+            .filter(OwnedFiredCheckpoint::is_gate)
             .map(|fired| gate_key("checkpoint", &fired.atlas_id, &fired.checkpoint.id));
-        let approvals = found.approvals.into_iter().map(OwnedApproval::from);
+        let approvals = found.approvals.into_iter().map(OwnedRequiredApproval::from);
         let mut approvals =
             approvals.map(|approval| gate_key("policy", &approval.atlas_id, &approval.policy_id));
         gates.any(|gate| !passed.contains(&gate))
             || approvals.any(|approval| !passed.contains(&approval))
     }
 
-    fn leave_permit(&mut self, held: &Held, given: Given, approved_by: Option<String>) {
+    fn store_permit(&mut self, held: &Held, given: Injected, approved_by: Option<String>) {
         // The injections go with the next reply, so that no other request of the session runs without them.
         self.owe(&held.session, given);
         self.unname_contexts(held);
@@ -116,8 +116,8 @@ impl Turn<'_> {
             session: held.session.clone(),
             gate: held.id.clone(),
             expires_at: self.now.plus(PERMIT_LIFETIME),
-            given: Given::default(),
-            overrides: overridden_by(held),
+            given: Injected::default(),
+            overrides: overruled_denials(held),
             passed: passed_gates(&held.gates),
             approved_by,
             trace_id: held.trace_id.clone(),
@@ -144,8 +144,8 @@ impl Turn<'_> {
         let seconds = held.deadline.since(held.opened_at).as_secs();
         self.end(
             &held,
-            Ending {
-                outcome: Outcome::Expired,
+            RequestEnding {
+                outcome: HeldOutcome::Expired,
                 by: None,
                 code: DenyCode::Expired,
                 reason: format!("nobody answered within {seconds} s, so it is denied"),
@@ -154,14 +154,14 @@ impl Turn<'_> {
     }
 
     /// Ends a held request without a decision.
-    pub(super) fn withdraw(&mut self, gate: &GateId, outcome: Outcome, reason: &str) {
+    pub(super) fn withdraw(&mut self, gate: &GateId, outcome: HeldOutcome, reason: &str) {
         let Some(waiting) = self.engine.state.held.get(gate) else {
             return;
         };
         let held = Arc::clone(&waiting.held);
         self.end(
             &held,
-            Ending {
+            RequestEnding {
                 outcome,
                 by: None,
                 code: DenyCode::Withdrawn,
@@ -171,18 +171,18 @@ impl Turn<'_> {
     }
 
     /// Ends a held request that does not pass: writes records, sends replies, and restricts its session.
-    pub(super) fn end(&mut self, held: &Held, ending: Ending) -> Decided {
-        let place = self.held_place(held);
+    pub(super) fn end(&mut self, held: &Held, ending: RequestEnding) -> SettledRequest {
+        let place = self.held_position(held);
         let waiting = self.take(&held.id);
         for gate in &held.gates {
             self.record_blocked(held, &place, gate, &ending);
         }
         match &held.subject {
-            Subject::SessionStart => {
+            HeldSubject::SessionStart => {
                 self.end_session_start(held, &ending);
                 self.refuse_parked(&held.session, ending.code, &ending.reason);
             }
-            Subject::Moment(moment) => {
+            HeldSubject::Moment(moment) => {
                 if let Some(session) = self.state().sessions.get_mut(&held.session) {
                     session.pending.remove(&held.id);
                     // Refused input was not accepted, unless the agent needed it to answer. All other events
@@ -190,24 +190,24 @@ impl Turn<'_> {
                     let taken = moment.reached_agent && is_for_agent(held);
                     if moment.kind != "keyword_match" || taken {
                         let gates = held.gates.iter();
-                        session.unpassed.push(Unpassed {
+                        session.unpassed.push(UnpassedGates {
                             moment: moment.clone().without_text(),
                             checkpoints: gates.map(|gate| gate.origin.id().to_owned()).collect(),
                         });
                     }
                 }
                 self.touch(&held.session);
-                self.hand_over_withheld(&held.session);
+                self.deliver_withheld(&held.session);
                 self.refuse_parked(&held.session, ending.code, &ending.reason);
             }
-            Subject::Action(call) => {
+            HeldSubject::Action(call) => {
                 let by = held.gates.first().map_or("", |gate| gate.origin.id());
                 let under: BTreeSet<_> =
                     held.gates.iter().flat_map(approval::judged_under).collect();
                 let under: Vec<_> = under.into_iter().collect();
-                let why = Why {
+                let why = BlockReason {
                     under: &under,
-                    ..Why::final_one(ending.code, &ending.reason)
+                    ..BlockReason::final_reason(ending.code, &ending.reason)
                 };
                 self.block(&place, call, by, why);
             }
@@ -215,7 +215,7 @@ impl Turn<'_> {
         let (given, askers) = waiting
             .map(|waiting| (waiting.given, waiting.askers))
             .unwrap_or_default();
-        self.take_back(held, &given);
+        self.forget_undelivered_contexts(held, &given);
         for asker in askers {
             self.reply(asker, denied(held, ending.code, &ending.reason));
         }
@@ -233,23 +233,26 @@ impl Turn<'_> {
 
     /// Closes a session whose start gate was not passed: it is refused, or the gate is raised again at its
     /// next command.
-    fn end_session_start(&mut self, held: &Held, ending: &Ending) {
+    fn end_session_start(&mut self, held: &Held, ending: &RequestEnding) {
         let Some(session) = self.state().sessions.get_mut(&held.session) else {
             return;
         };
         match ending.outcome {
-            Outcome::Denied => session.refuse(ending.reason.clone()),
-            Outcome::Passed | Outcome::Expired | Outcome::Withdrawn | Outcome::Voided => {
+            HeldOutcome::Denied => session.refuse(ending.reason.clone()),
+            HeldOutcome::Passed
+            | HeldOutcome::Expired
+            | HeldOutcome::Withdrawn
+            | HeldOutcome::Voided => {
                 let gates = held.gates.iter();
                 let owed = gates.map(|gate| gate.origin.id().to_owned()).collect();
-                session.entry = Entry::Lapsed { owed };
+                session.entry = StartState::Lapsed { owed };
             }
         }
     }
 
     /// Forgets the contexts of a request that did not pass: the agent never saw them, and gets them when they
     /// are selected again.
-    fn take_back(&mut self, held: &Held, given: &Given) {
+    fn forget_undelivered_contexts(&mut self, held: &Held, given: &Injected) {
         if let Some(session) = self.state().sessions.get_mut(&held.session) {
             for context in &given.contexts {
                 session.forget_context(Some(&context.context_id));
@@ -258,16 +261,22 @@ impl Turn<'_> {
         self.touch(&held.session);
     }
 
-    fn record_blocked(&mut self, held: &Held, place: &Place, gate: &Gate, ending: &Ending) {
+    fn record_blocked(
+        &mut self,
+        held: &Held,
+        place: &SpanPosition,
+        gate: &Gate,
+        ending: &RequestEnding,
+    ) {
         let here = place.below(gate.span_id.clone());
         let span = self.new_span();
-        let told = self.ending_words(held, ending);
+        let told = self.redact_ending(held, ending);
         let blocked = CheckpointBlocked {
             checkpoint_id: gate.origin.id().to_owned(),
             reason: told.text.clone(),
             blocked_action: held.action().to_owned(),
             outcome: ending.outcome.as_str().to_owned(),
-            decided_by: ending.by.clone(),
+            is_deciding_checkpoint: ending.by.clone(),
             judged_under: approval::judged_under(gate),
             redacted: told.redacted.clone(),
         };
@@ -288,19 +297,19 @@ impl Turn<'_> {
     }
 
     /// Returns the recorded reason why a request did not pass.
-    fn ending_words(&self, held: &Held, ending: &Ending) -> Told {
+    fn redact_ending(&self, held: &Held, ending: &RequestEnding) -> RedactedText {
         match &held.subject {
-            Subject::Action(call) if quotes(ending.code) => {
+            HeldSubject::Action(call) if quotes(ending.code) => {
                 self.told_of(Some(call), "reason", &ending.reason)
             }
-            Subject::Action(_) | Subject::SessionStart | Subject::Moment(_) => {
-                Told::plain(&ending.reason)
+            HeldSubject::Action(_) | HeldSubject::SessionStart | HeldSubject::Moment(_) => {
+                RedactedText::plain(&ending.reason)
             }
         }
     }
 
     /// Removes a request from the queue.
-    pub(super) fn take(&mut self, gate: &GateId) -> Option<Waiting> {
+    pub(super) fn take(&mut self, gate: &GateId) -> Option<HeldEntry> {
         let waiting = self.state().held.remove(gate);
         self.persist::<()>(StateKind::Held, gate.as_str(), None);
         waiting
@@ -309,11 +318,11 @@ impl Turn<'_> {
     pub(super) fn settle(
         &mut self,
         held: &Held,
-        outcome: Outcome,
+        outcome: HeldOutcome,
         by: Option<String>,
         detail: String,
-    ) -> Decided {
-        let decided = Decided {
+    ) -> SettledRequest {
+        let decided = SettledRequest {
             gate: held.id.clone(),
             at: self.now,
             outcome,
@@ -324,12 +333,12 @@ impl Turn<'_> {
             action: held.action().to_owned(),
             tier: held.tier(),
         };
-        self.state().note_settled(Arc::new(decided.clone()));
+        self.state().add_outcome(Arc::new(decided.clone()));
         self.push(Effect::Settled(decided.clone()));
         decided
     }
 
-    pub(super) fn held_place(&self, held: &Held) -> Place {
+    pub(super) fn held_position(&self, held: &Held) -> SpanPosition {
         let root = self
             .engine
             .state
@@ -337,10 +346,10 @@ impl Turn<'_> {
             .get(&held.session)
             .map(session_place);
         let parent = match held.subject {
-            Subject::SessionStart | Subject::Moment(_) => None,
-            Subject::Action(_) => root.map(|root| root.span_id),
+            HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
+            HeldSubject::Action(_) => root.map(|root| root.span_id),
         };
-        Place {
+        SpanPosition {
             session: held.session.clone(),
             trace_id: held.trace_id.clone(),
             span_id: held.span_id.clone(),
@@ -354,7 +363,7 @@ pub(super) fn denied(held: &Held, code: DenyCode, reason: &str) -> Reply {
         DenyCode::Expired => Some("ask again when an operator is at the console".to_owned()),
         _ => None,
     };
-    Reply::Denied(Denied {
+    Reply::Denied(DenialReply {
         code,
         reason: reason.to_owned(),
         help: hint,

@@ -11,13 +11,13 @@ use crate::base::digest::Digest;
 use crate::base::id::{CountedIds, SessionId};
 
 use super::Engine;
-use super::command::Command;
-use super::explain::Account;
+use super::command::EngineCommand;
+use super::explain::FullExplanation;
 
 /// Atlases that are evaluated and decide nothing.
-pub struct Shade(Engine);
+pub struct ShadowEngine(Engine);
 
-impl std::fmt::Debug for Shade {
+impl std::fmt::Debug for ShadowEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Shade({})", self.hash())
     }
@@ -26,15 +26,15 @@ impl std::fmt::Debug for Shade {
 impl Engine {
     /// Creates a shadow evaluation of these Atlases.
     #[must_use]
-    pub fn shade(&self, atlases: Arc<[Atlas]>) -> Shade {
+    pub fn shade(&self, atlases: Arc<[Atlas]>) -> ShadowEngine {
         let mut engine = Self::new(Vec::new(), Box::new(CountedIds::default()));
         engine.reload(atlases);
         engine.set_extensions(self.extensions.clone());
-        Shade(engine)
+        ShadowEngine(engine)
     }
 }
 
-impl Shade {
+impl ShadowEngine {
     /// Returns one digest for all of its Atlases.
     #[must_use]
     pub fn hash(&self) -> Digest {
@@ -46,9 +46,9 @@ impl Shade {
     pub fn looked(
         &mut self,
         live: &Engine,
-        command: &Command,
+        command: &EngineCommand,
         now: Timestamp,
-    ) -> Option<(SessionId, String, Account)> {
+    ) -> Option<(SessionId, String, FullExplanation)> {
         let hash = self.0.atlas_hash;
         let state = &mut self.0.state;
         state.sessions.clear();

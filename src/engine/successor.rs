@@ -20,12 +20,12 @@ use crate::trace::event::{
     FinalStatus, Owed, OwedDenial, OwedGate, OwedInterval, OwedStart, SessionEnded,
 };
 
-use super::command::{Denied, DenyCode};
-use super::held::{Moment, Subject};
+use super::command::{DenialReply, DenyCode};
+use super::held::{HeldSubject, SessionEvent};
 use super::lifecycle::millis;
 use super::respond::is_for_agent;
-use super::session::{Beat, Entry, Session, Unpassed};
-use super::turn::Turn;
+use super::session::{IntervalMark, Session, StartState, UnpassedGates};
+use super::turn::Transaction;
 use super::{Engine, State};
 
 /// Facts about a moment that its gate keeps in another session. Others may hold texts of the agent.
@@ -117,11 +117,11 @@ impl Session {
             actions: owed.earlier_actions.saturating_add(ended.actions_taken),
         };
         self.entry = match owed.start {
-            None => Entry::Open,
-            Some(OwedStart::Refused { reason }) => Entry::Refused { reason },
-            Some(OwedStart::Unanswered { checkpoints }) => Entry::Lapsed { owed: checkpoints },
+            None => StartState::Open,
+            Some(OwedStart::Refused { reason }) => StartState::Refused { reason },
+            Some(OwedStart::Unanswered { checkpoints }) => StartState::Lapsed { owed: checkpoints },
         };
-        self.unpassed = owed.gates.into_iter().map(Unpassed::from).collect();
+        self.unpassed = owed.gates.into_iter().map(UnpassedGates::from).collect();
         for (capability, atlases) in owed.locked {
             if !atlases.is_empty() {
                 self.locked_by.insert(capability.clone(), atlases);
@@ -134,7 +134,7 @@ impl Session {
             .collect();
         let intervals = owed.intervals.into_iter();
         self.beats = intervals
-            .map(|interval| Beat {
+            .map(|interval| IntervalMark {
                 key: (interval.atlas_id, interval.checkpoint_id),
                 at: before(now, Duration::from_millis(interval.elapsed_ms)),
                 actions: interval.actions,
@@ -143,10 +143,10 @@ impl Session {
     }
 }
 
-impl From<OwedGate> for Unpassed {
+impl From<OwedGate> for UnpassedGates {
     fn from(gate: OwedGate) -> Self {
         Self {
-            moment: Moment {
+            moment: SessionEvent {
                 // Input that did not reach the agent is not owed.
                 reached_agent: gate.kind == "keyword_match",
                 kind: gate.kind,
@@ -160,9 +160,9 @@ impl From<OwedGate> for Unpassed {
     }
 }
 
-impl From<&Unpassed> for OwedGate {
-    fn from(unpassed: &Unpassed) -> Self {
-        let Unpassed {
+impl From<&UnpassedGates> for OwedGate {
+    fn from(unpassed: &UnpassedGates) -> Self {
+        let UnpassedGates {
             moment,
             checkpoints,
         } = unpassed;
@@ -184,11 +184,11 @@ impl State {
     fn owed_gates(&self, session: &Session) -> Vec<OwedGate> {
         let pending = session.pending.iter().filter_map(|gate| {
             let held = &self.held.get(gate)?.held;
-            let Subject::Moment(moment) = &held.subject else {
+            let HeldSubject::Moment(moment) = &held.subject else {
                 return None;
             };
             let reached = moment.reached_agent && is_for_agent(held);
-            (moment.kind != "keyword_match" || reached).then(|| Unpassed {
+            (moment.kind != "keyword_match" || reached).then(|| UnpassedGates {
                 moment: moment.clone().without_text(),
                 checkpoints: held.checkpoint_ids(),
             })
@@ -201,17 +201,17 @@ impl State {
 
     fn owed_start(&self, session: &Session) -> Option<OwedStart> {
         match &session.entry {
-            Entry::Open => None,
-            Entry::Held(gate) => {
+            StartState::Open => None,
+            StartState::Held(gate) => {
                 let held = self.held.get(gate);
                 let checkpoints = held.map(|waiting| waiting.held.checkpoint_ids());
                 let checkpoints = checkpoints.unwrap_or_default();
                 Some(OwedStart::Unanswered { checkpoints })
             }
-            Entry::Lapsed { owed } => Some(OwedStart::Unanswered {
+            StartState::Lapsed { owed } => Some(OwedStart::Unanswered {
                 checkpoints: owed.clone(),
             }),
-            Entry::Refused { reason } => Some(OwedStart::Refused {
+            StartState::Refused { reason } => Some(OwedStart::Refused {
                 reason: reason.clone(),
             }),
         }
@@ -250,7 +250,7 @@ impl State {
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// The record of a session's end, with everything that its conversation still owes.
     pub(super) fn ended_record(
         &self,
@@ -258,7 +258,7 @@ impl Turn<'_> {
         status: FinalStatus,
         summary: Option<&str>,
     ) -> SessionEnded {
-        let (summary, mut redacted) = self.told_option("summary", summary);
+        let (summary, mut redacted) = self.redact_optional_text("summary", summary);
         let mut owed = self.engine.state.owed(session, self.now);
         if let Some(OwedStart::Refused { reason }) = &mut owed.start {
             let told = self.told_of(None, "owed.start.refused.reason", reason);
@@ -281,7 +281,7 @@ impl Turn<'_> {
     pub(super) fn predecessor(
         &self,
         session: &SessionId,
-    ) -> Result<Option<(SessionId, Arc<SessionEnded>)>, Denied> {
+    ) -> Result<Option<(SessionId, Arc<SessionEnded>)>, DenialReply> {
         let state = &self.engine.state;
         for earlier in earlier_sessions(session) {
             if let Some(live) = state.sessions.get(&earlier) {
@@ -314,8 +314,8 @@ impl Turn<'_> {
 }
 
 /// The denial of a session whose predecessor may owe something that is not known.
-fn unknown_end(earlier: &SessionId) -> Denied {
-    Denied {
+fn unknown_end(earlier: &SessionId) -> DenialReply {
+    DenialReply {
         code: DenyCode::Session,
         reason: format!(
             "the record does not say which gates `{earlier}` still owes, so its conversation cannot go on"

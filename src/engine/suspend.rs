@@ -15,16 +15,16 @@ use crate::base::id::SessionId;
 use crate::base::limits::{MAX_EXTENSION_BYTES, MAX_HELD_PER_SESSION, MAX_PARAMS_DEPTH};
 
 use super::action::is_deeper;
-use super::command::{AskId, Command, DenyCode, Effect};
-use super::extension::{Call, CallId, CallQuestion, CheckpointContext, Returned};
-use super::turn::Turn;
+use super::command::{CallerId, DenyCode, Effect, EngineCommand};
+use super::extension::{CallId, CallQuestion, CallResult, CheckpointContext, ExtensionCall};
+use super::turn::Transaction;
 
 /// Answers of extensions, by call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Answers(BTreeMap<CallKey, Returned>);
+pub(super) struct ExtensionAnswers(BTreeMap<CallKey, CallResult>);
 
-impl Answers {
-    pub(super) fn get(&self, key: &CallKey) -> Option<&Returned> {
+impl ExtensionAnswers {
+    pub(super) fn get(&self, key: &CallKey) -> Option<&CallResult> {
         self.0.get(key)
     }
 
@@ -37,7 +37,7 @@ impl Answers {
     pub(super) fn trigger_took(&self, atlas_id: &str, checkpoint_id: &str) -> Duration {
         let mut answers = self.0.iter();
         let own = answers.find(|(key, _)| {
-            key.about == About::Trigger
+            key.about == CallPurpose::Trigger
                 && key.atlas_id == atlas_id
                 && key.checkpoint_id == checkpoint_id
         });
@@ -46,7 +46,10 @@ impl Answers {
 
     /// Returns the total duration of all trigger calls.
     pub(super) fn triggers_took(&self) -> Duration {
-        let triggers = self.0.iter().filter(|(key, _)| key.about == About::Trigger);
+        let triggers = self
+            .0
+            .iter()
+            .filter(|(key, _)| key.about == CallPurpose::Trigger);
         triggers.map(|(_, returned)| returned.took).sum()
     }
 }
@@ -57,12 +60,12 @@ pub(super) struct CallKey {
     pub(super) atlas_id: String,
     pub(super) checkpoint_id: String,
     pub(super) extension: String,
-    pub(super) about: About,
+    pub(super) about: CallPurpose,
 }
 
 /// Purpose of an extension call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum About {
+pub(super) enum CallPurpose {
     /// Firing of a trigger.
     Trigger,
     /// Action to take at a checkpoint.
@@ -72,7 +75,7 @@ pub(super) enum About {
 }
 
 /// An extension call that has to be made.
-pub(super) struct Needed {
+pub(super) struct RequiredCall {
     pub(super) key: CallKey,
     pub(super) question: CallQuestion,
     pub(super) context: CheckpointContext,
@@ -80,43 +83,43 @@ pub(super) struct Needed {
 
 /// All commands that wait for extensions.
 #[derive(Debug, Default)]
-pub(super) struct Suspension {
+pub(super) struct SuspendedCommands {
     /// Commands that wait for answers.
-    waiting: Vec<Suspended>,
+    waiting: Vec<SuspendedCommand>,
     /// Later commands of the same sessions, in the order they arrived.
-    behind: BTreeMap<SessionId, VecDeque<Command>>,
+    behind: BTreeMap<SessionId, VecDeque<EngineCommand>>,
     calls_made: u64,
 }
 
 #[derive(Debug)]
-struct Suspended {
-    command: Command,
+struct SuspendedCommand {
+    command: EngineCommand,
     /// The session whose later commands wait behind this one. A decision of an operator blocks no session.
     session: Option<SessionId>,
-    answers: Answers,
+    answers: ExtensionAnswers,
     open: BTreeMap<CallId, CallKey>,
-    asked_under: AskedUnder,
+    asked_under: CallValidity,
 }
 
 /// The Atlases from which the open calls came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AskedUnder {
+enum CallValidity {
     /// The loaded ones.
     These,
     /// Earlier ones: the answers do not count, and the calls are made again.
     Others,
 }
 
-impl Suspension {
+impl SuspendedCommands {
     /// Marks all open calls as outdated, because other Atlases are loaded.
     pub(super) fn ask_again(&mut self) {
         for suspended in &mut self.waiting {
-            suspended.asked_under = AskedUnder::Others;
+            suspended.asked_under = CallValidity::Others;
         }
     }
 
     /// Returns every waiting command.
-    pub(super) fn commands_mut(&mut self) -> impl Iterator<Item = &mut Command> {
+    pub(super) fn commands_mut(&mut self) -> impl Iterator<Item = &mut EngineCommand> {
         let waiting = self
             .waiting
             .iter_mut()
@@ -130,21 +133,21 @@ impl Suspension {
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Executes a command, as soon as the extensions that take part have answered.
-    pub(super) fn take_up(&mut self, command: Command) {
+    pub(super) fn take_up(&mut self, command: EngineCommand) {
         let session = command.session().cloned();
         if let Some(session) = session
             && self.engine.state.suspension.holds(&session)
         {
-            self.wait_behind(session, command);
+            self.queue_command(session, command);
             return;
         }
-        self.attempt(command, Answers::default());
+        self.attempt(command, ExtensionAnswers::default());
     }
 
     /// Handles the result of an extension call.
-    pub(super) fn returned(&mut self, id: CallId, mut returned: Returned) {
+    pub(super) fn returned(&mut self, id: CallId, mut returned: CallResult) {
         let waiting = &mut self.state().suspension.waiting;
         let Some(index) = waiting
             .iter()
@@ -166,8 +169,8 @@ impl Turn<'_> {
         }
         let suspended = waiting.remove(index);
         let answers = match suspended.asked_under {
-            AskedUnder::These => suspended.answers,
-            AskedUnder::Others => Answers::default(),
+            CallValidity::These => suspended.answers,
+            CallValidity::Others => ExtensionAnswers::default(),
         };
         self.attempt(suspended.command, answers);
         if let Some(session) = suspended.session {
@@ -176,29 +179,31 @@ impl Turn<'_> {
     }
 
     /// Drops the commands of a caller that is gone, if they are not yet executed.
-    pub(super) fn drop_suspended(&mut self, ask: AskId) {
+    pub(super) fn drop_suspended(&mut self, ask: CallerId) {
         let suspension = &mut self.state().suspension;
         // Only commands that could let an action run are dropped, because the caller could not run it. All
         // other commands report events that did happen.
-        let asks = |command: &Command| match command {
-            Command::RequestAction(asker, _) | Command::Answer(asker, _) => *asker == ask,
-            Command::StartSession(..)
-            | Command::EndSession(..)
-            | Command::CompleteAction(..)
-            | Command::Input(..)
-            | Command::ReportError(..)
-            | Command::RequestContext(..)
-            | Command::Report(..)
-            | Command::AskerLeft(_)
-            | Command::Decide(..)
-            | Command::Operate(..)
-            | Command::Note(..)
-            | Command::RecordSound
-            | Command::ClockMoved(_)
-            | Command::Resolve(..)
-            | Command::Consult(..)
-            | Command::DeadlineReached(_)
-            | Command::Returned(..) => false,
+        let asks = |command: &EngineCommand| match command {
+            EngineCommand::RequestAction(asker, _) | EngineCommand::Answer(asker, _) => {
+                *asker == ask
+            }
+            EngineCommand::StartSession(..)
+            | EngineCommand::EndSession(..)
+            | EngineCommand::CompleteAction(..)
+            | EngineCommand::Input(..)
+            | EngineCommand::ReportError(..)
+            | EngineCommand::RequestContext(..)
+            | EngineCommand::Report(..)
+            | EngineCommand::AskerLeft(_)
+            | EngineCommand::Decide(..)
+            | EngineCommand::Operate(..)
+            | EngineCommand::Note(..)
+            | EngineCommand::RecordSound
+            | EngineCommand::ClockMoved(_)
+            | EngineCommand::Resolve(..)
+            | EngineCommand::Consult(..)
+            | EngineCommand::DeadlineReached(_)
+            | EngineCommand::Returned(..) => false,
         };
         let dropped: Vec<_> = suspension
             .waiting
@@ -215,7 +220,7 @@ impl Turn<'_> {
         }
     }
 
-    fn attempt(&mut self, command: Command, answers: Answers) {
+    fn attempt(&mut self, command: EngineCommand, answers: ExtensionAnswers) {
         let needed = self.needed(&command, &answers);
         if needed.is_empty() {
             let answers = std::mem::replace(&mut self.answers, answers);
@@ -228,9 +233,9 @@ impl Turn<'_> {
             self.handed_bytes = handed;
             return;
         }
-        self.begin_attempt(&command);
+        self.record_pending_attempt(&command);
         let mut open = BTreeMap::new();
-        for Needed {
+        for RequiredCall {
             key,
             question,
             context,
@@ -241,7 +246,7 @@ impl Turn<'_> {
             let id = CallId(suspension.calls_made);
             let name = key.extension.clone();
             open.insert(id, key);
-            self.push(Effect::CallOut(Call {
+            self.push(Effect::CallOut(ExtensionCall {
                 id,
                 name,
                 question,
@@ -249,16 +254,16 @@ impl Turn<'_> {
             }));
         }
         let session = command.session().cloned();
-        self.state().suspension.waiting.push(Suspended {
+        self.state().suspension.waiting.push(SuspendedCommand {
             command,
             session,
             answers,
             open,
-            asked_under: AskedUnder::These,
+            asked_under: CallValidity::These,
         });
     }
 
-    fn wait_behind(&mut self, session: SessionId, command: Command) {
+    fn queue_command(&mut self, session: SessionId, command: EngineCommand) {
         let behind = self.state().suspension.behind.entry(session).or_default();
         if behind.len() < MAX_HELD_PER_SESSION {
             behind.push_back(command);
@@ -276,13 +281,13 @@ impl Turn<'_> {
                 self.state().suspension.behind.remove(session);
                 return;
             };
-            self.attempt(next, Answers::default());
+            self.attempt(next, ExtensionAnswers::default());
         }
     }
 }
 
 /// Returns the reason why an answer cannot be used, regardless of its content.
-fn answer_fault(returned: &Returned) -> Option<String> {
+fn answer_fault(returned: &CallResult) -> Option<String> {
     let answer = returned.outcome.as_ref().ok()?;
     if is_deeper(answer, MAX_PARAMS_DEPTH) {
         return Some(format!(

@@ -51,15 +51,15 @@ mod spans;
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
 /// An engine with a manual clock, and all its effects and replies.
-struct Bench {
+struct EngineBench {
     engine: Engine,
     now: Timestamp,
     asks: u64,
     effects: Vec<Effect>,
-    replies: BTreeMap<AskId, Reply>,
+    replies: BTreeMap<CallerId, Reply>,
 }
 
-impl Bench {
+impl EngineBench {
     fn new(atlases: &[&str]) -> Self {
         Self::with(Engine::new(
             atlases_of(atlases),
@@ -81,7 +81,7 @@ impl Bench {
         }
     }
 
-    fn tell(&mut self, command: Command) {
+    fn tell(&mut self, command: EngineCommand) {
         for effect in self.engine.handle(command, self.now) {
             if let Effect::Reply(ask, reply) = &effect {
                 let before = self.replies.insert(*ask, reply.clone());
@@ -91,14 +91,14 @@ impl Bench {
         }
     }
 
-    fn ask(&mut self, command: impl FnOnce(AskId) -> Command) -> AskId {
+    fn ask(&mut self, command: impl FnOnce(CallerId) -> EngineCommand) -> CallerId {
         self.asks += 1;
-        let ask = AskId(self.asks);
+        let ask = CallerId(self.asks);
         self.tell(command(ask));
         ask
     }
 
-    fn start(&mut self, session: &str) -> AskId {
+    fn start(&mut self, session: &str) -> CallerId {
         let start = StartSession {
             session: session.parse().unwrap(),
             agent: "bot".to_owned(),
@@ -106,20 +106,20 @@ impl Bench {
             intent: None,
             owner: None,
         };
-        self.ask(|ask| Command::StartSession(ask, start))
+        self.ask(|ask| EngineCommand::StartSession(ask, start))
     }
 
-    fn end(&mut self, session: &str) -> AskId {
+    fn end(&mut self, session: &str) -> CallerId {
         let end = EndSession {
-            delivery: crate::engine::command::GivenWhen::Now,
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Completed,
             summary: None,
         };
-        self.ask(|ask| Command::EndSession(ask, end))
+        self.ask(|ask| EngineCommand::EndSession(ask, end))
     }
 
-    fn request(&mut self, session: &str, action: &str, params: Value) -> AskId {
+    fn request(&mut self, session: &str, action: &str, params: Value) -> CallerId {
         let request = ActionRequest {
             session: session.parse().unwrap(),
             action: action.to_owned(),
@@ -128,11 +128,11 @@ impl Bench {
             resolution: None,
             call: None,
         };
-        self.ask(|ask| Command::RequestAction(ask, request))
+        self.ask(|ask| EngineCommand::RequestAction(ask, request))
     }
 
     /// Requests an action of `s-1` with the agent's own identifier of the call.
-    fn call(&mut self, call: &str, action: &str, params: Value) -> AskId {
+    fn call(&mut self, call: &str, action: &str, params: Value) -> CallerId {
         let request = ActionRequest {
             session: "s-1".parse().unwrap(),
             action: action.to_owned(),
@@ -141,11 +141,11 @@ impl Bench {
             resolution: None,
             call: Some(call.to_owned()),
         };
-        self.ask(|ask| Command::RequestAction(ask, request))
+        self.ask(|ask| EngineCommand::RequestAction(ask, request))
     }
 
     /// Answers every question of a held request with a valid answer.
-    fn pass(&mut self, gate: &str) -> AskId {
+    fn pass(&mut self, gate: &str) -> CallerId {
         let held = self.held(gate);
         let answers = held.gates.iter().map(|gate| {
             let questions = gate.questions.iter();
@@ -159,20 +159,20 @@ impl Bench {
         self.decide(&held, ruling)
     }
 
-    fn answer(&mut self, gate: &str, answers: Value) -> AskId {
+    fn answer(&mut self, gate: &str, answers: Value) -> CallerId {
         let held = self.held(gate);
         let answers = serde_json::from_value(answers).unwrap();
         self.decide(&held, Ruling::Pass { answers })
     }
 
-    fn refuse(&mut self, gate: &str, reason: &str) -> AskId {
+    fn refuse(&mut self, gate: &str, reason: &str) -> CallerId {
         let held = self.held(gate);
         let reason = reason.to_owned();
         self.decide(&held, Ruling::Deny { reason })
     }
 
-    fn decide(&mut self, held: &Held, ruling: Ruling) -> AskId {
-        let decide = Decide {
+    fn decide(&mut self, held: &Held, ruling: Ruling) -> CallerId {
+        let decide = DecisionRequest {
             gate: held.id.clone(),
             operator: "op-1".to_owned(),
             method: "console".to_owned(),
@@ -181,7 +181,7 @@ impl Bench {
             justification: None,
             ruling,
         };
-        self.ask(|ask| Command::Decide(ask, decide))
+        self.ask(|ask| EngineCommand::Decide(ask, decide))
     }
 
     fn held(&self, gate: &str) -> Held {
@@ -211,35 +211,35 @@ impl Bench {
     /// Wakes the engine for every held request, as deadlines would.
     fn wake(&mut self) {
         for gate in self.held_ids() {
-            self.tell(Command::DeadlineReached(gate.parse().unwrap()));
+            self.tell(EngineCommand::DeadlineReached(gate.parse().unwrap()));
         }
     }
 
-    fn reply(&self, ask: AskId) -> &Reply {
+    fn reply(&self, ask: CallerId) -> &Reply {
         self.replies
             .get(&ask)
             .unwrap_or_else(|| panic!("{ask:?} has no reply yet"))
     }
 
-    fn waits(&self, ask: AskId) -> bool {
+    fn waits(&self, ask: CallerId) -> bool {
         !self.replies.contains_key(&ask)
     }
 
-    fn allowed(&self, ask: AskId) -> &Allowed {
+    fn allowed(&self, ask: CallerId) -> &RunPermission {
         match self.reply(ask) {
             Reply::Allowed(allowed) => allowed,
             other => panic!("not allowed: {other:?}"),
         }
     }
 
-    fn denied(&self, ask: AskId) -> &Denied {
+    fn denied(&self, ask: CallerId) -> &DenialReply {
         match self.reply(ask) {
             Reply::Denied(denied) => denied,
             other => panic!("not denied: {other:?}"),
         }
     }
 
-    fn outcome(&self, ask: AskId) -> Outcome {
+    fn outcome(&self, ask: CallerId) -> HeldOutcome {
         match self.reply(ask) {
             Reply::Decided(decided) => decided.outcome,
             other => panic!("not decided: {other:?}"),
@@ -247,7 +247,7 @@ impl Bench {
     }
 
     /// Returns the extension calls, in the order they were made.
-    fn calls(&self) -> Vec<extension::Call> {
+    fn calls(&self) -> Vec<extension::ExtensionCall> {
         let calls = self.effects.iter().filter_map(|effect| match effect {
             Effect::CallOut(call) => Some(call.clone()),
             _ => None,
@@ -262,8 +262,8 @@ impl Bench {
 
     fn returned(&mut self, outcome: Result<Value, String>, took: Duration) {
         let call = self.calls().pop().expect("nobody was asked");
-        let returned = extension::Returned { outcome, took };
-        self.tell(Command::Returned(call.id, returned));
+        let returned = extension::CallResult { outcome, took };
+        self.tell(EngineCommand::Returned(call.id, returned));
     }
 
     /// Returns the types of the events recorded so far.
@@ -319,12 +319,15 @@ impl Bench {
 fn atlases_of(texts: &[&str]) -> Vec<Atlas> {
     let load = |text: &&str| match load_str("test.yaml", text) {
         Ok(loaded) => loaded.atlas,
-        Err(error) => panic!("{}", error.report(crate::atlas::diagnostic::Colour::None)),
+        Err(error) => panic!(
+            "{}",
+            error.report(crate::atlas::diagnostic::ReportColour::None)
+        ),
     };
     texts.iter().map(load).collect()
 }
 
-fn good_answer(question: &crate::atlas::compiled::Question) -> Value {
+fn good_answer(question: &crate::atlas::compiled::CompiledQuestion) -> Value {
     use crate::atlas::document::ResponseType;
     match question.response_type() {
         ResponseType::Boolean => json!(true),

@@ -11,16 +11,16 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::trace::event::{Durability, ErrorOccurred};
 
-use super::command::{Caller, Command};
+use super::command::{Caller, EngineCommand};
 use super::lifecycle::session_place;
-use super::turn::Turn;
+use super::turn::Transaction;
 
 /// Minimum time between two records of one kind in a session.
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// Kinds of misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Trick {
+pub(super) enum Misuse {
     /// Use of a session without its secret.
     Takeover,
     /// Report of a run that was not allowed, or a second report.
@@ -33,7 +33,7 @@ pub(super) enum Trick {
     Gate,
 }
 
-impl Trick {
+impl Misuse {
     const ALL: [Self; 5] = [
         Self::Takeover,
         Self::Execution,
@@ -56,7 +56,7 @@ impl Trick {
 
 /// Secret that a caller showed for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ShownSecret {
     /// No secret.
     Nothing,
     /// A wrong secret, or another agent's name with it.
@@ -65,18 +65,18 @@ pub(super) enum Shown {
 
 /// Recent misuse, by session and kind. It is not persisted.
 #[derive(Debug, Default)]
-pub(super) struct Tries(BTreeMap<(SessionId, Trick), Tally>);
+pub(super) struct MisuseTallies(BTreeMap<(SessionId, Misuse), MisuseTally>);
 
 /// Misuse since the last record.
 #[derive(Debug)]
-struct Tally {
+struct MisuseTally {
     recorded_at: Timestamp,
     since: u64,
     /// Description of the last attempt.
     last: String,
 }
 
-impl Tries {
+impl MisuseTallies {
     /// Applies `adjust` to the time of every record.
     pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         for tally in self.0.values_mut() {
@@ -85,31 +85,31 @@ impl Tries {
     }
 }
 
-impl Tally {
+impl MisuseTally {
     fn is_due(&self, now: Timestamp) -> bool {
         now.since(self.recorded_at) >= MINUTE
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Records that a caller used a session without its secret.
-    pub(super) fn refuse_stranger(
+    pub(super) fn record_takeover_attempt(
         &mut self,
         session: &SessionId,
         from: Option<&Caller>,
-        shown: Shown,
+        shown: ShownSecret,
     ) {
         let who = from.map_or_else(|| "in this process".to_owned(), ToString::to_string);
         let shown = match shown {
-            Shown::Nothing => "showed no key",
-            Shown::Wrong => "showed a wrong key",
+            ShownSecret::Nothing => "showed no key",
+            ShownSecret::Wrong => "showed a wrong key",
         };
         let what = format!("somebody {who} named this session and {shown}, and was refused");
-        self.tried(session, Trick::Takeover, what);
+        self.tried(session, Misuse::Takeover, what);
     }
 
     /// Records an attempt, or counts it if a similar one was recorded within the last minute.
-    pub(super) fn tried(&mut self, session: &SessionId, trick: Trick, what: String) {
+    pub(super) fn tried(&mut self, session: &SessionId, trick: Misuse, what: String) {
         if self.live(session).is_none() {
             return;
         }
@@ -123,19 +123,19 @@ impl Turn<'_> {
             return;
         }
         let before = self.state().tries.0.remove(&key);
-        self.record_tried(session, trick, what, before.map_or(0, |tally| tally.since));
+        self.write_misuse_record(session, trick, what, before.map_or(0, |tally| tally.since));
     }
 
     /// Records the counted attempts of a session when a minute has passed, or when the session ends.
-    pub(super) fn tell_tries(&mut self, command: &Command) {
+    pub(super) fn record_due_misuse(&mut self, command: &EngineCommand) {
         if self.engine.state.tries.0.is_empty() {
             return;
         }
         let Some(session) = command.session() else {
             return;
         };
-        let ends = matches!(command, Command::EndSession(..));
-        for trick in Trick::ALL {
+        let ends = matches!(command, EngineCommand::EndSession(..));
+        for trick in Misuse::ALL {
             let key = (session.clone(), trick);
             let now = self.now;
             let tallies = &mut self.state().tries.0;
@@ -144,12 +144,18 @@ impl Turn<'_> {
                 .is_some_and(|tally| ends || tally.is_due(now));
             let told = due.then(|| tallies.remove(&key)).flatten();
             if let Some(tally) = told.filter(|tally| tally.since > 0) {
-                self.record_tried(session, trick, tally.last, tally.since - 1);
+                self.write_misuse_record(session, trick, tally.last, tally.since - 1);
             }
         }
     }
 
-    fn record_tried(&mut self, session: &SessionId, trick: Trick, what: String, others: u64) {
+    fn write_misuse_record(
+        &mut self,
+        session: &SessionId,
+        trick: Misuse,
+        what: String,
+        others: u64,
+    ) {
         let Some(root) = self.live(session).map(session_place) else {
             return;
         };
@@ -169,7 +175,7 @@ impl Turn<'_> {
         let place = root.below(self.new_span());
         // Stored at every level of detail, and on disk before the caller gets the refusal.
         self.record_as(&place, record, Durability::Sync);
-        let tally = Tally {
+        let tally = MisuseTally {
             recorded_at: self.now,
             since: 0,
             last: String::new(),
@@ -179,7 +185,7 @@ impl Turn<'_> {
     }
 
     /// Forgets the attempts on an ended session.
-    pub(super) fn forget_tries(&mut self, session: &SessionId) {
+    pub(super) fn forget_misuse(&mut self, session: &SessionId) {
         self.state().tries.0.retain(|(of, _), _| of != session);
     }
 }

@@ -5,22 +5,22 @@ use std::collections::BTreeSet;
 use crate::atlas::compiled::Checkpoint;
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
-use crate::trace::event::{Draft, Durability, Payload, Tier};
+use crate::trace::event::{Draft, Durability, Payload, RiskTierInfo};
 
 use super::command::{
-    AskId, Command, Denied, DenyCode, Effect, Given, Reply, StateChange, StateKind,
+    CallerId, DenialReply, DenyCode, Effect, EngineCommand, Injected, Reply, StateChange, StateKind,
 };
-use super::evaluate::{Case, NOTHING_OVERRIDDEN};
+use super::evaluate::{EvaluationCase, NOTHING_OVERRIDDEN};
 use super::held::ActionCall;
 use super::lifecycle::session_place;
 use super::recorded::atlas_ref;
 use super::session::Session;
-use super::suspend::Answers;
-use super::withhold::Withheld;
+use super::suspend::ExtensionAnswers;
+use super::withhold::WithheldInjection;
 use super::{Engine, State};
 
 /// One command being handled.
-pub(super) struct Turn<'a> {
+pub(super) struct Transaction<'a> {
     pub(super) engine: &'a mut Engine,
     pub(super) now: Timestamp,
     effects: Vec<Effect>,
@@ -28,21 +28,21 @@ pub(super) struct Turn<'a> {
     /// Bytes of context that this command injected, for the budget.
     pub(super) handed_bytes: u64,
     /// Answers of extensions to the command that is executed.
-    pub(super) answers: Answers,
+    pub(super) answers: ExtensionAnswers,
     /// Injections that wait for a gate of the same command; `None` while there is no such gate.
-    pub(super) beside_gate: Option<Vec<Withheld>>,
+    pub(super) beside_gate: Option<Vec<WithheldInjection>>,
 }
 
 /// Position of a record in the span tree.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct SpanPosition {
     pub(super) session: SessionId,
     pub(super) trace_id: TraceId,
     pub(super) span_id: SpanId,
     pub(super) parent: Option<SpanId>,
 }
 
-impl Place {
+impl SpanPosition {
     /// Returns a child position with its own span.
     pub(super) fn below(&self, span_id: SpanId) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-impl<'a> Turn<'a> {
+impl<'a> Transaction<'a> {
     pub(super) fn new(engine: &'a mut Engine, now: Timestamp) -> Self {
         Self {
             engine,
@@ -62,39 +62,43 @@ impl<'a> Turn<'a> {
             effects: Vec::new(),
             touched: BTreeSet::new(),
             handed_bytes: 0,
-            answers: Answers::default(),
+            answers: ExtensionAnswers::default(),
             beside_gate: None,
         }
     }
 
     /// Executes a command.
-    pub(super) fn dispatch(&mut self, command: Command) {
+    pub(super) fn dispatch(&mut self, command: EngineCommand) {
         match command {
-            Command::StartSession(ask, start) => self.start_session(ask, &start),
-            Command::EndSession(ask, end) => self.end_session(ask, end),
-            Command::RequestAction(ask, request) => self.request_action(ask, request),
-            Command::CompleteAction(ask, completed) => self.complete_action(ask, completed),
-            Command::Input(ask, input) => self.input(ask, &input),
-            Command::ReportError(ask, report) => self.report_error(ask, &report),
-            Command::RequestContext(ask, request) => self.request_context(ask, &request),
-            Command::Report(ask, report) => self.report(ask, &report),
-            Command::AskerLeft(ask) => self.asker_left(ask),
-            Command::Decide(ask, decide) => self.decide(ask, &decide),
-            Command::Operate(ask, operate) => self.operate(ask, operate),
-            Command::Note(ask, session, finding) => self.note(ask, &session, *finding),
-            Command::RecordSound => self.record_sound(),
-            Command::ClockMoved(step) => self.clock_moved(step),
-            Command::Answer(ask, answer) => self.answer(ask, &answer),
-            Command::Resolve(ask, resolve) => self.resolve(ask, &resolve),
-            Command::Consult(ask, consult) => self.consult(ask, &consult),
-            Command::DeadlineReached(gate) => self.deadline_reached(&gate),
-            Command::Returned(id, returned) => self.returned(id, returned),
+            EngineCommand::StartSession(ask, start) => self.start_session(ask, &start),
+            EngineCommand::EndSession(ask, end) => self.end_session(ask, end),
+            EngineCommand::RequestAction(ask, request) => self.request_action(ask, request),
+            EngineCommand::CompleteAction(ask, completed) => self.complete_action(ask, completed),
+            EngineCommand::Input(ask, input) => self.input(ask, &input),
+            EngineCommand::ReportError(ask, report) => self.report_error(ask, &report),
+            EngineCommand::RequestContext(ask, request) => self.request_context(ask, &request),
+            EngineCommand::Report(ask, report) => self.report(ask, &report),
+            EngineCommand::AskerLeft(ask) => self.caller_left(ask),
+            EngineCommand::Decide(ask, decide) => self.decide(ask, &decide),
+            EngineCommand::Operate(ask, operate) => self.operate(ask, operate),
+            EngineCommand::Note(ask, session, finding) => self.note(ask, &session, *finding),
+            EngineCommand::RecordSound => self.record_intact(),
+            EngineCommand::ClockMoved(step) => self.clock_moved(step),
+            EngineCommand::Answer(ask, answer) => self.answer(ask, &answer),
+            EngineCommand::Resolve(ask, resolve) => self.resolve(ask, &resolve),
+            EngineCommand::Consult(ask, consult) => self.consult(ask, &consult),
+            EngineCommand::DeadlineReached(gate) => self.deadline_reached(&gate),
+            EngineCommand::Returned(id, returned) => self.returned(id, returned),
         }
     }
 
     /// Returns the inputs for evaluating an action of a session.
-    pub(super) fn case<'s>(&'s self, session: &'s Session, call: &'s ActionCall) -> Case<'s, 's> {
-        Case {
+    pub(super) fn case<'s>(
+        &'s self,
+        session: &'s Session,
+        call: &'s ActionCall,
+    ) -> EvaluationCase<'s, 's> {
+        EvaluationCase {
             atlases: &self.engine.atlases,
             usage: &self.engine.state.usage,
             customs: self.customs(&self.answers),
@@ -107,7 +111,7 @@ impl<'a> Turn<'a> {
 
     /// Returns the effects. Changed sessions are stored right after the records that changed them.
     pub(super) fn finish(mut self) -> Vec<Effect> {
-        self.retract_undelivered();
+        self.retract_undelivered_records();
         let touched = std::mem::take(&mut self.touched);
         for id in &touched {
             if let Some(session) = self.engine.state.sessions.get_mut(id) {
@@ -142,14 +146,14 @@ impl<'a> Turn<'a> {
     }
 
     /// Records an event at `place` itself.
-    pub(super) fn record(&mut self, place: &Place, payload: impl Into<Payload>) {
+    pub(super) fn record(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
         self.record_as(place, payload, Durability::Async);
     }
 
     /// Records an event at `place` itself, with at least the given durability.
     pub(super) fn record_as(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         payload: impl Into<Payload>,
         durability: Durability,
     ) -> EventId {
@@ -186,10 +190,10 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds the initially injected contexts to the record of a session's start.
-    pub(super) fn name_initial_contexts(&mut self, given: &Given) {
+    pub(super) fn name_initial_contexts(&mut self, given: &Injected) {
         let started = self.effects.iter_mut().find_map(|effect| match effect {
             Effect::Record(Draft {
-                payload: Payload::SessionStarted(started),
+                payload: Payload::StartedSession(started),
                 ..
             }) => Some(started),
             _ => None,
@@ -203,7 +207,7 @@ impl<'a> Turn<'a> {
     /// Returns the required durability of a record: the mandatory one, raised by the stewards' rules.
     fn durability(&self, payload: &Payload) -> Durability {
         let (event_type, tier) = (payload.event_type(), payload.tier());
-        let tier = tier.map(Tier::as_str);
+        let tier = tier.map(RiskTierInfo::as_str);
         let rules = self.engine.atlases.iter();
         let mut rules = rules.flat_map(|atlas| &atlas.recording.sync);
         if rules.any(|rule| rule.applies(event_type, tier)) {
@@ -213,17 +217,17 @@ impl<'a> Turn<'a> {
     }
 
     /// Records an event in a new span below `place`.
-    pub(super) fn record_below(&mut self, place: &Place, payload: impl Into<Payload>) {
+    pub(super) fn record_below(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
         let span = self.new_span();
         self.record(&place.below(span), payload);
     }
 
     /// Returns the span position for a new operation of a session: in the trace of the last input, or in a
     /// new trace.
-    pub(super) fn new_place(&mut self, session: &SessionId) -> Option<Place> {
+    pub(super) fn new_position(&mut self, session: &SessionId) -> Option<SpanPosition> {
         let known = self.engine.state.sessions.get(session)?;
         let (root, operation) = (session_place(known), known.operation.clone());
-        Some(Place {
+        Some(SpanPosition {
             trace_id: operation.unwrap_or_else(|| self.new_trace()),
             ..root.below(self.new_span())
         })
@@ -237,15 +241,15 @@ impl<'a> Turn<'a> {
     }
 
     /// Sends a reply to a caller. The contexts that it carries are recorded as injected.
-    pub(super) fn reply(&mut self, ask: AskId, mut reply: Reply) {
-        if let Some(given) = reply.given_mut() {
+    pub(super) fn reply(&mut self, ask: CallerId, mut reply: Reply) {
+        if let Some(given) = reply.injected_mut() {
             self.deliver(given);
         }
         self.effects.push(Effect::Reply(ask, reply));
     }
 
-    pub(super) fn deny(&mut self, ask: AskId, code: DenyCode, reason: impl Into<String>) {
-        let denied = Denied {
+    pub(super) fn deny(&mut self, ask: CallerId, code: DenyCode, reason: impl Into<String>) {
+        let denied = DenialReply {
             code,
             reason: reason.into(),
             help: None,

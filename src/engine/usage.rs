@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::atlas::Atlas;
 use crate::atlas::compiled::{Limit, Policy};
-use crate::atlas::document::Scope;
+use crate::atlas::document::LimitScope;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::json::compare_with;
@@ -29,14 +29,14 @@ pub(super) use unknown::{UNKNOWN, UnknownUsage};
 /// Usage of every limit, by policy and, depending on the scope, by session or agent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
-    spent: BTreeMap<String, Spent>,
+    spent: BTreeMap<String, LimitUsage>,
     /// Limits whose usage is not known, because the stored counts were not trusted.
     unknown: Option<UnknownUsage>,
 }
 
 /// Usage of one limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Spent {
+pub(super) struct LimitUsage {
     /// Times of the runs, oldest first; at most as many as the limit allows.
     runs: VecDeque<Timestamp>,
     /// Sum of the costs.
@@ -60,7 +60,7 @@ const TOLERANCE: f64 = 1e-9;
 
 /// Usage of a limit by a session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LimitUse {
+pub struct SessionLimitUsage {
     /// Its Atlas.
     pub atlas_id: String,
     /// The policy.
@@ -72,7 +72,7 @@ pub struct LimitUse {
     /// Time window, if the limit has one.
     pub window: Option<Duration>,
     /// Sessions that share the limit.
-    pub scope: Scope,
+    pub scope: LimitScope,
 }
 
 /// A limit that applies to a run, with its key.
@@ -96,7 +96,7 @@ impl Usage {
         if let Some(refusal) = self.unknown_refusal(limit, now) {
             return Some(refusal);
         }
-        let none = Spent::default();
+        let none = LimitUsage::default();
         let spent = look_up(&self.spent, atlas, policy, session).unwrap_or(&none);
         match limit {
             Limit::Rate {
@@ -126,8 +126,8 @@ impl Usage {
         policy: &Policy,
         session: &Session,
         now: Timestamp,
-    ) -> Option<LimitUse> {
-        let none = Spent::default();
+    ) -> Option<SessionLimitUsage> {
+        let none = LimitUsage::default();
         let spent = look_up(&self.spent, atlas, policy, session).unwrap_or(&none);
         let limit = policy.limit.as_ref()?;
         let (used, most, window) = match limit {
@@ -142,7 +142,7 @@ impl Usage {
         };
         let is_unknown = self.unknown_refusal(limit, now).is_some();
         let used = if is_unknown { most } else { used };
-        Some(LimitUse {
+        Some(SessionLimitUsage {
             atlas_id: atlas.id.clone(),
             policy_id: policy.id.clone(),
             used,
@@ -163,7 +163,7 @@ impl Usage {
         limits: &[AppliedLimit],
         call: &ActionCall,
         now: Timestamp,
-    ) -> Vec<(String, Spent)> {
+    ) -> Vec<(String, LimitUsage)> {
         let mut changed = Vec::new();
         for applied in limits {
             let spent = self.spent.entry(applied.key.clone()).or_default();
@@ -197,9 +197,14 @@ impl Usage {
         session: &SessionId,
         limits: impl Iterator<Item = &'l UsedLimit>,
         now: Timestamp,
-    ) -> Vec<(String, Spent)> {
+    ) -> Vec<(String, LimitUsage)> {
         let taken: Vec<_> = limits
-            .map(|used| (format!("{}/{session}", used.limit), Spent::of(used, now)))
+            .map(|used| {
+                (
+                    format!("{}/{session}", used.limit),
+                    LimitUsage::of(used, now),
+                )
+            })
             .collect();
         self.spent.extend(taken.iter().cloned());
         taken
@@ -216,7 +221,7 @@ impl Usage {
     pub(super) fn adjust_moments(
         &mut self,
         adjust: impl Fn(Timestamp) -> Timestamp,
-    ) -> Vec<(String, Spent)> {
+    ) -> Vec<(String, LimitUsage)> {
         let timed = self
             .spent
             .iter_mut()
@@ -234,7 +239,7 @@ impl Usage {
     }
 
     /// Restores the stored usage of a limit.
-    pub(super) fn restore(&mut self, key: String, spent: Spent) {
+    pub(super) fn restore(&mut self, key: String, spent: LimitUsage) {
         self.spent.insert(key, spent);
     }
 }
@@ -242,10 +247,10 @@ impl Usage {
 /// Atlas and policy of a limit, where a key is the one of a session alone.
 fn own_limit<'k>(key: &'k str, session: &SessionId) -> Option<&'k str> {
     let limit = key.strip_suffix(session.as_str())?.strip_suffix('/')?;
-    (!key.contains(AGENT)).then_some(limit)
+    (!key.contains(AGENT_SEPARATOR)).then_some(limit)
 }
 
-impl Spent {
+impl LimitUsage {
     /// The use as a session leaves it to its successor.
     fn left(&self, limit: &str) -> UsedLimit {
         let older = self.runs.len().saturating_sub(MAX_RUNS_LEFT);
@@ -306,7 +311,7 @@ fn as_number(count: u64) -> f64 {
 
 /// Separator before the name of an agent in a key. Identifiers of Atlases, policies and sessions never
 /// contain `@`.
-const AGENT: &str = "/@";
+const AGENT_SEPARATOR: &str = "/@";
 
 /// Returns the key of a limit. Its last part is a session, an agent, or `*` for all sessions; no session has
 /// that name.
@@ -317,9 +322,9 @@ pub(super) fn key(atlas: &Atlas, policy: &Policy, session: &Session) -> String {
 fn key_parts<'k>(atlas: &'k Atlas, policy: &'k Policy, session: &'k Session) -> [&'k str; 5] {
     let scope = policy.limit.as_ref().map(Limit::scope).unwrap_or_default();
     let (separator, who) = match scope {
-        Scope::Session => ("/", session.id.as_str()),
-        Scope::Agent => (AGENT, session.agent.as_str()),
-        Scope::All => ("/", "*"),
+        LimitScope::Session => ("/", session.id.as_str()),
+        LimitScope::Agent => (AGENT_SEPARATOR, session.agent.as_str()),
+        LimitScope::All => ("/", "*"),
     };
     [&atlas.id, "/", &policy.id, separator, who]
 }
@@ -327,12 +332,12 @@ fn key_parts<'k>(atlas: &'k Atlas, policy: &'k Policy, session: &'k Session) -> 
 /// Finds the usage of a limit without a heap allocation. This happens with every request that the limit
 /// applies to.
 fn look_up<'u>(
-    spent: &'u BTreeMap<String, Spent>,
+    spent: &'u BTreeMap<String, LimitUsage>,
     atlas: &Atlas,
     policy: &Policy,
     session: &Session,
-) -> Option<&'u Spent> {
-    let mut key: SmallVec<[u8; USUAL_KEY]> = SmallVec::new();
+) -> Option<&'u LimitUsage> {
+    let mut key: SmallVec<[u8; USUAL_KEY_BYTES]> = SmallVec::new();
     for part in key_parts(atlas, policy, session) {
         key.extend_from_slice(part.as_bytes());
     }
@@ -341,7 +346,7 @@ fn look_up<'u>(
 
 /// Key length that needs no heap allocation. Few keys are longer: a session's identifier has 36 bytes, and
 /// names are rarely longer.
-const USUAL_KEY: usize = 256;
+const USUAL_KEY_BYTES: usize = 256;
 
 /// Returns the cost of a run: 1, or the number in a parameter. An unknown cost is an error, so that the run
 /// is refused.

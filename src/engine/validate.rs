@@ -2,25 +2,25 @@
 
 use serde_json::{Map, Value};
 
-use crate::atlas::compiled::Question;
-use crate::atlas::document::OnInvalid;
+use crate::atlas::compiled::CompiledQuestion;
+use crate::atlas::document::InvalidAnswerAction;
 
 use super::answer::judge;
-use super::command::{Decide, Problem, Ruling};
-use super::extension::{Action, CallQuestion, CheckpointContext};
-use super::held::{Gate, Held, Subject};
+use super::command::{AnswerProblem, DecisionRequest, Ruling};
+use super::extension::{CallQuestion, CheckpointContext, RequestedAction};
+use super::held::{Gate, Held, HeldSubject};
 use super::respond::ByQuestion;
-use super::suspend::{About, Answers, CallKey, Needed};
-use super::turn::Turn;
+use super::suspend::{CallKey, CallPurpose, ExtensionAnswers, RequiredCall};
+use super::turn::Transaction;
 
 /// Judged answers to all gates.
 pub(super) struct JudgedAnswers {
     /// Judged answers per gate. `None` for a gate that is not answered now.
     pub(super) gates: Vec<Option<JudgedGate>>,
     /// Problems that keep the request held.
-    pub(super) retry: Vec<Problem>,
+    pub(super) retry: Vec<AnswerProblem>,
     /// Problems that refuse the request at once.
-    pub(super) block: Vec<Problem>,
+    pub(super) block: Vec<AnswerProblem>,
     /// Broken rules of accepted answers. The operator and the agent are warned of them.
     pub(super) warnings: Vec<String>,
 }
@@ -33,7 +33,7 @@ pub(super) struct JudgedGate {
 }
 
 /// Opinion of a validator extension about an answer.
-enum Opinion {
+enum ValidatorOpinion {
     /// No validator is named, or it accepts the answer.
     Good,
     /// The validator rejects the answer.
@@ -45,7 +45,7 @@ enum Opinion {
 
 /// Treatment of a gate that is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unanswered {
+pub(super) enum UnansweredTreatment {
     /// The gate is judged: required answers are missing.
     Judged,
     /// The gate stays open for another respondent.
@@ -57,9 +57,9 @@ pub(super) enum Unanswered {
 /// Judges the answers to the gates of a held request. Earlier answers of an agent stay valid unless they are
 /// given again.
 pub(super) fn judge_gates<'a>(
-    turn: &Turn<'_>,
+    turn: &Transaction<'_>,
     held: &Held,
-    unanswered: Unanswered,
+    unanswered: UnansweredTreatment,
     answers: impl Fn(usize, &Gate) -> Option<&'a ByQuestion>,
 ) -> JudgedAnswers {
     let mut all = JudgedAnswers {
@@ -70,7 +70,8 @@ pub(super) fn judge_gates<'a>(
     };
     for (index, gate) in held.gates.iter().enumerate() {
         let given = answers(index, gate);
-        let stands = unanswered != Unanswered::Judged || held.answered.contains_key(&index);
+        let stands =
+            unanswered != UnansweredTreatment::Judged || held.answered.contains_key(&index);
         if stands && given.is_none_or(ByQuestion::is_empty) {
             all.gates.push(None);
             continue;
@@ -78,10 +79,10 @@ pub(super) fn judge_gates<'a>(
         let mut judged_gate = JudgedGate::default();
         for question in &gate.questions {
             let raw = given.and_then(|given| given.get(question.id()));
-            if raw.is_none() && unanswered == Unanswered::Skipped {
+            if raw.is_none() && unanswered == UnansweredTreatment::Skipped {
                 continue;
             }
-            judge_one(
+            judge_question(
                 turn,
                 (index, gate),
                 question,
@@ -95,10 +96,10 @@ pub(super) fn judge_gates<'a>(
     all
 }
 
-fn judge_one(
-    turn: &Turn<'_>,
+fn judge_question(
+    turn: &Transaction<'_>,
     (index, gate): (usize, &Gate),
-    question: &Question,
+    question: &CompiledQuestion,
     raw: Option<&Value>,
     judged_gate: &mut JudgedGate,
     all: &mut JudgedAnswers,
@@ -110,9 +111,9 @@ fn judge_one(
     if let Some(answer) = judged.recorded(raw) {
         if rules.is_empty() {
             match opinion(turn, gate, question) {
-                Opinion::Good => {}
-                Opinion::Bad(rule) => rules.push(rule),
-                Opinion::Unheard(rule) => {
+                ValidatorOpinion::Good => {}
+                ValidatorOpinion::Bad(rule) => rules.push(rule),
+                ValidatorOpinion::Unheard(rule) => {
                     unheard = true;
                     rules.push(rule);
                 }
@@ -125,28 +126,28 @@ fn judge_one(
     }
     let told = format!("{}: {}", question.id(), rules.join(", "));
     judged_gate.problems.push(told);
-    let problem = Problem {
+    let problem = AnswerProblem {
         gate: index,
         question: question.id().to_owned(),
         rules,
     };
     match consequence(question, unheard) {
-        Consequence::Block => all.block.push(problem),
-        Consequence::Retry => all.retry.push(problem),
-        Consequence::Warn => {
+        InvalidAnswerConsequence::Block => all.block.push(problem),
+        InvalidAnswerConsequence::Retry => all.retry.push(problem),
+        InvalidAnswerConsequence::Warn => {
             let (at, asked) = (gate.origin.id(), question.id());
             let rules = problem.rules.join(", ");
             let told = format!("`{at}`: the answer to `{asked}` was taken although: {rules}");
             all.warnings.push(told);
         }
         // Recorded with the response, without any other effect.
-        Consequence::Continue => {}
+        InvalidAnswerConsequence::Continue => {}
     }
 }
 
 /// Consequence of an invalid answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Consequence {
+pub(super) enum InvalidAnswerConsequence {
     /// The gate is passed anyway.
     Continue,
     /// The gate is passed, and the operator and the agent are warned.
@@ -159,49 +160,57 @@ pub(super) enum Consequence {
 
 /// Returns the consequence of an invalid answer. An answer that its validator could not judge is never
 /// accepted.
-pub(super) fn consequence(question: &Question, unheard: bool) -> Consequence {
+pub(super) fn consequence(question: &CompiledQuestion, unheard: bool) -> InvalidAnswerConsequence {
     match question.on_invalid() {
-        OnInvalid::Block => Consequence::Block,
-        OnInvalid::Retry => Consequence::Retry,
-        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue if unheard => Consequence::Retry,
-        OnInvalid::WarnAndContinue => Consequence::Warn,
-        OnInvalid::LogAndContinue => Consequence::Continue,
+        InvalidAnswerAction::Block => InvalidAnswerConsequence::Block,
+        InvalidAnswerAction::Retry => InvalidAnswerConsequence::Retry,
+        InvalidAnswerAction::WarnAndContinue | InvalidAnswerAction::LogAndContinue if unheard => {
+            InvalidAnswerConsequence::Retry
+        }
+        InvalidAnswerAction::WarnAndContinue => InvalidAnswerConsequence::Warn,
+        InvalidAnswerAction::LogAndContinue => InvalidAnswerConsequence::Continue,
     }
 }
 
-fn opinion(turn: &Turn<'_>, gate: &Gate, question: &Question) -> Opinion {
+fn opinion(turn: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> ValidatorOpinion {
     let Some(name) = &question.validation().custom_validator else {
-        return Opinion::Good;
+        return ValidatorOpinion::Good;
     };
     if !turn.engine.extensions.validators.contains(name) {
-        return Opinion::Unheard(format!("validator `{name}` is not there to judge it"));
+        return ValidatorOpinion::Unheard(format!("validator `{name}` is not there to judge it"));
     }
     let Some(returned) = turn.answers.get(&key(gate, question, name)) else {
-        return Opinion::Unheard(format!("validator `{name}` was not asked"));
+        return ValidatorOpinion::Unheard(format!("validator `{name}` was not asked"));
     };
     match returned.yes_no() {
-        Ok(said) if said.yes => Opinion::Good,
+        Ok(said) if said.yes => ValidatorOpinion::Good,
         Ok(said) => {
             let reason = said.reason.unwrap_or_else(|| "not accepted".to_owned());
             let reason = crate::base::text::one_line(&reason);
-            Opinion::Bad(format!("{reason} (validator `{name}`)"))
+            ValidatorOpinion::Bad(format!("{reason} (validator `{name}`)"))
         }
-        Err(fault) => Opinion::Unheard(format!("validator `{name}` could not be heard: {fault}")),
+        Err(fault) => {
+            ValidatorOpinion::Unheard(format!("validator `{name}` could not be heard: {fault}"))
+        }
     }
 }
 
-fn key(gate: &Gate, question: &Question, name: &str) -> CallKey {
+fn key(gate: &Gate, question: &CompiledQuestion, name: &str) -> CallKey {
     CallKey {
         atlas_id: gate.origin.atlas_id().to_owned(),
         checkpoint_id: gate.origin.id().to_owned(),
         extension: name.to_owned(),
-        about: About::Answer(question.id().to_owned()),
+        about: CallPurpose::Answer(question.id().to_owned()),
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     /// Returns the extension calls that validate an operator's answers.
-    pub(super) fn needed_for_decision(&self, decide: &Decide, answers: &Answers) -> Vec<Needed> {
+    pub(super) fn calls_for_decision(
+        &self,
+        decide: &DecisionRequest,
+        answers: &ExtensionAnswers,
+    ) -> Vec<RequiredCall> {
         let Ruling::Pass { answers: given } = &decide.ruling else {
             return Vec::new();
         };
@@ -215,9 +224,9 @@ impl Turn<'_> {
     pub(super) fn validators<'a>(
         &self,
         held: &Held,
-        answers: &Answers,
+        answers: &ExtensionAnswers,
         given: impl Fn(usize, &Gate) -> Option<&'a ByQuestion>,
-    ) -> Vec<Needed> {
+    ) -> Vec<RequiredCall> {
         let mut needed = Vec::new();
         for (index, gate) in held.gates.iter().enumerate() {
             let Some(given) = given(index, gate) else {
@@ -234,7 +243,7 @@ impl Turn<'_> {
                     (there, judged.is_valid(), judged.answer, answers.get(&key))
                 {
                     needed.extend(self.validation(held, gate, question, answer).map(
-                        |(question, context)| Needed {
+                        |(question, context)| RequiredCall {
                             key,
                             question,
                             context,
@@ -250,13 +259,13 @@ impl Turn<'_> {
         &self,
         held: &Held,
         gate: &Gate,
-        question: &Question,
+        question: &CompiledQuestion,
         answer: Value,
     ) -> Option<(CallQuestion, CheckpointContext)> {
         let session = self.live(&held.session)?;
         let action = match &held.subject {
-            Subject::Action(call) => Some(Action::of(call)),
-            Subject::SessionStart | Subject::Moment(_) => None,
+            HeldSubject::Action(call) => Some(RequestedAction::of(call)),
+            HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         };
         let asked = CallQuestion::Validator {
             question: question.id().to_owned(),

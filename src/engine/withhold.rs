@@ -15,17 +15,17 @@ use crate::base::limits::{MAX_WITHHELD, MAX_WITHHELD_BYTES};
 use crate::base::pattern::Patterns;
 use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
 
-use super::command::{Denied, DenyCode, Given, GivenContext};
-use super::give::{Gift, Size};
+use super::command::{DenialReply, DenyCode, Injected, InjectedContext};
+use super::give::{BudgetRule, Injection};
 use super::held::PassEffects;
 use super::lifecycle::session_place;
-use super::session::{Entry, Session};
-use super::turn::{Place, Turn};
+use super::session::{Session, StartState};
+use super::turn::{SpanPosition, Transaction};
 
 /// An injection or grant that waits until a gate is passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Withheld {
+pub enum WithheldInjection {
     /// Contexts of an Atlas, and guidance.
     Contexts {
         /// The Atlas of the contexts; any Atlas if absent.
@@ -48,7 +48,7 @@ pub enum Withheld {
         /// Type of the checkpoint.
         kind: String,
         /// The texts.
-        contexts: Vec<GivenContext>,
+        contexts: Vec<InjectedContext>,
     },
     /// Unlocked capabilities and allowed actions.
     Grant {
@@ -66,7 +66,7 @@ pub enum Withheld {
     },
 }
 
-impl Withheld {
+impl WithheldInjection {
     /// Returns the size of texts that are not part of an Atlas, in bytes.
     fn bytes(&self) -> usize {
         match self {
@@ -78,7 +78,7 @@ impl Withheld {
     }
 }
 
-impl Withheld {
+impl WithheldInjection {
     /// Removes a capability from the lifts, because it was locked after the grant was withheld.
     pub(super) fn keep_locked(&mut self, capability: &str) {
         if let Self::Grant { lift, .. } = self {
@@ -91,12 +91,12 @@ impl Session {
     /// Returns whether an unpassed gate blocks all requests of the session.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.entry != Entry::Open || !self.pending.is_empty() || !self.unpassed.is_empty()
+        self.entry != StartState::Open || !self.pending.is_empty() || !self.unpassed.is_empty()
     }
 
     /// Refuses the session. It loses everything that was kept for it.
     pub(super) fn refuse(&mut self, reason: String) {
-        self.entry = Entry::Refused { reason };
+        self.entry = StartState::Refused { reason };
         self.withheld.clear();
         // The contexts were not delivered, so they are injected again if the session is ever admitted.
         for context in std::mem::take(&mut self.owed).contexts {
@@ -106,16 +106,16 @@ impl Session {
 
     /// Returns the held gates that block all requests of the session.
     #[must_use]
-    pub fn closed_by(&self) -> Vec<GateId> {
+    pub fn blocking_gates(&self) -> Vec<GateId> {
         let entry = match &self.entry {
-            Entry::Held(gate) => Some(gate.clone()),
-            Entry::Open | Entry::Lapsed { .. } | Entry::Refused { .. } => None,
+            StartState::Held(gate) => Some(gate.clone()),
+            StartState::Open | StartState::Lapsed { .. } | StartState::Refused { .. } => None,
         };
         entry.into_iter().chain(self.pending.clone()).collect()
     }
 }
 
-impl Turn<'_> {
+impl Transaction<'_> {
     pub(super) fn is_closed(&self, session: &SessionId) -> bool {
         self.live(session).is_some_and(Session::is_closed)
     }
@@ -126,7 +126,7 @@ impl Turn<'_> {
     }
 
     /// Keeps an injection until the gate of the same command, or the gates of the session, are passed.
-    pub(super) fn withhold(&mut self, place: &Place, withheld: Withheld) {
+    pub(super) fn withhold(&mut self, place: &SpanPosition, withheld: WithheldInjection) {
         match &mut self.beside_gate {
             Some(kept) => kept.push(withheld),
             None => self.withhold_from_session(place, withheld),
@@ -134,28 +134,32 @@ impl Turn<'_> {
     }
 
     /// Keeps an injection or grant until the gates of the session are passed.
-    pub(super) fn withhold_from_session(&mut self, place: &Place, withheld: Withheld) {
+    pub(super) fn withhold_from_session(
+        &mut self,
+        place: &SpanPosition,
+        withheld: WithheldInjection,
+    ) {
         let Some(known) = self.engine.state.sessions.get_mut(&place.session) else {
             return;
         };
-        let refused = matches!(known.entry, Entry::Refused { .. });
+        let refused = matches!(known.entry, StartState::Refused { .. });
         if refused || known.withheld.contains(&withheld) {
             return;
         }
-        let bytes: usize = known.withheld.iter().map(Withheld::bytes).sum();
+        let bytes: usize = known.withheld.iter().map(WithheldInjection::bytes).sum();
         if known.withheld.len() < MAX_WITHHELD && bytes + withheld.bytes() <= MAX_WITHHELD_BYTES {
             known.withheld.push(withheld);
             self.touch(&place.session);
             return;
         }
         let (from, kind, contexts) = match withheld {
-            Withheld::Contexts {
+            WithheldInjection::Contexts {
                 from,
                 kind,
                 contexts,
                 ..
             } => (from, kind, contexts),
-            Withheld::Texts {
+            WithheldInjection::Texts {
                 from,
                 kind,
                 contexts,
@@ -164,7 +168,7 @@ impl Turn<'_> {
                 (from, kind, ids.collect())
             }
             // Without the grant the session may do less, never more.
-            Withheld::Grant { .. } => return,
+            WithheldInjection::Grant { .. } => return,
         };
         let record = CheckpointSkipped {
             checkpoint_id: from,
@@ -180,7 +184,7 @@ impl Turn<'_> {
     /// session.
     pub(super) fn apply_effects(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         atlas_id: &str,
         gate: &str,
         effects: &PassEffects,
@@ -191,7 +195,7 @@ impl Turn<'_> {
             let allow = std::mem::take(&mut now.allow);
             let lift = std::mem::take(&mut now.lift);
             if !unlock.is_empty() || !allow.is_empty() {
-                let grant = Withheld::Grant {
+                let grant = WithheldInjection::Grant {
                     atlas_id: atlas_id.to_owned(),
                     from: gate.to_owned(),
                     unlock,
@@ -207,11 +211,15 @@ impl Turn<'_> {
     }
 
     /// Delivers what was withheld for a gate that is passed now.
-    pub(super) fn give_withheld(&mut self, place: &Place, withheld: Vec<Withheld>) -> Given {
-        let mut given = Given::default();
+    pub(super) fn inject_withheld(
+        &mut self,
+        place: &SpanPosition,
+        withheld: Vec<WithheldInjection>,
+    ) -> Injected {
+        let mut given = Injected::default();
         for withheld in withheld {
             match withheld {
-                Withheld::Contexts {
+                WithheldInjection::Contexts {
                     atlas,
                     from,
                     kind,
@@ -220,22 +228,22 @@ impl Turn<'_> {
                     guidance,
                 } => given.extend(self.give(
                     place,
-                    &Gift {
+                    &Injection {
                         atlas: atlas.as_deref(),
                         from: &from,
                         kind: &kind,
                         trigger,
                         contexts: &contexts,
                         guidance: guidance.as_ref(),
-                        size: Size::Budgeted,
+                        size: BudgetRule::Budgeted,
                     },
                 )),
-                Withheld::Texts {
+                WithheldInjection::Texts {
                     from,
                     kind,
                     contexts,
-                } => given.extend(self.give_texts(place, &from, &kind, contexts)),
-                Withheld::Grant {
+                } => given.extend(self.inject_texts(place, &from, &kind, contexts)),
+                WithheldInjection::Grant {
                     atlas_id,
                     from,
                     unlock,
@@ -257,7 +265,7 @@ impl Turn<'_> {
     }
 
     /// Delivers what was withheld from a session, once no gate blocks it. It goes with the next reply.
-    pub(super) fn hand_over_withheld(&mut self, session: &SessionId) {
+    pub(super) fn deliver_withheld(&mut self, session: &SessionId) {
         if self.is_closed(session) {
             return;
         }
@@ -271,34 +279,34 @@ impl Turn<'_> {
         let place = session_place(known);
         // The context of the gate itself does not use up the budget of what waited behind it.
         let handed = std::mem::take(&mut self.handed_bytes);
-        let given = self.give_withheld(&place, withheld);
+        let given = self.inject_withheld(&place, withheld);
         self.handed_bytes = handed;
         self.owe(session, given);
     }
 
     /// Takes a session's pending injections, unless a gate blocks it.
-    pub(super) fn take_owed(&mut self, session: &SessionId) -> Given {
+    pub(super) fn take_pending_injections(&mut self, session: &SessionId) -> Injected {
         let known = self.state().sessions.get_mut(session);
         match known.filter(|known| !known.is_closed()) {
             Some(known) => std::mem::take(&mut known.owed),
-            None => Given::default(),
+            None => Injected::default(),
         }
     }
 
     /// Injects texts of an extension as far as they fit, and records that.
-    pub(super) fn give_texts(
+    pub(super) fn inject_texts(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         from: &str,
         kind: &str,
-        texts: Vec<GivenContext>,
-    ) -> Given {
-        let mut given = Given::default();
+        texts: Vec<InjectedContext>,
+    ) -> Injected {
+        let mut given = Injected::default();
         if texts.is_empty() {
             return given;
         }
         if self.withholds(&place.session) {
-            let withheld = Withheld::Texts {
+            let withheld = WithheldInjection::Texts {
                 from: from.to_owned(),
                 kind: kind.to_owned(),
                 contexts: texts,
@@ -337,7 +345,7 @@ impl Turn<'_> {
     /// Records contexts that were dropped because they do not fit.
     pub(super) fn record_too_large(
         &mut self,
-        place: &Place,
+        place: &SpanPosition,
         from: &str,
         kind: &str,
         dropped: Vec<String>,
@@ -355,15 +363,15 @@ impl Turn<'_> {
     }
 
     /// Returns the denial for a session whose start was refused.
-    pub(super) fn refused_denial(&self, session: &SessionId) -> Option<Denied> {
+    pub(super) fn refused_session_denial(&self, session: &SessionId) -> Option<DenialReply> {
         match &self.live(session)?.entry {
-            Entry::Refused { reason } => Some(Denied {
+            StartState::Refused { reason } => Some(DenialReply {
                 code: DenyCode::Refused,
                 reason: format!("this session may not act: {reason}"),
                 help: None,
                 gate: None,
             }),
-            Entry::Open | Entry::Held(_) | Entry::Lapsed { .. } => None,
+            StartState::Open | StartState::Held(_) | StartState::Lapsed { .. } => None,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::command::Caller;
 
 /// Reciprocal of the share of connections that one process cannot use: one in this many stays free for
 /// others.
-const RESERVED: usize = 8;
+const RESERVED_FRACTION: usize = 8;
 
 /// Reason why a process may not connect.
 #[derive(Debug, thiserror::Error)]
@@ -87,18 +87,18 @@ pub(super) enum Admission {
 
 /// All open connections.
 #[derive(Clone, Debug)]
-pub(super) struct Connections(Arc<Mutex<Table>>);
+pub(super) struct Connections(Arc<Mutex<ConnectionTable>>);
 
 #[derive(Debug)]
-struct Table {
+struct ConnectionTable {
     most: usize,
-    open: BTreeMap<ConnectionId, Entry>,
+    open: BTreeMap<ConnectionId, ConnectionEntry>,
     /// Counts up with every connection, and with every call that ends.
     events: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ConnectionEntry {
     pid: Option<i32>,
     /// Calls that wait for their answer.
     calls: usize,
@@ -110,7 +110,7 @@ struct Entry {
 impl Connections {
     /// Creates an empty table for at most this many connections.
     pub(super) fn new(most: usize) -> Self {
-        Self(Arc::new(Mutex::new(Table {
+        Self(Arc::new(Mutex::new(ConnectionTable {
             most,
             open: BTreeMap::new(),
             events: 0,
@@ -137,7 +137,7 @@ impl Connections {
         let close = Arc::new(Notify::new());
         table.open.insert(
             id,
-            Entry {
+            ConnectionEntry {
                 pid,
                 calls: 0,
                 idle_since: id.0,
@@ -157,12 +157,12 @@ impl Connections {
         counts.into_iter().max_by_key(|(_, count)| *count)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl ConnectionTable {
     fn next_event(&mut self) -> u64 {
         self.events += 1;
         self.events
@@ -177,7 +177,7 @@ impl Table {
     }
 
     fn admission(&self, pid: Option<i32>) -> Admission {
-        let share = self.most - self.most / RESERVED;
+        let share = self.most - self.most / RESERVED_FRACTION;
         if self.open.len() < share {
             return Admission::Admit;
         }

@@ -12,42 +12,42 @@ mod key;
 mod params;
 mod wrapper;
 
-pub use answer::Fault;
-pub use key::Key;
+pub use answer::CallFault;
+pub use key::SessionKey;
 pub use params::*;
 pub use wrapper::{WrapperConstructed, WrapperVerified};
 
 /// A call of an agent.
 #[derive(Clone, Debug)]
-pub enum Call {
+pub enum AgentCall {
     /// Starts a session, or resumes it.
-    Start(Start),
+    Start(StartParams),
     /// Ends a session.
-    End(End),
+    End(EndParams),
     /// Reports input that the agent received.
-    Input(Heard),
+    Input(InputParams),
     /// Asks to run an action. The answer comes when the request is decided.
-    Request(Request),
+    Request(RequestParams),
     /// Reports the result of an action.
-    Completed(Completed),
+    Completed(CompletedParams),
     /// Asks for context, or for a checkpoint by its name.
-    Context(Wanted),
+    Context(ContextParams),
     /// Reports whether a context helped.
-    Feedback(Helped),
+    Feedback(FeedbackParams),
     /// Records a turn of a conversation.
-    Turn(Box<Taken>),
+    Turn(Box<TurnParams>),
     /// Transfers a thread to another session.
-    HandOver(HandsOver),
+    HandOver(HandOverParams),
     /// Answers checkpoint questions that an Atlas directs to the agent.
-    Answer(Answers),
+    Answer(AnswerParams),
     /// Reports an error.
-    Error(Erred),
+    Error(ErrorParams),
     /// Reports that an error was handled.
-    Recovered(Recovered),
+    Recovered(RecoveryParams),
     /// Reports output of the agent.
-    Output(Produced),
+    Output(OutputParams),
     /// Asks which actions the agent may run now.
-    Resolve(Resolve),
+    Resolve(ResolveParams),
     /// Reports the parts of the agent's wrapper.
     WrapperConstructed(WrapperConstructed),
     /// Reports the result of a check of the agent's wrapper.
@@ -60,65 +60,73 @@ pub enum Call {
 pub const STATUS: &str = "status";
 
 /// Name of a call, and the function that reads its parameters.
-type Reader = (&'static str, fn(Value) -> Result<Call, Fault>);
+type CallReader = (&'static str, fn(Value) -> Result<AgentCall, CallFault>);
 
 /// All calls with parameters.
-const CALLS: [Reader; 16] = [
-    ("session.start", |params| read(params).map(Call::Start)),
-    ("session.end", |params| read(params).map(Call::End)),
-    ("input", |params| read(params).map(Call::Input)),
-    ("action.request", |params| read(params).map(Call::Request)),
+const CALLS: [CallReader; 16] = [
+    ("session.start", |params| read(params).map(AgentCall::Start)),
+    ("session.end", |params| read(params).map(AgentCall::End)),
+    ("input", |params| read(params).map(AgentCall::Input)),
+    ("action.request", |params| {
+        read(params).map(AgentCall::Request)
+    }),
     ("action.completed", |params| {
-        read(params).map(Call::Completed)
+        read(params).map(AgentCall::Completed)
     }),
-    ("context.request", |params| read(params).map(Call::Context)),
+    ("context.request", |params| {
+        read(params).map(AgentCall::Context)
+    }),
     ("context.feedback", |params| {
-        read(params).map(Call::Feedback)
+        read(params).map(AgentCall::Feedback)
     }),
-    ("turn", |params| read(params).map(Box::new).map(Call::Turn)),
+    ("turn", |params| {
+        read(params).map(Box::new).map(AgentCall::Turn)
+    }),
     ("thread.hand_over", |params| {
-        read(params).map(Call::HandOver)
+        read(params).map(AgentCall::HandOver)
     }),
-    ("checkpoint.answer", |params| read(params).map(Call::Answer)),
-    ("error", |params| read(params).map(Call::Error)),
+    ("checkpoint.answer", |params| {
+        read(params).map(AgentCall::Answer)
+    }),
+    ("error", |params| read(params).map(AgentCall::Error)),
     ("error.recovered", |params| {
-        read(params).map(Call::Recovered)
+        read(params).map(AgentCall::Recovered)
     }),
-    ("output", |params| read(params).map(Call::Output)),
-    ("resolve", |params| read(params).map(Call::Resolve)),
+    ("output", |params| read(params).map(AgentCall::Output)),
+    ("resolve", |params| read(params).map(AgentCall::Resolve)),
     ("wrapper.constructed", |params| {
-        read(params).map(Call::WrapperConstructed)
+        read(params).map(AgentCall::WrapperConstructed)
     }),
     ("wrapper.verified", |params| {
-        read(params).map(Call::WrapperVerified)
+        read(params).map(AgentCall::WrapperVerified)
     }),
 ];
 
 /// A call together with the session secret that came with it, if any.
 #[derive(Clone, Debug)]
-pub struct Spoken {
+pub struct AuthenticatedCall {
     /// The call.
-    pub call: Call,
+    pub call: AgentCall,
     /// Secret of the session.
-    pub key: Option<Key>,
+    pub key: Option<SessionKey>,
 }
 
-impl Spoken {
+impl AuthenticatedCall {
     /// Reads a call by its name.
     ///
     /// # Errors
     /// Fails when the call is unknown, or its parameters do not fit.
-    pub fn read(method: &str, params: Value) -> Result<Self, Fault> {
+    pub fn read(method: &str, params: Value) -> Result<Self, CallFault> {
         if method == STATUS {
-            let call = Call::Status;
+            let call = AgentCall::Status;
             return Ok(Self { call, key: None });
         }
         let (_, read) = CALLS
             .iter()
             .find(|(name, _)| *name == method)
-            .ok_or_else(|| Fault::no_such_call(method))?;
+            .ok_or_else(|| CallFault::unknown_call(method))?;
         let Value::Object(mut fields) = params else {
-            return Err(Fault::params("", "the parameters are an object"));
+            return Err(CallFault::params("", "the parameters are an object"));
         };
         let key = take_key(&mut fields)?;
         let call = read(Value::Object(fields))?;
@@ -131,22 +139,22 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CALLS.iter().map(|(name, _)| *name)
 }
 
-fn take_key(fields: &mut Map<String, Value>) -> Result<Option<Key>, Fault> {
+fn take_key(fields: &mut Map<String, Value>) -> Result<Option<SessionKey>, CallFault> {
     let key = fields.remove("key");
-    key.map(|key| Key::try_from(key).map_err(|why| Fault::params("key", why)))
+    key.map(|key| SessionKey::try_from(key).map_err(|why| CallFault::params("key", why)))
         .transpose()
 }
 
 /// Reads parameters. An error names the path of the wrong value.
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, CallFault> {
     serde_path_to_error::deserialize(params).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { "" } else { &path };
-        Fault::params(path, error.inner())
+        CallFault::params(path, error.inner())
     })
 }
 
-impl Call {
+impl AgentCall {
     /// Returns true for calls that only report something. The agent does not wait for their answer.
     #[must_use]
     pub fn is_report(&self) -> bool {

@@ -18,8 +18,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-use super::call::Fault;
-use super::proof::{AnswerVerifier, Challenge, Challenged, ProofError};
+use super::call::CallFault;
+use super::proof::{AnswerVerifier, Challenge, ChallengedRequest, ProofError};
 use crate::base::json;
 
 /// Reason why a call has no result.
@@ -39,7 +39,7 @@ pub enum CallError {
     Unreadable(String),
     /// The console answered with a fault.
     #[error("{}", .0.message)]
-    Fault(Fault),
+    Fault(CallFault),
     /// The answer was not given by the console with the expected key.
     #[error("the answer at `{}` was not given by the console: {reason}", socket.display())]
     Unproven {
@@ -64,16 +64,16 @@ pub enum CallError {
 
 /// A connection to a console.
 #[derive(Debug)]
-pub struct Client {
+pub struct BlockingClient {
     reader: BufReader<UnixStream>,
-    proof: Proof,
+    proof: AnswerChecker,
     asked: u64,
     until: Instant,
 }
 
 /// Verification of a connection's answers.
 #[derive(Debug)]
-struct Proof {
+struct AnswerChecker {
     socket: PathBuf,
     /// Expected key; if `None`, answers are not verified.
     key: Option<AnswerVerifier>,
@@ -82,38 +82,40 @@ struct Proof {
 /// Cancels a connection on which another thread waits. If the connection does not exist yet, it is closed
 /// as soon as it does.
 #[derive(Clone, Debug, Default)]
-pub struct Leash(Arc<Mutex<Rope>>);
+pub struct ConnectionCanceller(Arc<Mutex<CancellerState>>);
 
 #[derive(Debug, Default)]
-enum Rope {
+enum CancellerState {
     #[default]
     Loose,
     Tied(UnixStream),
     Cut,
 }
 
-impl Leash {
+impl ConnectionCanceller {
     /// Returns a guard that closes the connection when it is dropped.
     #[must_use]
-    pub fn cut_when_dropped(&self) -> Cutter {
-        Cutter(self.clone())
+    pub fn cancel_on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
     }
 
     fn tie(&self, stream: UnixStream) {
         let mut rope = self.lock();
         match *rope {
-            Rope::Loose | Rope::Tied(_) => *rope = Rope::Tied(stream),
-            Rope::Cut => shut(&stream),
+            CancellerState::Loose | CancellerState::Tied(_) => *rope = CancellerState::Tied(stream),
+            CancellerState::Cut => shut(&stream),
         }
     }
 
     fn cut(&self) {
-        if let Rope::Tied(stream) = std::mem::replace(&mut *self.lock(), Rope::Cut) {
+        if let CancellerState::Tied(stream) =
+            std::mem::replace(&mut *self.lock(), CancellerState::Cut)
+        {
             shut(&stream);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Rope> {
+    fn lock(&self) -> MutexGuard<'_, CancellerState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,24 +127,24 @@ fn shut(stream: &UnixStream) {
 
 /// Closes a connection when dropped.
 #[derive(Debug)]
-pub struct Cutter(Leash);
+pub struct CancelOnDrop(ConnectionCanceller);
 
-impl Drop for Cutter {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cut();
     }
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RpcAnswer {
     id: Option<u64>,
     result: Option<Value>,
-    error: Option<Fault>,
+    error: Option<CallFault>,
 }
 
 /// A request to be written.
 #[derive(Serialize)]
-struct Message<'a> {
+struct ClientRequest<'a> {
     jsonrpc: &'static str,
     id: u64,
     method: &'a str,
@@ -152,19 +154,19 @@ struct Message<'a> {
 }
 
 /// A request that was written to the connection.
-struct Sent {
+struct SentRequest {
     id: u64,
     line: String,
-    challenged: Option<Challenged>,
+    challenged: Option<ChallengedRequest>,
 }
 
-impl Proof {
-    fn write(&self, id: u64, method: &str, params: &Value) -> Result<Sent, CallError> {
+impl AnswerChecker {
+    fn write(&self, id: u64, method: &str, params: &Value) -> Result<SentRequest, CallError> {
         let challenge = match self.key {
             Some(_) => Some(Challenge::random().map_err(CallError::NoChallenge)?),
             None => None,
         };
-        let message = Message {
+        let message = ClientRequest {
             jsonrpc: "2.0",
             id,
             method,
@@ -173,10 +175,10 @@ impl Proof {
         };
         let unwritable = |error: serde_json::Error| CallError::Unwritable(error.to_string());
         let mut line = serde_json::to_string(&message).map_err(unwritable)?;
-        let noted = |challenge| Challenged::new(challenge, line.as_bytes());
+        let noted = |challenge| ChallengedRequest::new(challenge, line.as_bytes());
         let challenged = challenge.map(noted);
         line.push('\n');
-        Ok(Sent {
+        Ok(SentRequest {
             id,
             line,
             challenged,
@@ -184,7 +186,7 @@ impl Proof {
     }
 
     /// Returns the answer in a line; `None` if the line answers another request.
-    fn read(&self, line: &[u8], sent: &Sent) -> Option<Result<Value, CallError>> {
+    fn read(&self, line: &[u8], sent: &SentRequest) -> Option<Result<Value, CallError>> {
         let unproven = |reason| CallError::Unproven {
             socket: self.socket.clone(),
             reason,
@@ -212,11 +214,11 @@ impl Proof {
     }
 }
 
-fn read_answer(line: &[u8]) -> Result<Answer, CallError> {
+fn read_answer(line: &[u8]) -> Result<RpcAnswer, CallError> {
     json::read(line).map_err(|error| CallError::Unreadable(error.to_string()))
 }
 
-fn taken(answer: Answer) -> Result<Value, CallError> {
+fn taken(answer: RpcAnswer) -> Result<Value, CallError> {
     match (answer.error, answer.result) {
         (Some(fault), _) => Err(CallError::Fault(fault)),
         (None, Some(result)) if answer.id.is_some() => Ok(result),
@@ -227,7 +229,7 @@ fn taken(answer: Answer) -> Result<Value, CallError> {
     }
 }
 
-impl Client {
+impl BlockingClient {
     /// Connects to the console with that key. Every call has to be answered before `until`.
     ///
     /// # Errors
@@ -237,7 +239,7 @@ impl Client {
         let stream = UnixStream::connect(path).map_err(unreachable)?;
         Ok(Self {
             reader: BufReader::new(stream),
-            proof: Proof {
+            proof: AnswerChecker {
                 socket: path.to_owned(),
                 key: Some(key),
             },
@@ -250,7 +252,7 @@ impl Client {
     ///
     /// # Errors
     /// Fails when the system cannot duplicate the socket handle.
-    pub(super) fn tie(&self, leash: &Leash) -> Result<(), CallError> {
+    pub(super) fn tie(&self, leash: &ConnectionCanceller) -> Result<(), CallError> {
         let stream = self.reader.get_ref().try_clone();
         leash.tie(stream.map_err(|error| failed(&error))?);
         Ok(())
@@ -311,14 +313,14 @@ impl Client {
 
 /// An asynchronous connection to a console.
 #[derive(Debug)]
-pub struct Speaker {
+pub struct GatewayClient {
     reader: tokio::io::BufReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
-    proof: Proof,
+    proof: AnswerChecker,
     asked: u64,
 }
 
-impl Speaker {
+impl GatewayClient {
     /// Connects. Answers are not verified: no action may run because of them.
     ///
     /// # Errors
@@ -342,7 +344,7 @@ impl Speaker {
         Ok(Self {
             reader: tokio::io::BufReader::new(reader),
             writer,
-            proof: Proof {
+            proof: AnswerChecker {
                 socket: path.to_owned(),
                 key,
             },

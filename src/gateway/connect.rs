@@ -1,6 +1,6 @@
 //! Hook entries in the settings of agents: added, removed and inspected.
 //!
-//! Only entries that run `cra hook AGENT` are ever changed. Everything else in a settings file stays as it
+//! Only entries that run `cra hook AGENT_SEPARATOR` are ever changed. Everything else in a settings file stays as it
 //! was written: other hooks, the order of names, indentation. A text that is not strict JSON is refused,
 //! because its comments and trailing commas could not be kept.
 //!
@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::entry::{Entry, command_words};
-use self::json::{Node, Text};
-use super::hook::{Host, Offline};
+use self::entry::{HookEntry, command_words};
+use self::json::{JsonNode, JsonText};
+use super::hook::{Host, OfflineBehavior};
 use super::proof::AnswerVerifier;
 
 pub mod bounds;
@@ -25,20 +25,20 @@ mod table;
 pub mod trust;
 mod words;
 
-pub use json::JsonError;
+pub use json::JsonEditError;
 pub(super) use table::intercepts;
-pub use table::{Folders, Scope, event_names, settings_file};
+pub use table::{ConnectScope, Folders, event_names, settings_file};
 pub(super) use words::quote;
 
 /// Command line of an agent's hooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wiring {
+pub struct HookConfig {
     /// Absolute path of the program.
     pub program: PathBuf,
     /// Time in seconds that the agent waits at an event where a request may be held.
     pub timeout: u64,
     /// Behaviour when no console runs.
-    pub offline: Offline,
+    pub offline: OfflineBehavior,
     /// Further arguments: where to find the console, if the user said so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub place: Vec<String>,
@@ -47,10 +47,10 @@ pub struct Wiring {
     pub key: Option<String>,
 }
 
-impl Wiring {
+impl HookConfig {
     /// Describes the problem with the pinned key, given the console's own key.
     #[must_use]
-    pub fn key_trouble(&self, host: Host, current: Option<&AnswerVerifier>) -> Option<String> {
+    pub fn key_problem(&self, host: Host, current: Option<&AnswerVerifier>) -> Option<String> {
         let way = format!("so every step is denied; run cra connect {}", host.as_str());
         match (&self.key, current) {
             (None, _) => Some(format!("its hooks pin no key of the console, {way}")),
@@ -64,7 +64,7 @@ impl Wiring {
 
 /// A settings text after our entries were added or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct EditedSettings {
     /// The text.
     pub text: String,
     /// Members that were created for our entries, and are removed again when empty: `hooks`,
@@ -74,7 +74,7 @@ pub struct Changed {
 
 /// State of our entries in a settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SettingsState {
     /// No entry of ours.
     Absent,
     /// Exactly the expected entries.
@@ -87,8 +87,12 @@ pub enum State {
 ///
 /// # Errors
 /// Fails when other parts of the text could not be preserved.
-pub fn connect(text: &str, host: Host, wiring: &Wiring) -> Result<Changed, JsonError> {
-    let mut text = Text::read(text)?;
+pub fn connect(
+    text: &str,
+    host: Host,
+    wiring: &HookConfig,
+) -> Result<EditedSettings, JsonEditError> {
+    let mut text = JsonText::read(text)?;
     let mut made = Vec::new();
     let root = text.root()?;
     if table::has_version(host) && root.member("version").is_none() {
@@ -109,7 +113,7 @@ pub fn connect(text: &str, host: Host, wiring: &Wiring) -> Result<Changed, JsonE
     for (event, entry) in &wanted {
         put_in(&mut text, host, event, entry, &mut made)?;
     }
-    Ok(Changed {
+    Ok(EditedSettings {
         text: text.as_str().to_owned(),
         made,
     })
@@ -120,9 +124,13 @@ pub fn connect(text: &str, host: Host, wiring: &Wiring) -> Result<Changed, JsonE
 ///
 /// # Errors
 /// Fails when other parts of the text could not be preserved.
-pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<String, JsonError> {
+pub fn disconnect(
+    text: &str,
+    host: Host,
+    made: Option<&[String]>,
+) -> Result<String, JsonEditError> {
     let given = text;
-    let mut text = Text::read(text)?;
+    let mut text = JsonText::read(text)?;
     let ours = |name: &str| made.is_none_or(|made| made.iter().any(|created| created == name));
     let mut found = false;
     for event in event_members(&text)? {
@@ -131,7 +139,7 @@ pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<Str
         }
         found = true;
         let hooks = hooks(&text)?;
-        let empty = hooks.member(&event).is_some_and(Node::is_empty);
+        let empty = hooks.member(&event).is_some_and(JsonNode::is_empty);
         if let (true, true, Some(at)) = (
             empty,
             ours(&format!("hooks/{event}")),
@@ -144,7 +152,7 @@ pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<Str
         return Ok(given.to_owned());
     }
     let root = text.root()?;
-    let empty = root.member("hooks").is_some_and(Node::is_empty);
+    let empty = root.member("hooks").is_some_and(JsonNode::is_empty);
     if let (true, true, Some(at)) = (empty, ours("hooks"), root.position("hooks")) {
         text.remove(&root, at);
     }
@@ -166,7 +174,7 @@ pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<Str
 /// Returns true if a text is an empty object.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
-    Text::read(text)
+    JsonText::read(text)
         .and_then(|text| text.root())
         .is_ok_and(|root| root.is_empty())
 }
@@ -175,8 +183,12 @@ pub fn is_blank(text: &str) -> bool {
 ///
 /// # Errors
 /// Fails when the text cannot be read.
-pub fn inspect(text: &str, host: Host, wiring: &Wiring) -> Result<State, JsonError> {
-    let text = Text::read(text)?;
+pub fn inspect(
+    text: &str,
+    host: Host,
+    wiring: &HookConfig,
+) -> Result<SettingsState, JsonEditError> {
+    let text = JsonText::read(text)?;
     let wanted = entry::all(host, wiring);
     let (mut missing, mut wrong) = (Vec::new(), Vec::new());
     for (event, entry) in &wanted {
@@ -196,26 +208,26 @@ pub fn inspect(text: &str, host: Host, wiring: &Wiring) -> Result<State, JsonErr
         }
     }
     if wrong.is_empty() && missing.len() == wanted.len() {
-        return Ok(State::Absent);
+        return Ok(SettingsState::Absent);
     }
     wrong.extend(missing);
     wrong.extend(off_in(&text, host)?);
     Ok(if wrong.is_empty() {
-        State::Intact
+        SettingsState::Intact
     } else {
-        State::Changed(wrong)
+        SettingsState::Changed(wrong)
     })
 }
 
 /// Describes the settings in a text that disable our hooks. An unreadable text disables nothing.
 #[must_use]
-pub fn switched_off(text: &str, host: Host) -> Vec<String> {
-    let text = Text::read(text);
+pub fn disabling_settings(text: &str, host: Host) -> Vec<String> {
+    let text = JsonText::read(text);
     text.and_then(|text| off_in(&text, host))
         .unwrap_or_default()
 }
 
-fn off_in(text: &Text, host: Host) -> Result<Vec<String>, JsonError> {
+fn off_in(text: &JsonText, host: Host) -> Result<Vec<String>, JsonEditError> {
     let root = text.root()?;
     let at = |path: &[&str]| {
         let node = path.iter().try_fold(&root, |node, name| node.member(name));
@@ -223,7 +235,7 @@ fn off_in(text: &Text, host: Host) -> Result<Vec<String>, JsonError> {
     };
     let off = table::switches(host).iter();
     let off = off.filter(|(path, off)| at(path).is_some_and(|value| value == *off));
-    let named = table::lists_of_those_off(host).iter().filter(|path| {
+    let named = table::disabled_hook_lists(host).iter().filter(|path| {
         let listed = at(path);
         let listed = listed.as_ref().and_then(Value::as_array);
         listed.is_some_and(|names| names.iter().any(|name| name == entry::NAME))
@@ -236,17 +248,17 @@ fn off_in(text: &Text, host: Host) -> Result<Vec<String>, JsonError> {
 
 /// Returns the settings of our hooks in a text, as the entry for the event before tools states them.
 #[must_use]
-pub fn wiring_in(text: &str, host: Host) -> Option<Wiring> {
-    let text = Text::read(text).ok()?;
+pub fn read_hook_config(text: &str, host: Host) -> Option<HookConfig> {
+    let text = JsonText::read(text).ok()?;
     let found = ours_in(&text, host, table::gate(host)).ok()?;
     let words = command_words(&found.first()?.handler);
-    entry::wiring_of(&words)
+    entry::parse_hook_config(&words)
 }
 
 /// Describes the difference between the agent's timeout and the hook's own, or returns an empty text.
-fn differs(host: Host, one: &Ours) -> String {
+fn differs(host: Host, one: &OwnEntry) -> String {
     let pinned = table::pinned(host, &one.handler);
-    let told = entry::wiring_of(&command_words(&one.handler)).map(|wiring| wiring.timeout);
+    let told = entry::parse_hook_config(&command_words(&one.handler)).map(|wiring| wiring.timeout);
     match (pinned, told) {
         (None, _) => ": no timeout is pinned".to_owned(),
         (Some(pinned), Some(told)) if pinned != told => {
@@ -257,7 +269,7 @@ fn differs(host: Host, one: &Ours) -> String {
 }
 
 /// One of our entries.
-struct Ours {
+struct OwnEntry {
     /// Index of the item in the event's list.
     item: usize,
     /// Index of the handler in the item, if items hold several handlers.
@@ -270,12 +282,12 @@ struct Ours {
     handler: Value,
 }
 
-fn hooks(text: &Text) -> Result<Node, JsonError> {
+fn hooks(text: &JsonText) -> Result<JsonNode, JsonEditError> {
     let hooks = text.root()?.member("hooks").cloned();
     let Some(hooks) = hooks else {
-        return Ok(Node {
+        return Ok(JsonNode {
             span: 0..0,
-            kind: json::Kind::Object(Vec::new()),
+            kind: json::JsonKind::Object(Vec::new()),
         });
     };
     text.object("hooks", &hooks)?;
@@ -283,7 +295,7 @@ fn hooks(text: &Text) -> Result<Node, JsonError> {
 }
 
 /// Returns the names of the events that a text has hooks for.
-fn event_members(text: &Text) -> Result<Vec<String>, JsonError> {
+fn event_members(text: &JsonText) -> Result<Vec<String>, JsonEditError> {
     let hooks = hooks(text)?;
     // Some agents keep switches next to the events.
     let lists = hooks
@@ -293,11 +305,11 @@ fn event_members(text: &Text) -> Result<Vec<String>, JsonError> {
     Ok(lists.map(|member| member.name.clone()).collect())
 }
 
-fn is_list(node: &Node) -> bool {
-    matches!(node.kind, json::Kind::Array(_))
+fn is_list(node: &JsonNode) -> bool {
+    matches!(node.kind, json::JsonKind::Array(_))
 }
 
-fn ours_in(text: &Text, host: Host, event: &str) -> Result<Vec<Ours>, JsonError> {
+fn ours_in(text: &JsonText, host: Host, event: &str) -> Result<Vec<OwnEntry>, JsonEditError> {
     let hooks = hooks(text)?;
     let Some(list) = hooks.member(event) else {
         return Ok(Vec::new());
@@ -305,7 +317,7 @@ fn ours_in(text: &Text, host: Host, event: &str) -> Result<Vec<Ours>, JsonError>
     text.array(event, list)?;
     let mut found = Vec::new();
     for (item, node) in list.items().iter().enumerate() {
-        let handlers = node.member("hooks").map(Node::items);
+        let handlers = node.member("hooks").map(JsonNode::items);
         let handlers = match handlers {
             Some(handlers) => handlers.iter().collect(),
             None => vec![node],
@@ -314,7 +326,7 @@ fn ours_in(text: &Text, host: Host, event: &str) -> Result<Vec<Ours>, JsonError>
         for (inner, handler) in handlers.into_iter().enumerate() {
             let handler = text.value(handler);
             if entry::is_ours(host, &handler) {
-                found.push(Ours {
+                found.push(OwnEntry {
                     item,
                     inner,
                     alone,
@@ -328,7 +340,7 @@ fn ours_in(text: &Text, host: Host, event: &str) -> Result<Vec<Ours>, JsonError>
 }
 
 /// Removes our entries from one event. Returns true if there were any.
-fn take_out(text: &mut Text, host: Host, event: &str) -> Result<bool, JsonError> {
+fn take_out(text: &mut JsonText, host: Host, event: &str) -> Result<bool, JsonEditError> {
     let mut found = false;
     // Positions change with every removal.
     while let Some(one) = ours_in(text, host, event)?.pop() {
@@ -350,12 +362,12 @@ fn take_out(text: &mut Text, host: Host, event: &str) -> Result<bool, JsonError>
 }
 
 fn put_in(
-    text: &mut Text,
+    text: &mut JsonText,
     host: Host,
     event: &str,
-    entry: &Entry,
+    entry: &HookEntry,
     made: &mut Vec<String>,
-) -> Result<(), JsonError> {
+) -> Result<(), JsonEditError> {
     let found = ours_in(text, host, event)?;
     if let [one] = found.as_slice()
         && one.alone

@@ -8,32 +8,32 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::admission::{Admission, Connections};
-use super::call::Fault;
-use super::peer::Peers;
+use super::call::CallFault;
+use super::peer::CallerLimitTable;
 use super::proof::{AnswerSigner, AnswerVerifier};
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, SessionId};
 use crate::base::limits::MAX_RUNNING_PER_SESSION;
-use crate::runtime::Agents;
+use crate::runtime::AgentHandle;
 
 /// State shared by all gateway servers.
 #[derive(Clone, Debug)]
-pub struct Hall {
-    pub(super) agents: Agents,
+pub struct GatewayState {
+    pub(super) agents: AgentHandle,
     /// Signs answers, for callers that ask for a proof.
     pub(super) signer: AnswerSigner,
-    runs: Arc<Mutex<BTreeMap<SessionId, Runs>>>,
-    asked: Arc<Mutex<BTreeMap<Use, watch::Receiver<Option<Outcome>>>>>,
+    runs: Arc<Mutex<BTreeMap<SessionId, SessionRuns>>>,
+    asked: Arc<Mutex<BTreeMap<ToolCallKey, watch::Receiver<Option<RequestOutcome>>>>>,
     /// Sessions whose caller disconnected before it got an answer, and that have made no request since.
     left: Arc<Mutex<BTreeSet<SessionId>>>,
     /// Connected callers.
-    pub(super) peers: Peers,
-    crowd: Arc<Mutex<Option<(Crowd, Instant)>>>,
+    pub(super) peers: CallerLimitTable,
+    crowd: Arc<Mutex<Option<(ConnectionShortage, Instant)>>>,
 }
 
 /// Shortage of connections at an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowd {
+pub struct ConnectionShortage {
     /// Interface that agents connect to.
     pub interface: &'static str,
     /// Most connections of the interface.
@@ -41,19 +41,19 @@ pub struct Crowd {
     /// Process with the most connections, if the system names it.
     pub largest: Option<i32>,
     /// Outcome for the connection that exceeded the limit.
-    pub outcome: CrowdOutcome,
+    pub outcome: ShortageOutcome,
 }
 
 /// Outcome for a connection that exceeded the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrowdOutcome {
+pub enum ShortageOutcome {
     /// An idle connection was closed for the new one.
     IdleClosed,
     /// The new connection was refused, which denies its agent's request.
     Refused,
 }
 
-impl Crowd {
+impl ConnectionShortage {
     /// Describes a connection that exceeded the limit.
     pub(super) fn new(
         interface: &'static str,
@@ -62,8 +62,8 @@ impl Crowd {
         admission: Admission,
     ) -> Self {
         let outcome = match admission {
-            Admission::Admit | Admission::Replace(_) => CrowdOutcome::IdleClosed,
-            Admission::Refuse => CrowdOutcome::Refused,
+            Admission::Admit | Admission::Replace(_) => ShortageOutcome::IdleClosed,
+            Admission::Refuse => ShortageOutcome::Refused,
         };
         Self {
             interface,
@@ -80,8 +80,8 @@ impl Crowd {
             interface, most, ..
         } = self;
         let outcome = match self.outcome {
-            CrowdOutcome::IdleClosed => "idle ones were closed to make room",
-            CrowdOutcome::Refused => "agents were turned away",
+            ShortageOutcome::IdleClosed => "idle ones were closed to make room",
+            ShortageOutcome::Refused => "agents were turned away",
         };
         let process = self
             .largest
@@ -94,15 +94,15 @@ impl Crowd {
 }
 
 /// A caller that waits for an answer. If it is dropped with its session set, the caller has disconnected.
-struct Waiting<'h> {
-    hall: &'h Hall,
+struct WaitingCaller<'h> {
+    hall: &'h GatewayState,
     session: Option<SessionId>,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         if let Some(session) = self.session.take() {
-            self.hall.lock_left().insert(session);
+            self.hall.lock_disconnected().insert(session);
         }
     }
 }
@@ -110,7 +110,7 @@ impl Drop for Waiting<'_> {
 /// Runs of a session by the name that its agent gave them. The process that reports a result may differ
 /// from the process that made the request, and knows only that name. A restart forgets them.
 #[derive(Debug, Default)]
-struct Runs {
+struct SessionRuns {
     /// Open runs, the oldest first.
     named: VecDeque<NamedRun>,
     /// Names of reported runs, the oldest first: some agents report twice.
@@ -128,7 +128,7 @@ pub(super) struct NamedRun {
 }
 
 /// Result of a search for runs by name.
-pub(super) enum Named {
+pub(super) enum RunLookup {
     /// The runs with that name.
     Runs(Vec<ExecutionId>),
     /// The runs were already reported.
@@ -139,33 +139,33 @@ pub(super) enum Named {
 
 /// A tool call, whichever number of hooks ask about it: session, the agent's identifier of the call, and
 /// digest of the request.
-type Use = (SessionId, String, Digest);
+type ToolCallKey = (SessionId, String, Digest);
 
 /// Outcome of a request.
-type Outcome = Result<Value, Fault>;
+type RequestOutcome = Result<Value, CallFault>;
 
 /// Position of a request among concurrent requests about one tool call.
-pub(super) enum Joined {
+pub(super) enum JoinedRequest {
     /// The first request. Later ones share its outcome.
-    First(Box<First>),
+    First(Box<FirstRequest>),
     /// A later request. The channel closes without an outcome if the first caller disconnects.
-    Later(watch::Receiver<Option<Outcome>>),
+    Later(watch::Receiver<Option<RequestOutcome>>),
 }
 
 /// The first request about a tool call, while it waits.
-pub(super) struct First {
-    hall: Hall,
-    of: Use,
-    teller: watch::Sender<Option<Outcome>>,
+pub(super) struct FirstRequest {
+    hall: GatewayState,
+    of: ToolCallKey,
+    teller: watch::Sender<Option<RequestOutcome>>,
 }
 
-impl First {
-    pub(super) fn tell(&self, outcome: &Outcome) {
+impl FirstRequest {
+    pub(super) fn tell(&self, outcome: &RequestOutcome) {
         self.teller.send_replace(Some(outcome.clone()));
     }
 }
 
-impl Drop for First {
+impl Drop for FirstRequest {
     fn drop(&mut self) {
         let mut asked = self.hall.asked.lock();
         let asked = asked.as_mut().unwrap_or_else(PoisonError::get_mut);
@@ -173,29 +173,29 @@ impl Drop for First {
     }
 }
 
-impl Hall {
+impl GatewayState {
     /// Creates the state for a runtime, with the key that signs answers.
     #[must_use]
-    pub fn new(agents: Agents, signer: AnswerSigner) -> Self {
+    pub fn new(agents: AgentHandle, signer: AnswerSigner) -> Self {
         Self {
             agents,
             signer,
             runs: Arc::default(),
             asked: Arc::default(),
             left: Arc::default(),
-            peers: Peers::default(),
+            peers: CallerLimitTable::default(),
             crowd: Arc::default(),
         }
     }
 
     /// Notes a shortage of connections. A noted refusal is not replaced by a closed idle connection.
-    pub(super) fn note_crowd(&self, crowd: Crowd) {
+    pub(super) fn note_shortage(&self, crowd: ConnectionShortage) {
         let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         *noted = match noted.take() {
             Some((before, _))
-                if before.outcome == CrowdOutcome::Refused
-                    && crowd.outcome == CrowdOutcome::IdleClosed =>
+                if before.outcome == ShortageOutcome::Refused
+                    && crowd.outcome == ShortageOutcome::IdleClosed =>
             {
                 Some((before, now))
             }
@@ -205,7 +205,7 @@ impl Hall {
 
     /// Returns the last shortage of connections, if it is no older than `span`.
     #[must_use]
-    pub fn crowd_within(&self, span: Duration) -> Option<Crowd> {
+    pub fn recent_shortage(&self, span: Duration) -> Option<ConnectionShortage> {
         let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.is_some_and(|(_, at)| at.elapsed() > span) {
             *noted = None;
@@ -222,8 +222,8 @@ impl Hall {
     /// Waits for the answer to a session's request. If the future is dropped, the caller has disconnected,
     /// and that is remembered.
     pub(super) async fn waiting<T>(&self, session: SessionId, asked: impl Future<Output = T>) -> T {
-        self.lock_left().remove(&session);
-        let mut waiting = Waiting {
+        self.lock_disconnected().remove(&session);
+        let mut waiting = WaitingCaller {
             hall: self,
             session: Some(session),
         };
@@ -235,25 +235,25 @@ impl Hall {
     /// Returns the sessions with a held request whose caller disconnected while it waited. Forgets the
     /// other sessions.
     pub fn silent(&self, is_held: impl Fn(&SessionId) -> bool) -> BTreeSet<SessionId> {
-        let mut left = self.lock_left();
+        let mut left = self.lock_disconnected();
         left.retain(is_held);
         left.clone()
     }
 
-    fn lock_left(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
+    fn lock_disconnected(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Joins a request to an earlier one about one tool call. An agent may run several hooks for one tool
     /// call: all get one answer, because a denial from any of them stops the call.
-    pub(super) fn join(&self, of: Use) -> Joined {
+    pub(super) fn join(&self, of: ToolCallKey) -> JoinedRequest {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = asked.get(&of) {
-            return Joined::Later(first.clone());
+            return JoinedRequest::Later(first.clone());
         }
         let (teller, told) = watch::channel(None);
         asked.insert(of.clone(), told);
-        Joined::First(Box::new(First {
+        JoinedRequest::First(Box::new(FirstRequest {
             hall: self.clone(),
             of,
             teller,
@@ -274,10 +274,10 @@ impl Hall {
 
     /// Removes and returns the runs of that name. If several tool calls share the name, only runs of the
     /// oldest call are taken.
-    pub(super) fn take_runs(&self, session: &SessionId, name: &str) -> Named {
+    pub(super) fn take_runs(&self, session: &SessionId, name: &str) -> RunLookup {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(own) = runs.get_mut(session) else {
-            return Named::Unknown;
+            return RunLookup::Unknown;
         };
         let mut oldest = own.named.iter().filter(|run| run.name == name);
         let call = oldest.next().map(|run| run.call.clone());
@@ -287,13 +287,17 @@ impl Hall {
         own.named = left.into();
         if taken.is_empty() {
             let done = own.done.iter().any(|reported| reported == name);
-            return if done { Named::Done } else { Named::Unknown };
+            return if done {
+                RunLookup::Done
+            } else {
+                RunLookup::Unknown
+            };
         }
         own.done.push_back(name.to_owned());
         if own.done.len() > MAX_RUNNING_PER_SESSION {
             own.done.pop_front();
         }
-        Named::Runs(taken.into_iter().map(|run| run.execution).collect())
+        RunLookup::Runs(taken.into_iter().map(|run| run.execution).collect())
     }
 
     /// Removes the run names of a session that has ended.

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use self::ask::Verdict;
-use super::client::{CallError, Leash};
+use self::ask::HookVerdict;
+use super::client::{CallError, ConnectionCanceller};
 use super::proof::AnswerVerifier;
-use super::words::{Remedy, denial};
+use super::words::{KeyRemedy, denial};
 use crate::base::digest::Digest;
 
 mod answer;
@@ -26,13 +26,13 @@ mod told;
 mod tools;
 mod wrapper;
 
-pub use answer::Printed;
+pub use answer::HookOutput;
 pub use answering::{AnswerCommand, AnswerLine};
 pub use secret::secret;
 pub(super) use secret::secret_named;
-pub use send::{Answered, Answerer, send_answers};
-pub use told::{Moment, Told, Unreadable};
-pub use tools::{Action, actions};
+pub use send::{AnswerOutcome, AnswerSender, send_answers};
+pub use told::{HookEvent, HookEventKind, UnreadablePayload};
+pub use tools::{ToolAction, actions};
 
 /// An agent that runs hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -86,14 +86,14 @@ impl Host {
 /// Behaviour when no console runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Offline {
+pub enum OfflineBehavior {
     /// Denies everything.
     Deny,
     /// Lets the agent ask its own user, if it can.
     Ask,
 }
 
-impl Offline {
+impl OfflineBehavior {
     /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -113,7 +113,7 @@ impl Offline {
 
 /// Settings of one hook run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct HookOptions {
     /// Agent that runs the hook.
     pub host: Host,
     /// Time at which the agent began to wait.
@@ -121,7 +121,7 @@ pub struct Options {
     /// Time that the agent waits, if known.
     pub timer: Option<Duration>,
     /// Behaviour when no console runs.
-    pub offline: Offline,
+    pub offline: OfflineBehavior,
     /// Socket of the console.
     pub socket: PathBuf,
     /// Key that verifies the console's answers. Without a usable key, the reason; everything is denied
@@ -135,7 +135,7 @@ pub struct Options {
     /// Key that the agent presents, if an Atlas requires one.
     pub api_key: Option<String>,
     /// Handle by which the process that waits for the hook can cancel it.
-    pub leash: Leash,
+    pub leash: ConnectionCanceller,
     /// Command by which the agent answers a checkpoint from its shell.
     pub answer_command: AnswerCommand,
     /// Way in which the agent reaches the hook.
@@ -164,24 +164,24 @@ impl Transport {
 
 /// Runs a hook: reads the agent's payload and returns the answer.
 #[must_use]
-pub fn run(payload: &[u8], options: &Options) -> Printed {
-    match Told::read(options.host, payload) {
+pub fn run(payload: &[u8], options: &HookOptions) -> HookOutput {
+    match HookEvent::read(options.host, payload) {
         Ok(told) => answer(&told, options),
-        Err(unreadable) => Printed::unreadable(options.host, &unreadable),
+        Err(unreadable) => HookOutput::unreadable(options.host, &unreadable),
     }
 }
 
 /// Returns the answer to an event of an agent.
 #[must_use]
-pub fn answer(told: &Told, options: &Options) -> Printed {
+pub fn answer(told: &HookEvent, options: &HookOptions) -> HookOutput {
     let verdict = ask::ask(told, options);
     answer::encode(told, &verdict)
 }
 
 /// Returns the deadline for an answer, and the output if none came by then.
 #[must_use]
-pub fn too_late(told: &Told, options: &Options) -> (Instant, Printed) {
-    let reason = denial(&CallError::Late, Remedy::Connect(options.host.as_str()));
-    let printed = answer::encode(told, &Verdict::Deny { reason });
-    (ask::last_moment(told, options), printed)
+pub fn too_late(told: &HookEvent, options: &HookOptions) -> (Instant, HookOutput) {
+    let reason = denial(&CallError::Late, KeyRemedy::Connect(options.host.as_str()));
+    let printed = answer::encode(told, &HookVerdict::Deny { reason });
+    (ask::answer_deadline(told, options), printed)
 }

@@ -1,6 +1,6 @@
 //! HTTP server for programs on this machine, protected by a token.
 //!
-//! `POST /v1/CALL` takes the parameters of a [`super::call::Call`] as a JSON object that includes the `key`
+//! `POST /v1/CALL_FIELDS` takes the parameters of a [`super::call::Call`] as a JSON object that includes the `key`
 //! of the session. It answers with a result or a fault. Dots in a call's name may be written as slashes.
 //! `POST /v1/hook/claude-code` is a hook; `GET /v1/events` streams a session's records as they are written;
 //! `GET /v1/openapi.json` describes the interface.
@@ -24,11 +24,11 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::hall::Hall;
+use super::hall::GatewayState;
 use super::hook::secret_named;
 use crate::base::digest::Digest;
-use crate::base::limits::{MAX_CALLS_AT_ONCE, MAX_LARGE_MESSAGES};
-use crate::runtime::Records;
+use crate::base::limits::{MAX_LARGE_MESSAGES, MAX_PENDING_CALLS};
+use crate::runtime::RecordStream;
 
 mod events;
 mod guard;
@@ -47,7 +47,7 @@ pub const TOKEN_FILE: &str = "http.token";
 pub const ADDRESS_FILE: &str = "http.address";
 
 /// Most calls that wait for an answer at a time; further ones are refused as busy.
-const MAX_CALLS: usize = 16 * MAX_CALLS_AT_ONCE;
+const MAX_CALLS: usize = 16 * MAX_PENDING_CALLS;
 
 /// Most hooks that are answered at a time: each one blocks a thread.
 const MAX_HOOKS: usize = 128;
@@ -87,11 +87,11 @@ impl HttpError {
 
 /// Resources of the HTTP server.
 #[derive(Debug)]
-pub struct Behind {
+pub struct HttpResources {
     /// State shared with the other servers.
-    pub hall: Hall,
+    pub hall: GatewayState,
     /// The record.
-    pub records: Records,
+    pub records: RecordStream,
     /// Folder of the store, where the token is kept.
     pub folder: PathBuf,
     /// Unix socket of the console: hooks connect there.
@@ -102,18 +102,18 @@ pub struct Behind {
 
 /// The HTTP server. It runs until this is dropped.
 #[derive(Debug)]
-pub struct Door {
+pub struct HttpServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<HttpState>,
     listening: JoinHandle<()>,
-    _known: Known,
+    _known: AddressFile,
 }
 
 /// File with the server's address. It is removed when the server stops.
 #[derive(Debug)]
-struct Known(PathBuf);
+struct AddressFile(PathBuf);
 
-impl Known {
+impl AddressFile {
     fn write(folder: &Path, address: SocketAddr) -> Result<Self, HttpError> {
         let path = folder.join(ADDRESS_FILE);
         let written = std::fs::write(&path, format!("{address}\n"));
@@ -122,7 +122,7 @@ impl Known {
     }
 }
 
-impl Drop for Known {
+impl Drop for AddressFile {
     fn drop(&mut self) {
         // A file that stays behind names a server that has stopped; the next console removes it.
         let _ = std::fs::remove_file(&self.0);
@@ -131,23 +131,23 @@ impl Drop for Known {
 
 /// Returns the HTTP address of a folder's console, if its file is there.
 #[must_use]
-pub fn address_in(folder: &Path) -> Option<SocketAddr> {
+pub fn read_address(folder: &Path) -> Option<SocketAddr> {
     let text = std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok()?;
     text.trim().parse().ok()
 }
 
 /// Removes the address file of a console that was killed.
-pub fn forget_address(folder: &Path) {
+pub fn remove_address_file(folder: &Path) {
     // A missing file needs no removal.
     let _ = std::fs::remove_file(folder.join(ADDRESS_FILE));
 }
 
-impl Door {
+impl HttpServer {
     /// Starts a server at an address.
     ///
     /// # Errors
     /// Fails when the address is not a loopback address or is in use, or when the token is unusable.
-    pub async fn open(address: SocketAddr, behind: Behind) -> Result<Self, HttpError> {
+    pub async fn open(address: SocketAddr, behind: HttpResources) -> Result<Self, HttpError> {
         if !address.ip().is_loopback() {
             return Err(HttpError::NotLoopback(address));
         }
@@ -155,9 +155,9 @@ impl Door {
         let failed = |error| HttpError::Io(address, error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let known = Known::write(&behind.folder, address)?;
+        let known = AddressFile::write(&behind.folder, address)?;
         let most = behind.connections;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HttpState {
             behind,
             token,
             calls: Semaphore::new(MAX_CALLS),
@@ -200,7 +200,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         self.listening.abort();
     }
@@ -208,8 +208,8 @@ impl Drop for Door {
 
 /// State shared by all requests.
 #[derive(Debug)]
-struct Shared {
-    behind: Behind,
+struct HttpState {
+    behind: HttpResources,
     token: Digest,
     calls: Semaphore,
     large: Semaphore,

@@ -6,4 +6,4 @@ pub mod proxy;
 pub mod tools;
 mod transport;
 
-pub use gate::Guest;
+pub use gate::ConsoleIdentity;

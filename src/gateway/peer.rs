@@ -16,36 +16,36 @@ use crate::engine::command::{Caller, LimitGroup};
 
 /// Connected callers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Peers(Arc<Mutex<HashMap<LimitGroup, Weak<Peer>>>>);
+pub(super) struct CallerLimitTable(Arc<Mutex<HashMap<LimitGroup, Weak<CallerLimits>>>>);
 
 /// Limits of one caller.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct CallerLimits {
     /// Permits for large messages.
     pub(super) large: Arc<Semaphore>,
     /// Time at which all reports so far are due at the allowed rate.
     due: Mutex<Instant>,
 }
 
-impl Peers {
+impl CallerLimitTable {
     /// Returns the limits of a caller. All its connections share them.
-    pub(super) fn of(&self, caller: &Caller) -> Arc<Peer> {
+    pub(super) fn of(&self, caller: &Caller) -> Arc<CallerLimits> {
         let Some(key) = caller.limit_group() else {
             // The system does not name the process: each of its connections has its own limits.
-            return Arc::new(Peer::new());
+            return Arc::new(CallerLimits::new());
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(peer) = known.get(&key).and_then(Weak::upgrade) {
             return peer;
         }
         known.retain(|_, peer| peer.strong_count() > 0);
-        let peer = Arc::new(Peer::new());
+        let peer = Arc::new(CallerLimits::new());
         known.insert(key, Arc::downgrade(&peer));
         peer
     }
 }
 
-impl Peer {
+impl CallerLimits {
     /// Interval between reports at the highest rate.
     const STEP: Duration = Duration::from_nanos(1_000_000_000 / REPORTS_PER_SECOND);
 
@@ -85,7 +85,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reports_above_the_rate_wait_and_reports_of_another_process_do_not() {
-        let peers = Peers::default();
+        let peers = CallerLimitTable::default();
         let (one, same, other) = (
             peers.of(&process(1)),
             peers.of(&process(1)),
@@ -110,7 +110,7 @@ mod tests {
     fn the_limits_of_a_disconnected_caller_are_dropped() {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let _inside = runtime.as_ref().unwrap().enter();
-        let peers = Peers::default();
+        let peers = CallerLimitTable::default();
         for pid in 0..10 {
             drop(peers.of(&process(pid)));
         }
@@ -120,7 +120,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_process_leaves_permits_for_large_messages_of_others() {
-        let peers = Peers::default();
+        let peers = CallerLimitTable::default();
         let (one, other) = (peers.of(&process(1)), peers.of(&process(2)));
         let mut rooms = Vec::new();
         for _ in 0..MAX_LARGE_MESSAGES_PER_PEER {

@@ -11,7 +11,7 @@ const MAX_PATH: usize = 107;
 
 /// Reason why the console cannot listen there.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum SocketError {
     /// The path is too long.
     #[error("`{}` is too long for a socket: {MAX_PATH} bytes at most", .0.display())]
     TooLong(PathBuf),
@@ -39,7 +39,7 @@ pub enum PlaceError {
     },
 }
 
-impl PlaceError {
+impl SocketError {
     /// Returns advice on the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
@@ -55,23 +55,23 @@ impl PlaceError {
 
 /// A socket path that is reserved for this console while this value lives.
 #[derive(Debug)]
-pub struct Place {
+pub struct SocketLock {
     path: PathBuf,
     /// Locked while the path is reserved. The system unlocks it when the process ends, even after a crash.
     _lock: File,
     uid: u32,
 }
 
-impl Place {
+impl SocketLock {
     /// Reserves a path: creates its folder for this user alone, and removes the socket of an ended console.
     ///
     /// # Errors
     /// Fails when another console uses the path, or when it cannot be made safe.
-    pub fn take(path: &Path) -> Result<Self, PlaceError> {
+    pub fn take(path: &Path) -> Result<Self, SocketError> {
         if path.as_os_str().len() > MAX_PATH {
-            return Err(PlaceError::TooLong(path.to_owned()));
+            return Err(SocketError::TooLong(path.to_owned()));
         }
-        let failed = |error| PlaceError::Io {
+        let failed = |error| SocketError::Io {
             path: path.to_owned(),
             error,
         };
@@ -82,7 +82,7 @@ impl Place {
         check_folder(folder, uid).map_err(failed)??;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Err(PlaceError::Taken(path.to_owned())),
+            Err(fs::TryLockError::WouldBlock) => return Err(SocketError::Taken(path.to_owned())),
             Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
         }
         clear(path)?;
@@ -106,7 +106,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketLock {
     fn drop(&mut self) {
         // If the removal fails, the next console removes the file.
         let _ = fs::remove_file(&self.path);
@@ -133,7 +133,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 
 /// Checks that only this user can create files in the folder. In a folder that others may write to with the
 /// sticky bit set, such as `/tmp`, another user could listen there first.
-fn check_folder(folder: &Path, uid: u32) -> io::Result<Result<(), PlaceError>> {
+fn check_folder(folder: &Path, uid: u32) -> io::Result<Result<(), SocketError>> {
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -145,15 +145,15 @@ fn check_folder(folder: &Path, uid: u32) -> io::Result<Result<(), PlaceError>> {
     if found.uid() == uid && others == 0 {
         return Ok(Ok(()));
     }
-    Ok(Err(PlaceError::Open {
+    Ok(Err(SocketError::Open {
         folder: folder.to_owned(),
         mode,
     }))
 }
 
 /// Removes a socket on which no process listens.
-fn clear(path: &Path) -> Result<(), PlaceError> {
-    let failed = |error| PlaceError::Io {
+fn clear(path: &Path) -> Result<(), SocketError> {
+    let failed = |error| SocketError::Io {
         path: path.to_owned(),
         error,
     };
@@ -163,12 +163,12 @@ fn clear(path: &Path) -> Result<(), PlaceError> {
         Ok(found) => {
             use std::os::unix::fs::FileTypeExt;
             if !found.file_type().is_socket() {
-                return Err(PlaceError::NoSocket(path.to_owned()));
+                return Err(SocketError::NoSocket(path.to_owned()));
             }
         }
     }
     if UnixStream::connect(path).is_ok() {
-        return Err(PlaceError::Taken(path.to_owned()));
+        return Err(SocketError::Taken(path.to_owned()));
     }
     fs::remove_file(path).map_err(failed)
 }

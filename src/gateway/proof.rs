@@ -99,12 +99,12 @@ pub enum ProofError {
 
 /// A request that was sent with a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Challenged {
+pub struct ChallengedRequest {
     challenge: Challenge,
     request: [u8; 32],
 }
 
-impl Challenged {
+impl ChallengedRequest {
     /// Notes the challenge and the request's line, without its line feed.
     #[must_use]
     pub fn new(challenge: Challenge, request: &[u8]) -> Self {
@@ -143,7 +143,7 @@ impl AnswerSigner {
 
     /// Adds the proof to an answer, which is a JSON object without its line feed.
     #[must_use]
-    pub fn prove(&self, challenged: &Challenged, answer: &str) -> String {
+    pub fn prove(&self, challenged: &ChallengedRequest, answer: &str) -> String {
         let signature = self.0.sign(&challenged.signed_bytes(answer.as_bytes()));
         let proof = BASE64.encode(signature.to_bytes());
         let open = answer.strip_suffix('}').unwrap_or(answer);
@@ -170,7 +170,11 @@ impl AnswerVerifier {
     ///
     /// # Errors
     /// Fails when the proof is missing, or does not fit this request and this answer.
-    pub fn verify(&self, challenged: &Challenged, line: &[u8]) -> Result<Vec<u8>, ProofError> {
+    pub fn verify(
+        &self,
+        challenged: &ChallengedRequest,
+        line: &[u8],
+    ) -> Result<Vec<u8>, ProofError> {
         let (answer, signature) = split(line).ok_or(ProofError::Missing)?;
         let bytes = challenged.signed_bytes(&answer);
         match self.0.verify_strict(&bytes, &signature) {
@@ -236,7 +240,7 @@ impl From<AnswerVerifier> for String {
 
 #[cfg(test)]
 mod tests {
-    use crate::trace::note::Note;
+    use crate::trace::note::SignedNote;
 
     use super::*;
 
@@ -252,8 +256,8 @@ mod tests {
         AnswerSigner::derive(&log_signer(7))
     }
 
-    fn challenged(request: &[u8]) -> Challenged {
-        Challenged::new(Challenge([1; 32]), request)
+    fn challenged(request: &[u8]) -> ChallengedRequest {
+        ChallengedRequest::new(Challenge([1; 32]), request)
     }
 
     #[test]
@@ -261,13 +265,14 @@ mod tests {
         let (signer, challenged) = (signer(), challenged(REQUEST));
         let line = signer.prove(&challenged, ANSWER);
         let key = signer.verifier();
-        let verify = |challenged: &Challenged, line: &str| key.verify(challenged, line.as_bytes());
+        let verify =
+            |challenged: &ChallengedRequest, line: &str| key.verify(challenged, line.as_bytes());
         assert_eq!(verify(&challenged, &line), Ok(ANSWER.as_bytes().to_vec()));
         assert_eq!(verify(&challenged, ANSWER), Err(ProofError::Missing));
         let wrong = Err(ProofError::Wrong);
-        let other = Challenged::new(Challenge([2; 32]), REQUEST);
+        let other = ChallengedRequest::new(Challenge([2; 32]), REQUEST);
         assert_eq!(verify(&other, &line), wrong, "another challenge");
-        let other = Challenged::new(Challenge([1; 32]), b"{}");
+        let other = ChallengedRequest::new(Challenge([1; 32]), b"{}");
         assert_eq!(verify(&other, &line), wrong, "another request");
         let changed = line.replace("result", "resulT");
         assert_eq!(verify(&challenged, &changed), wrong, "another answer");
@@ -311,12 +316,12 @@ mod tests {
         let mut forged = id[..4].to_vec();
         forged.extend_from_slice(&signature.to_bytes());
         let note = format!("{head}\n\u{2014} cra/log-1 {}\n", BASE64.encode(forged));
-        let note: Note = note.parse().unwrap();
+        let note: SignedNote = note.parse().unwrap();
         assert!(!log.verifier().has_signed(&note));
         // The bytes signed here cannot be the text of a note.
         let text = String::from_utf8_lossy(&signed);
         let note = format!("{text}\n\n\u{2014} cra/log-1 {}\n", BASE64.encode(id));
-        assert!(note.parse::<Note>().is_err());
+        assert!(note.parse::<SignedNote>().is_err());
         // The signature of a head in the position of a proof.
         let honest = log.signature(head);
         let bytes = BASE64

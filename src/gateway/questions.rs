@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::client::CallError;
 use super::words::{given, joined, words_of};
-use crate::atlas::compiled::Question;
-use crate::atlas::document::{Expect, ResponseType};
+use crate::atlas::compiled::CompiledQuestion;
+use crate::atlas::document::{ExpectedAnswer, ResponseType};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::engine::command::{Asked, AskedGate};
+use crate::engine::command::{AgentGate, AgentQuestions};
 
 /// Returns the questions to the agent, if they are the reason why a call has no result.
-pub(super) fn asked(error: &CallError) -> Option<Asked> {
+pub(super) fn asked(error: &CallError) -> Option<AgentQuestions> {
     match error {
         CallError::Fault(fault) => fault.asked(),
         CallError::Unreachable(_)
@@ -29,7 +29,7 @@ pub(super) fn asked(error: &CallError) -> Option<Asked> {
 }
 
 /// Describes all questions with type, options, hint and rules, after the steward's guidance.
-pub(super) fn describe(asked: &Asked) -> String {
+pub(super) fn describe(asked: &AgentQuestions) -> String {
     let mut text = String::new();
     for gate in &asked.gates {
         describe_gate(&mut text, gate);
@@ -45,7 +45,7 @@ pub(super) fn describe(asked: &Asked) -> String {
     text
 }
 
-fn describe_gate(text: &mut String, gate: &AskedGate) {
+fn describe_gate(text: &mut String, gate: &AgentGate) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "Checkpoint `{}` asks:", one_line(&gate.checkpoint_id));
     if let Some(guidance) = &gate.guidance {
@@ -56,7 +56,7 @@ fn describe_gate(text: &mut String, gate: &AskedGate) {
     }
 }
 
-fn describe_question(question: &Question) -> String {
+fn describe_question(question: &CompiledQuestion) -> String {
     let kind = question.response_type().as_str();
     let needed = if question.required() {
         "required"
@@ -87,7 +87,7 @@ fn describe_question(question: &Question) -> String {
 }
 
 /// Returns the rules for an answer.
-fn rules(question: &Question) -> Vec<String> {
+fn rules(question: &CompiledQuestion) -> Vec<String> {
     let validation = question.validation();
     let (min, max) = question.bounds();
     let quoted = |texts: &[String]| {
@@ -97,9 +97,9 @@ fn rules(question: &Question) -> Vec<String> {
     let mut rules = Vec::new();
     if question.response_type() == ResponseType::Boolean {
         rules.extend(match question.expect() {
-            Expect::True => Some("passes only with true".to_owned()),
-            Expect::False => Some("passes only with false".to_owned()),
-            Expect::Any => None,
+            ExpectedAnswer::True => Some("passes only with true".to_owned()),
+            ExpectedAnswer::False => Some("passes only with false".to_owned()),
+            ExpectedAnswer::Any => None,
         });
     }
     rules.extend(
@@ -134,7 +134,7 @@ fn rules(question: &Question) -> Vec<String> {
 }
 
 /// Returns a template for answers, by checkpoint and question.
-pub(super) fn template(asked: &Asked) -> Value {
+pub(super) fn template(asked: &AgentQuestions) -> Value {
     let gates = asked.gates.iter().map(|gate| {
         let questions = gate.questions.iter();
         let answers = questions.map(|question| (question.id().to_owned(), placeholder(question)));
@@ -146,7 +146,7 @@ pub(super) fn template(asked: &Asked) -> Value {
     Value::Object(gates.collect())
 }
 
-fn placeholder(question: &Question) -> Value {
+fn placeholder(question: &CompiledQuestion) -> Value {
     match question.response_type() {
         ResponseType::Acknowledgment => json!("understood"),
         ResponseType::Boolean => json!("true or false, without quotes"),

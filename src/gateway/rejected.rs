@@ -37,7 +37,7 @@ const MAX_CHARS: usize = 300;
 
 /// Report of an answer that the console did not give.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rejected {
+pub struct RejectedAnswer {
     /// Program that rejected the answer, such as `cra hook claude-code`.
     pub by: String,
     /// Session that sent the request, if known.
@@ -51,7 +51,7 @@ pub struct Rejected {
     pub at: Timestamp,
 }
 
-impl Rejected {
+impl RejectedAnswer {
     /// Builds a report with the current time.
     #[must_use]
     pub fn now(by: &str, session: Option<String>, socket: &Path, reason: String) -> Self {
@@ -105,22 +105,22 @@ fn tame(text: &str) -> String {
 
 /// A report and its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct StoredReport {
     file: PathBuf,
     /// The report.
-    pub report: Rejected,
+    pub report: RejectedAnswer,
 }
 
 /// Reports next to the store in `folder`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reports {
+pub struct RejectedAnswerReports {
     /// Reports that no console has recorded, the oldest first.
-    pub new: Vec<Found>,
+    pub new: Vec<StoredReport>,
     /// Recorded reports, the oldest first.
-    pub recorded: Vec<Found>,
+    pub recorded: Vec<StoredReport>,
 }
 
-impl Reports {
+impl RejectedAnswerReports {
     /// Reads all reports. An unreadable folder counts as empty.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
@@ -132,7 +132,7 @@ impl Reports {
     }
 
     /// Returns all reports, the recorded ones first.
-    pub fn all(&self) -> impl Iterator<Item = &Rejected> {
+    pub fn all(&self) -> impl Iterator<Item = &RejectedAnswer> {
         let all = self.recorded.iter().chain(&self.new);
         all.map(|found| &found.report)
     }
@@ -145,7 +145,7 @@ impl Reports {
 }
 
 /// Describes reports in one line; `None` if there are none.
-pub fn summary<'r>(reports: impl Iterator<Item = &'r Rejected>) -> Option<String> {
+pub fn summary<'r>(reports: impl Iterator<Item = &'r RejectedAnswer>) -> Option<String> {
     let reports: Vec<_> = reports.collect();
     let last = reports.iter().max_by_key(|report| report.at)?;
     let (by, socket, reason) = (&last.by, last.socket.display(), &last.reason);
@@ -164,7 +164,7 @@ pub fn summary<'r>(reports: impl Iterator<Item = &'r Rejected>) -> Option<String
 ///
 /// # Errors
 /// Fails when it cannot be moved.
-pub fn mark_recorded(found: &Found) -> io::Result<()> {
+pub fn mark_recorded(found: &StoredReport) -> io::Result<()> {
     let (Some(folder), Some(name)) = (found.file.parent(), found.file.file_name()) else {
         return Ok(());
     };
@@ -196,17 +196,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn read_all(folder: &Path) -> Vec<Found> {
+fn read_all(folder: &Path) -> Vec<StoredReport> {
     let files = files(folder).into_iter().take(MAX_REPORTS);
     files
         .map(|file| {
             let report = read_one(&file).unwrap_or_else(|error| unreadable(&file, &error));
-            Found { file, report }
+            StoredReport { file, report }
         })
         .collect()
 }
 
-fn read_one(file: &Path) -> io::Result<Rejected> {
+fn read_one(file: &Path) -> io::Result<RejectedAnswer> {
     // A report is a regular file, not a link or a pipe.
     if !fs::symlink_metadata(file)?.is_file() {
         return Err(io::Error::other("it is not a file"));
@@ -215,13 +215,13 @@ fn read_one(file: &Path) -> io::Result<Rejected> {
     File::open(file)?
         .take(MAX_BYTES)
         .read_to_string(&mut text)?;
-    let read = json::read::<Rejected>(text.as_bytes());
+    let read = json::read::<RejectedAnswer>(text.as_bytes());
     Ok(read.map_err(io::Error::other)?.tamed())
 }
 
 /// Returns a substitute for an unreadable report: it raises an alarm, too.
-fn unreadable(file: &Path, error: &io::Error) -> Rejected {
-    Rejected {
+fn unreadable(file: &Path, error: &io::Error) -> RejectedAnswer {
+    RejectedAnswer {
         by: "an unknown program".to_owned(),
         session: None,
         socket: PathBuf::from("an unknown place"),
@@ -239,9 +239,9 @@ mod tests {
 
     use super::*;
 
-    fn report(reason: &str) -> Rejected {
+    fn report(reason: &str) -> RejectedAnswer {
         let socket = Path::new("/run/cra/console.sock");
-        Rejected::now(
+        RejectedAnswer::now(
             "cra hook codex",
             Some("s-1".to_owned()),
             socket,
@@ -252,17 +252,17 @@ mod tests {
     #[test]
     fn a_report_is_private_reads_back_and_stays_after_it_is_recorded() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Reports::read(folder.path()).summary(), None);
+        assert_eq!(RejectedAnswerReports::read(folder.path()).summary(), None);
         let left = report("it has no proof");
         left.leave(folder.path()).unwrap();
-        let reports = Reports::read(folder.path());
+        let reports = RejectedAnswerReports::read(folder.path());
         assert_eq!(reports.new.len(), 1);
         assert_eq!(reports.new[0].report, left);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&reports.new[0].file), 0o600);
         assert_eq!(mode(&folder.path().join(FOLDER_NAME)), 0o700);
         mark_recorded(&reports.new[0]).unwrap();
-        let reports = Reports::read(folder.path());
+        let reports = RejectedAnswerReports::read(folder.path());
         assert_eq!((reports.new.len(), reports.recorded.len()), (0, 1));
         let told = reports.summary().unwrap();
         assert!(told.contains("ANOTHER PROCESS gave an answer at /run/cra/console.sock"));
@@ -275,15 +275,15 @@ mod tests {
         for _ in 0..MAX_REPORTS + 5 {
             report("x").leave(folder.path()).unwrap();
         }
-        let reports = Reports::read(folder.path());
+        let reports = RejectedAnswerReports::read(folder.path());
         assert_eq!(reports.new.len(), MAX_REPORTS);
         reports
             .new
             .iter()
             .for_each(|found| mark_recorded(found).unwrap());
         report("the last").leave(folder.path()).unwrap();
-        mark_recorded(&Reports::read(folder.path()).new[0]).unwrap();
-        let recorded = Reports::read(folder.path()).recorded;
+        mark_recorded(&RejectedAnswerReports::read(folder.path()).new[0]).unwrap();
+        let recorded = RejectedAnswerReports::read(folder.path()).recorded;
         assert_eq!(recorded.len(), MAX_REPORTS);
         assert_eq!(recorded.last().unwrap().report.reason, "the last");
     }
@@ -298,7 +298,7 @@ mod tests {
         report("\u{1b}[2Jgone\nand more")
             .leave(folder.path())
             .unwrap();
-        let reports = Reports::read(folder.path());
+        let reports = RejectedAnswerReports::read(folder.path());
         let reasons: Vec<_> = reports.all().map(|report| report.reason.clone()).collect();
         assert_eq!(reasons.len(), 3);
         assert_eq!(

@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::call::{Fault, Spoken};
-use super::proof::{AnswerSigner, Challenge, Challenged};
-use crate::base::json::{self, JsonError};
+use super::call::{AuthenticatedCall, CallFault};
+use super::proof::{AnswerSigner, Challenge, ChallengedRequest};
+use crate::base::json::{self, StrictJsonError};
 
 /// A request before validation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
-    jsonrpc: Version,
+struct RawRpcRequest {
+    jsonrpc: RpcVersion,
     #[serde(default)]
-    id: Option<Id>,
+    id: Option<RpcId>,
     method: String,
     #[serde(default = "nothing")]
     params: Value,
@@ -26,7 +26,7 @@ fn nothing() -> Value {
 }
 
 #[derive(Debug, Deserialize)]
-enum Version {
+enum RpcVersion {
     #[serde(rename = "2.0")]
     Two,
 }
@@ -34,7 +34,7 @@ enum Version {
 /// Identifier that matches an answer to its request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Id {
+pub enum RpcId {
     /// A number.
     Number(serde_json::Number),
     /// A text.
@@ -43,20 +43,20 @@ pub enum Id {
 
 /// A parsed request.
 #[derive(Debug)]
-pub struct Asked {
+pub struct RpcRequest {
     /// Identifier of the answer, if the caller wants one.
-    pub id: Option<Id>,
+    pub id: Option<RpcId>,
     /// The call, or the reason why it cannot be read.
-    pub spoken: Result<Spoken, Fault>,
+    pub spoken: Result<AuthenticatedCall, CallFault>,
     /// Set if the caller wants a proof of the answer.
-    pub challenged: Option<Challenged>,
+    pub challenged: Option<ChallengedRequest>,
 }
 
-impl Asked {
+impl RpcRequest {
     /// Reads a line. A fault is reported under the id of the line, if it has one.
     #[must_use]
     pub fn read(line: &[u8]) -> Self {
-        let written: Written = match json::read(line) {
+        let written: RawRpcRequest = match json::read(line) {
             Ok(written) => written,
             Err(error) => {
                 return Self {
@@ -66,17 +66,17 @@ impl Asked {
                 };
             }
         };
-        let Version::Two = written.jsonrpc;
+        let RpcVersion::Two = written.jsonrpc;
         let challenge = written.challenge.as_deref().map(str::parse::<Challenge>);
         match challenge.transpose() {
             Ok(challenge) => Self {
                 id: written.id,
-                spoken: Spoken::read(&written.method, written.params),
-                challenged: challenge.map(|challenge| Challenged::new(challenge, line)),
+                spoken: AuthenticatedCall::read(&written.method, written.params),
+                challenged: challenge.map(|challenge| ChallengedRequest::new(challenge, line)),
             },
             Err(error) => Self {
                 id: written.id,
-                spoken: Err(Fault::new(Fault::REQUEST, error.to_string())),
+                spoken: Err(CallFault::new(CallFault::REQUEST, error.to_string())),
                 challenged: None,
             },
         }
@@ -84,35 +84,35 @@ impl Asked {
 }
 
 /// Returns the id of a malformed request. A refused id is ignored: it would come back as another one.
-fn named(line: &[u8], error: &JsonError) -> Option<Id> {
+fn named(line: &[u8], error: &StrictJsonError) -> Option<RpcId> {
     #[derive(Deserialize)]
-    struct Named {
-        id: Option<Id>,
+    struct RequestWithId {
+        id: Option<RpcId>,
     }
-    if let JsonError::Ambiguous(fault) = error
+    if let StrictJsonError::Ambiguous(fault) = error
         && fault.path == "id"
     {
         return None;
     }
-    serde_json::from_slice::<Named>(line).ok()?.id
+    serde_json::from_slice::<RequestWithId>(line).ok()?.id
 }
 
-fn unread(line: &[u8], error: &JsonError) -> Fault {
+fn unread(line: &[u8], error: &StrictJsonError) -> CallFault {
     let error = match error {
-        JsonError::Ambiguous(fault) => return Fault::ambiguous(fault, "params"),
-        JsonError::Syntax(_) => return Fault::new(Fault::PARSE, error.to_string()),
-        JsonError::Data(error) => error,
+        StrictJsonError::Ambiguous(fault) => return CallFault::ambiguous(fault, "params"),
+        StrictJsonError::Syntax(_) => return CallFault::new(CallFault::PARSE, error.to_string()),
+        StrictJsonError::Data(error) => error,
     };
     let why = match line.trim_ascii_start().first() {
         Some(b'[') => "batches are not taken: one message a line".to_owned(),
         Some(_) | None => format!("not a JSON-RPC 2.0 request: {error}"),
     };
-    Fault::new(Fault::REQUEST, why)
+    CallFault::new(CallFault::REQUEST, why)
 }
 
 /// Builds an answer, with the end of its line.
 #[must_use]
-pub fn answer(id: Option<&Id>, result: Result<Value, Fault>) -> String {
+pub fn answer(id: Option<&RpcId>, result: Result<Value, CallFault>) -> String {
     let mut line = object(id, result);
     line.push('\n');
     line
@@ -121,9 +121,9 @@ pub fn answer(id: Option<&Id>, result: Result<Value, Fault>) -> String {
 /// Builds an answer with its proof, with the end of its line.
 #[must_use]
 pub fn proven_answer(
-    id: Option<&Id>,
-    result: Result<Value, Fault>,
-    challenged: &Challenged,
+    id: Option<&RpcId>,
+    result: Result<Value, CallFault>,
+    challenged: &ChallengedRequest,
     signer: &AnswerSigner,
 ) -> String {
     let mut line = signer.prove(challenged, &object(id, result));
@@ -133,21 +133,21 @@ pub fn proven_answer(
 
 /// An answer, with keys in alphabetical order.
 #[derive(Serialize)]
-struct Response<'a> {
+struct RpcResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Fault>,
-    id: Option<&'a Id>,
+    error: Option<CallFault>,
+    id: Option<&'a RpcId>,
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
 }
 
-fn object(id: Option<&Id>, result: Result<Value, Fault>) -> String {
+fn object(id: Option<&RpcId>, result: Result<Value, CallFault>) -> String {
     let (result, error) = match result {
         Ok(result) => (Some(result), None),
         Err(fault) => (None, Some(fault)),
     };
-    let response = Response {
+    let response = RpcResponse {
         error,
         id,
         jsonrpc: "2.0",

@@ -8,23 +8,23 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::{CallError, Speaker};
+use super::client::{CallError, GatewayClient};
 use crate::base::id::SessionId;
-use crate::base::json::{self, JsonError};
+use crate::base::json::{self, StrictJsonError};
 use crate::memento::{MementoError, Turn};
 
 /// A script of simulated agents.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub struct AgentScript {
     /// The agents.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<SimulatedAgent>,
 }
 
 /// One simulated agent. It starts a session, takes its steps, ends the session, and repeats.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Agent {
+pub struct SimulatedAgent {
     /// Kind of agent that it reports.
     pub agent: String,
     /// Key that it presents.
@@ -40,13 +40,13 @@ pub struct Agent {
     #[serde(default)]
     pub sessions: Option<u64>,
     /// Steps of a session.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
 }
 
 /// One step of a simulated agent.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "Written")]
-pub enum Step {
+#[serde(try_from = "RawScriptStep")]
+pub enum ScriptStep {
     /// Requests an action.
     Ask {
         /// The action.
@@ -67,7 +67,7 @@ pub enum Step {
 /// A step before validation.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawScriptStep {
     action: Option<String>,
     #[serde(default)]
     params: Value,
@@ -75,10 +75,10 @@ struct Written {
     thread: Option<String>,
 }
 
-impl TryFrom<Written> for Step {
+impl TryFrom<RawScriptStep> for ScriptStep {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: RawScriptStep) -> Result<Self, String> {
         match (written.action, written.turn) {
             (Some(action), None) if written.thread.is_none() => Ok(Self::Ask {
                 action,
@@ -104,12 +104,12 @@ fn default_pause_ms() -> u64 {
     2000
 }
 
-impl Script {
+impl AgentScript {
     /// Reads a script.
     ///
     /// # Errors
     /// Fails when the text is not a script, with line and column.
-    pub fn read(text: &str) -> Result<Self, JsonError> {
+    pub fn read(text: &str) -> Result<Self, StrictJsonError> {
         json::read(text.as_bytes())
     }
 
@@ -124,7 +124,7 @@ impl Script {
     }
 }
 
-impl Agent {
+impl SimulatedAgent {
     async fn work(self, socket: PathBuf, run: String) {
         let mut number = 0;
         while self.sessions.is_none_or(|most| number < most) {
@@ -139,7 +139,7 @@ impl Agent {
 
     /// Runs one session. A denied action is not an error: the agent continues with the next step.
     async fn session(&self, socket: &Path, run: &str, number: u64) -> Result<(), CallError> {
-        let mut console = Speaker::connect(socket).await?;
+        let mut console = GatewayClient::connect(socket).await?;
         let session = session_id();
         let start = json!({"session": session, "agent": self.agent, "intent": self.intent,
             "api_key": self.api_key});
@@ -147,11 +147,11 @@ impl Agent {
         for step in &self.steps {
             tokio::time::sleep(Duration::from_millis(self.pause_ms)).await;
             match step {
-                Step::Ask { action, params } => {
+                ScriptStep::Ask { action, params } => {
                     let params = numbered(params, number);
                     ask(&mut console, &session, action, params).await?;
                 }
-                Step::Turn { thread, turn } => {
+                ScriptStep::Turn { thread, turn } => {
                     let thread = thread.as_ref();
                     let thread = thread.map(|name| name.replace("{n}", &number.to_string()));
                     let thread = thread.map(|name| name.replace("{run}", run));
@@ -168,7 +168,7 @@ impl Agent {
     /// Sends a call that is not an action. A refusal is not an error either.
     async fn tell(
         &self,
-        console: &mut Speaker,
+        console: &mut GatewayClient,
         method: &str,
         params: &Value,
     ) -> Result<(), CallError> {
@@ -184,7 +184,7 @@ impl Agent {
 
 /// Requests an action, and reports its result if it may run.
 async fn ask(
-    console: &mut Speaker,
+    console: &mut GatewayClient,
     session: &SessionId,
     action: &str,
     params: Value,
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_shipped_script_is_readable() {
-        let script = Script::read(include_str!("../../assets/demo/agents.json")).unwrap();
+        let script = AgentScript::read(include_str!("../../assets/demo/agents.json")).unwrap();
         assert_eq!(script.agents.len(), 5);
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn a_step_that_is_neither_an_action_nor_a_turn_is_refused() {
         let read = |step: Value| {
             let script = json!({"agents": [{"agent": "x", "steps": [step]}]});
-            Script::read(&script.to_string()).map_err(|error| error.to_string())
+            AgentScript::read(&script.to_string()).map_err(|error| error.to_string())
         };
         let turn = json!({"message_id": "m-{n}", "message": "go"});
         read(json!({"turn": turn, "thread": "t-{n}"})).unwrap();
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_unknown_field_in_a_script_is_named() {
-        let told = Script::read(r#"{"agents": [{"agnt": "x", "steps": []}]}"#).unwrap_err();
+        let told = AgentScript::read(r#"{"agents": [{"agnt": "x", "steps": []}]}"#).unwrap_err();
         assert!(told.to_string().contains("unknown field `agnt`"), "{told}");
     }
 }

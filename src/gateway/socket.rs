@@ -15,11 +15,11 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::admission::{Admission, Connections, PeerProcess, check_peer};
-use super::call::Fault;
-use super::hall::{Crowd, Hall};
-use super::place::{Place, PlaceError};
+use super::call::CallFault;
+use super::hall::{ConnectionShortage, GatewayState};
+use super::place::{SocketError, SocketLock};
 use super::rpc;
-use crate::base::files::may_be_open;
+use crate::base::files::raise_open_file_limit;
 use crate::base::limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
 
 mod connection;
@@ -27,20 +27,20 @@ pub(super) mod lines;
 
 /// The socket server. It runs until this is dropped.
 #[derive(Debug)]
-pub struct Door {
-    bound: Bound,
-    place: Place,
+pub struct UnixServer {
+    bound: BoundSocket,
+    place: SocketLock,
     visitors: watch::Receiver<usize>,
     listening: JoinHandle<()>,
 }
 
-impl Door {
+impl UnixServer {
     /// Starts to listen at a path.
     ///
     /// # Errors
     /// Fails when the path cannot be used.
-    pub fn open(place: Place, hall: Hall) -> Result<Self, PlaceError> {
-        let most = MAX_CONNECTIONS.min(may_be_open() / 2);
+    pub fn open(place: SocketLock, hall: GatewayState) -> Result<Self, SocketError> {
+        let most = MAX_CONNECTIONS.min(raise_open_file_limit() / 2);
         Self::open_for(most, place, hall)
     }
 
@@ -48,8 +48,12 @@ impl Door {
     ///
     /// # Errors
     /// Fails when the path cannot be used.
-    pub fn open_for(most: usize, place: Place, hall: Hall) -> Result<Self, PlaceError> {
-        let failed = |error| PlaceError::Io {
+    pub fn open_for(
+        most: usize,
+        place: SocketLock,
+        hall: GatewayState,
+    ) -> Result<Self, SocketError> {
+        let failed = |error| SocketError::Io {
             path: place.path().to_owned(),
             error,
         };
@@ -57,12 +61,12 @@ impl Door {
         let ours = fs::Permissions::from_mode(0o600);
         fs::set_permissions(place.path(), ours).map_err(failed)?;
         let (counted, visitors) = watch::channel(0);
-        let shared = Shared {
+        let shared = SocketState {
             hall,
             large: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES)),
             visitors: counted,
         };
-        let bound = Bound::at(place.path()).map_err(failed)?;
+        let bound = BoundSocket::at(place.path()).map_err(failed)?;
         let listening = tokio::spawn(listen(listener, shared, place.uid(), most));
         Ok(Self {
             bound,
@@ -86,20 +90,20 @@ impl Door {
 
     /// Returns the identity of the bound socket, to check whether agents still reach this console there.
     #[must_use]
-    pub fn bound(&self) -> Bound {
+    pub fn bound(&self) -> BoundSocket {
         self.bound.clone()
     }
 }
 
 /// Identity of a socket file when it was bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct BoundSocket {
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
-impl Bound {
+impl BoundSocket {
     fn at(path: &Path) -> io::Result<Self> {
         let found = fs::symlink_metadata(path)?;
         Ok(Self {
@@ -125,7 +129,7 @@ impl Bound {
     }
 }
 
-impl Drop for Door {
+impl Drop for UnixServer {
     fn drop(&mut self) {
         // All waiting callers lose their connection, which is a denial for them.
         self.listening.abort();
@@ -134,30 +138,30 @@ impl Drop for Door {
 
 /// State shared by all connections.
 #[derive(Clone, Debug)]
-struct Shared {
-    hall: Hall,
+struct SocketState {
+    hall: GatewayState,
     /// Permits for large messages.
     large: Arc<Semaphore>,
     visitors: watch::Sender<usize>,
 }
 
 /// An open connection, counted while this value lives.
-struct Present(watch::Sender<usize>);
+struct CountedConnection(watch::Sender<usize>);
 
-impl Present {
+impl CountedConnection {
     fn among(visitors: &watch::Sender<usize>) -> Self {
         visitors.send_modify(|there| *there += 1);
         Self(visitors.clone())
     }
 }
 
-impl Drop for Present {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         self.0.send_modify(|there| *there -= 1);
     }
 }
 
-async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
+async fn listen(listener: UnixListener, shared: SocketState, uid: u32, most: usize) {
     // Dropped with this future, so that all connections end with the server.
     let mut connections = JoinSet::new();
     let open = Connections::new(most);
@@ -186,10 +190,10 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
         if admission != Admission::Admit {
             shared
                 .hall
-                .note_crowd(Crowd::new("socket", &open, most, admission));
+                .note_shortage(ConnectionShortage::new("socket", &open, most, admission));
         }
         if admission == Admission::Refuse {
-            connections.spawn(turn_away(stream, most));
+            connections.spawn(refuse_connection(stream, most));
             continue;
         }
         let entered = open.enter(pid);
@@ -197,10 +201,10 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
     }
 }
 
-async fn turn_away(mut stream: UnixStream, most: usize) {
+async fn refuse_connection(mut stream: UnixStream, most: usize) {
     use tokio::io::AsyncWriteExt;
     let why = format!("no connection is free, of {most} in all; try again later");
-    let line = rpc::answer(None, Err(Fault::new(Fault::BUSY, why)));
+    let line = rpc::answer(None, Err(CallFault::new(CallFault::BUSY, why)));
     // A client that does not read the line sees that the connection is closed.
     let _ = stream.try_write(line.as_bytes());
     let _ = stream.shutdown().await;

@@ -9,28 +9,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::call::{Call, Fault, Key, Spoken};
-use super::hall::Hall;
-use super::peer::Peer;
+use super::call::{AgentCall, AuthenticatedCall, CallFault, SessionKey};
+use super::hall::GatewayState;
+use super::peer::CallerLimits;
 use crate::base::id::SessionId;
-use crate::engine::command::{Caller, Denied, DenyCode};
+use crate::engine::command::{Caller, DenialReply, DenyCode};
 
 /// One connection of an agent.
 #[derive(Debug)]
-pub struct Visitor {
-    hall: Hall,
+pub struct AgentConnection {
+    hall: GatewayState,
     /// Identity of the caller, as far as the server knows it.
     from: Caller,
     /// Limits of the caller.
-    peer: Arc<Peer>,
+    peer: Arc<CallerLimits>,
     /// Sessions that the connection may act for.
     theirs: Mutex<BTreeSet<SessionId>>,
 }
 
-impl Visitor {
+impl AgentConnection {
     /// Creates a connection that has sent no call yet.
     #[must_use]
-    pub fn new(hall: Hall, from: Caller) -> Self {
+    pub fn new(hall: GatewayState, from: Caller) -> Self {
         Self {
             peer: hall.peers.of(&from),
             hall,
@@ -48,12 +48,12 @@ impl Visitor {
     ///
     /// # Errors
     /// Every outcome other than a result, as the caller is to be told.
-    pub async fn say(&self, spoken: Spoken) -> Result<Value, Fault> {
-        let Spoken { call, key } = spoken;
+    pub async fn say(&self, spoken: AuthenticatedCall) -> Result<Value, CallFault> {
+        let AuthenticatedCall { call, key } = spoken;
         if call.is_report() {
             self.peer.pace_report().await;
         }
-        if let Call::Start(start) = call {
+        if let AgentCall::Start(start) = call {
             let begun = start
                 .begin(key, Some(self.from.clone()), &self.hall.agents)
                 .await?;
@@ -66,7 +66,7 @@ impl Visitor {
         call.carry_out(&self.hall).await
     }
 
-    async fn prove(&self, session: &SessionId, key: Option<Key>) -> Result<(), Fault> {
+    async fn prove(&self, session: &SessionId, key: Option<SessionKey>) -> Result<(), CallFault> {
         if self.knows(session) {
             return Ok(());
         }
@@ -96,8 +96,8 @@ impl Visitor {
     }
 }
 
-fn no_key(session: &SessionId) -> Fault {
-    Fault::from(Denied {
+fn no_key(session: &SessionId) -> CallFault {
+    CallFault::from(DenialReply {
         code: DenyCode::Session,
         reason: format!("session `{session}` was not begun here"),
         help: Some("show its `key`, which session.start answers with".to_owned()),

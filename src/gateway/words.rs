@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use super::call::Fault;
+use super::call::CallFault;
 use super::client::CallError;
 use super::questions;
 use crate::atlas::document::GuidanceFormat;
-use crate::engine::command::{Given, GivenGuidance};
+use crate::engine::command::{Injected, InjectedGuidance};
 
 /// Step by which a caller gets the console's key.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Remedy {
+pub(super) enum KeyRemedy {
     /// Connect the agent of that name again.
     Connect(&'static str),
     /// Start the program with the key.
     Key,
 }
 
-impl Remedy {
+impl KeyRemedy {
     fn words(self) -> String {
         match self {
             Self::Connect(agent) => format!("run `cra connect {agent}`"),
@@ -29,7 +29,7 @@ impl Remedy {
 }
 
 /// Describes why a call was not permitted, and what to do.
-pub(super) fn denial(error: &CallError, remedy: Remedy) -> String {
+pub(super) fn denial(error: &CallError, remedy: KeyRemedy) -> String {
     match error {
         CallError::Fault(fault) => {
             let rules = questions::broken_rules(error).map(|rules| format!("\n{rules}"));
@@ -59,7 +59,7 @@ pub(super) fn denial(error: &CallError, remedy: Remedy) -> String {
 }
 
 /// Describes a refusal, with the gate and the advice.
-fn refusal(fault: &Fault) -> String {
+fn refusal(fault: &CallFault) -> String {
     let gate = fault
         .data
         .as_ref()
@@ -71,15 +71,15 @@ fn refusal(fault: &Fault) -> String {
 }
 
 /// Returns the contexts and guidance that an answer injects.
-pub(super) fn given(answer: &Value) -> Given {
+pub(super) fn given(answer: &Value) -> Injected {
     let given = answer.get("given").cloned().unwrap_or_default();
     serde_json::from_value(given).unwrap_or_default()
 }
 
 /// Joins injected texts: instructions at system level first, then contexts, then other guidance.
-pub(super) fn words_of(given: &Given) -> Option<String> {
+pub(super) fn words_of(given: &Injected) -> Option<String> {
     let is_system =
-        |guidance: &&GivenGuidance| guidance.block.format == GuidanceFormat::SystemInstruction;
+        |guidance: &&InjectedGuidance| guidance.block.format == GuidanceFormat::SystemInstruction;
     let system = given.guidance.iter().filter(is_system).map(|guidance| {
         let content = guidance.block.content.trim();
         format!("System instruction, ahead of everything below: {content}")

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::text::{Datetime, Name, Text};
+use super::text::{BoundedText, Datetime, ExternalName};
 use crate::base::clock::Timestamp;
 use crate::base::limits::{AFFECT_WINDOW, MAX_AFFECT_POINTS};
 
 /// The phase of a conversation's intensity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum AffectPhase {
     /// The intensity increases.
     Rising,
     /// The intensity is at its peak.
@@ -20,7 +20,7 @@ pub enum Phase {
     Settled,
 }
 
-impl Phase {
+impl AffectPhase {
     /// All phases.
     pub const ALL: [Self; 4] = [Self::Rising, Self::Peak, Self::Downshift, Self::Settled];
 
@@ -80,10 +80,10 @@ const PEAK: f64 = 0.8;
 const STEADY: f64 = 0.05;
 
 /// Minimum change that counts as rising or falling.
-const MOVED: f64 = 0.1;
+const MIN_CHANGE: f64 = 0.1;
 
 /// Tolerance for decimal differences that are exactly at a limit but not exact in binary.
-const HAIR: f64 = 1e-9;
+const FLOAT_TOLERANCE: f64 = 1e-9;
 
 /// The confidence of a source in its statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -112,7 +112,7 @@ impl Confidence {
 /// The source of an intensity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PointSource {
+pub enum AffectSource {
     /// A process that observes the conversation.
     Sentinel,
     /// The device of the author.
@@ -123,7 +123,7 @@ pub enum PointSource {
     Model,
 }
 
-impl PointSource {
+impl AffectSource {
     /// Returns the source's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -139,21 +139,23 @@ impl PointSource {
 /// The intensity at one message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Point {
+pub struct AffectPoint {
     /// Id of the message.
-    pub end_message_id: Name,
+    pub end_message_id: ExternalName,
     /// One-word label of the emotion.
-    pub label: Text<64>,
+    pub label: BoundedText<64>,
     /// From 0 to 1.
-    #[serde(deserialize_with = "from_zero_to_one")]
+    #[serde(deserialize_with = "deserialize_unit_interval")]
     pub intensity: f64,
     /// Confidence of the source.
     pub confidence: Confidence,
     /// Source of the intensity.
-    pub source: PointSource,
+    pub source: AffectSource,
 }
 
-pub(super) fn from_zero_to_one<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+pub(super) fn deserialize_unit_interval<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<f64, D::Error> {
     let number = f64::deserialize(from)?;
     if (0.0..=1.0).contains(&number) {
         return Ok(number);
@@ -166,9 +168,9 @@ pub(super) fn from_zero_to_one<'de, D: serde::Deserializer<'de>>(from: D) -> Res
 /// The rollup of the points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Rollup {
+pub struct AffectRollup {
     /// The phase.
-    pub phase: Phase,
+    pub phase: AffectPhase,
     /// The intensity.
     pub intensity_bucket: Intensity,
     /// Time of the last update.
@@ -180,14 +182,16 @@ pub struct Rollup {
 #[serde(deny_unknown_fields)]
 pub struct Affect {
     /// Newest points, oldest first.
-    #[serde(deserialize_with = "few_points")]
-    pub points: Vec<Point>,
+    #[serde(deserialize_with = "deserialize_points")]
+    pub points: Vec<AffectPoint>,
     /// Rollup of the points.
-    pub rollup: Rollup,
+    pub rollup: AffectRollup,
 }
 
-fn few_points<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Point>, D::Error> {
-    let points = Vec::<Point>::deserialize(from)?;
+fn deserialize_points<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<AffectPoint>, D::Error> {
+    let points = Vec::<AffectPoint>::deserialize(from)?;
     if points.len() <= MAX_AFFECT_POINTS {
         return Ok(points);
     }
@@ -199,25 +203,28 @@ fn few_points<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Point>, D
 
 /// Computes the phase and intensity of a series of intensities, oldest first.
 #[must_use]
-pub fn rollup(intensities: &[f64]) -> (Phase, Intensity) {
+pub fn rollup(intensities: &[f64]) -> (AffectPhase, Intensity) {
     let (last, before) = match intensities {
-        [] => return (Phase::Settled, Intensity::Low),
+        [] => return (AffectPhase::Settled, Intensity::Low),
         [last] => (*last, None),
         [.., before, last] => (*last, Some(*before)),
     };
     let phase = match before.map(|before| last - before) {
-        None if last >= HIGH => Phase::Peak,
-        Some(moved) if last >= PEAK && moved.abs() <= STEADY + HAIR => Phase::Peak,
-        Some(moved) if moved >= MOVED - HAIR => Phase::Rising,
-        Some(moved) if moved <= HAIR - MOVED => Phase::Downshift,
-        None | Some(_) => Phase::Settled,
+        None if last >= HIGH => AffectPhase::Peak,
+        Some(moved) if last >= PEAK && moved.abs() <= STEADY + FLOAT_TOLERANCE => AffectPhase::Peak,
+        Some(moved) if moved >= MIN_CHANGE - FLOAT_TOLERANCE => AffectPhase::Rising,
+        Some(moved) if moved <= FLOAT_TOLERANCE - MIN_CHANGE => AffectPhase::Downshift,
+        None | Some(_) => AffectPhase::Settled,
     };
     (phase, Intensity::of(last))
 }
 
 /// Returns the points that still count: the newest few, within the affect window.
 #[must_use]
-pub fn within_window(points: &[(Point, Timestamp)], now: Timestamp) -> Vec<(Point, Timestamp)> {
+pub fn within_window(
+    points: &[(AffectPoint, Timestamp)],
+    now: Timestamp,
+) -> Vec<(AffectPoint, Timestamp)> {
     let recent = |at: Timestamp| now.since(at) <= AFFECT_WINDOW;
     let counting: Vec<_> = points.iter().filter(|(_, at)| recent(*at)).collect();
     let start = counting.len().saturating_sub(MAX_AFFECT_POINTS);

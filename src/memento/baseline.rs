@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::contract::{SignalItem, ThreadMemento, Version};
-use super::text::{Datetime, Name, Text};
+use super::contract::{MementoVersion, SignalItem, ThreadMemento};
+use super::text::{BoundedText, Datetime, ExternalName};
 use super::thread::Thread;
 use super::turn::Turn;
-use super::{Affect, Intensity, Phase, Rollup};
+use super::{Affect, AffectPhase, AffectRollup, Intensity};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
@@ -56,7 +56,7 @@ pub struct Baseline {
 
 /// The status of the memento that a turn includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Brought {
+enum IncludedMemento {
     /// The turn includes no memento.
     Nothing,
     /// The memento belongs to another thread.
@@ -67,7 +67,7 @@ enum Brought {
     Newest,
 }
 
-impl Brought {
+impl IncludedMemento {
     fn of(thread: &Thread, turn: &Turn) -> Self {
         let Some(brought) = turn.memento() else {
             return Self::Nothing;
@@ -101,7 +101,7 @@ impl Baseline {
     ) -> (Self, Vec<String>) {
         let mut notes = Vec::new();
         let latest = thread.latest.as_ref();
-        let brought = Brought::of(thread, turn);
+        let brought = IncludedMemento::of(thread, turn);
         let named = turn.memento_ref();
         let names_newest = named.is_some() && named == latest.map(|latest| &latest.memento_id);
         if let Some(named) = named.filter(|_| !names_newest) {
@@ -110,7 +110,9 @@ impl Baseline {
         if let Some(memento) = turn.memento() {
             notes.extend(ignored_memento(thread, memento, brought));
         }
-        let usable = turn.memento().filter(|_| brought == Brought::Newest);
+        let usable = turn
+            .memento()
+            .filter(|_| brought == IncludedMemento::Newest);
         let (source, memento) = match (latest, usable) {
             (Some(latest), _) if names_newest => (BaselineSource::RequestRef, latest.clone()),
             (Some(latest), Some(_)) => (BaselineSource::Request, latest.clone()),
@@ -162,7 +164,7 @@ fn counted_signals(
     brought.chain(turn.signals.iter().cloned()).collect()
 }
 
-fn ignored_reference(thread: &Thread, named: &Name) -> String {
+fn ignored_reference(thread: &Thread, named: &ExternalName) -> String {
     let name = one_line(named.as_str());
     match thread.memento(named) {
         Some(_) => format!("the memento `{name}` is not the newest of this thread: passed over"),
@@ -170,17 +172,21 @@ fn ignored_reference(thread: &Thread, named: &Name) -> String {
     }
 }
 
-fn ignored_memento(thread: &Thread, memento: &ThreadMemento, brought: Brought) -> Option<String> {
+fn ignored_memento(
+    thread: &Thread,
+    memento: &ThreadMemento,
+    brought: IncludedMemento,
+) -> Option<String> {
     let name = one_line(memento.memento_id.as_str());
     match brought {
-        Brought::Nothing => None,
-        Brought::Foreign => {
+        IncludedMemento::Nothing => None,
+        IncludedMemento::Foreign => {
             let other = one_line(memento.thread_id.as_str());
             Some(format!(
                 "the memento is of the thread `{other}`: ignored, with its signals"
             ))
         }
-        Brought::Outdated => {
+        IncludedMemento::Outdated => {
             let edited = if thread.edited {
                 ", which an operator has edited"
             } else {
@@ -191,7 +197,7 @@ fn ignored_memento(thread: &Thread, memento: &ThreadMemento, brought: Brought) -
                  the answer has the newest{edited}"
             ))
         }
-        Brought::Newest => {
+        IncludedMemento::Newest => {
             let latest = thread.latest.as_ref()?;
             let same = latest.shape() == memento.shape() && latest.affect == memento.affect;
             (!same).then(|| {
@@ -205,23 +211,23 @@ fn ignored_memento(thread: &Thread, memento: &ThreadMemento, brought: Brought) -
 }
 
 /// Creates the memento of a new thread; the first message sets its arc.
-fn seed(thread: &Name, message: &str, now: Timestamp) -> ThreadMemento {
+fn seed(thread: &ExternalName, message: &str, now: Timestamp) -> ThreadMemento {
     let first = message.lines().map(str::trim).find(|line| !line.is_empty());
-    let arc = first.and_then(Text::cut);
+    let arc = first.and_then(BoundedText::cut);
     ThreadMemento {
         memento_id: thread.clone(),
         thread_id: thread.clone(),
         created_ts: Datetime::from(now),
-        version: Version,
-        arc: arc.unwrap_or_else(Text::nameless),
+        version: MementoVersion,
+        arc: arc.unwrap_or_else(BoundedText::nameless),
         active: Vec::new(),
         parked: Vec::new(),
         decisions: Vec::new(),
         next: Vec::new(),
         affect: Affect {
             points: Vec::new(),
-            rollup: Rollup {
-                phase: Phase::Settled,
+            rollup: AffectRollup {
+                phase: AffectPhase::Settled,
                 intensity_bucket: Intensity::Low,
                 updated_at: Datetime::from(now),
             },

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::affect::{Affect, Confidence};
-use super::shape::Shape;
+use super::shape::SummaryShape;
 use super::signal::SignalKind;
-use super::text::{Datetime, Name, Text};
+use super::text::{BoundedText, Datetime, ExternalName};
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
-use crate::base::json::{self, JsonError};
+use crate::base::json::{self, StrictJsonError};
 use crate::base::limits::{MAX_MEMENTO_BYTES, MAX_SIGNALS};
 use crate::base::text::one_line;
 
@@ -21,36 +21,36 @@ pub const MEMENTO_VERSION: &str = "memento-v0.2";
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ThreadMemento {
     /// Id of the memento.
-    pub memento_id: Name,
+    pub memento_id: ExternalName,
     /// Id of the thread.
-    pub thread_id: Name,
+    pub thread_id: ExternalName,
     /// Time of creation.
     pub created_ts: Datetime,
     /// Version of the contract.
-    pub version: Version,
+    pub version: MementoVersion,
     /// Direction of the conversation.
-    pub arc: Text<200>,
+    pub arc: BoundedText<200>,
     /// Topics in progress.
-    pub active: Vec<Text<200>>,
+    pub active: Vec<BoundedText<200>>,
     /// Topics left for later.
-    pub parked: Vec<Text<200>>,
+    pub parked: Vec<BoundedText<200>>,
     /// Decisions made.
-    pub decisions: Vec<Text<200>>,
+    pub decisions: Vec<BoundedText<200>>,
     /// Next steps.
-    pub next: Vec<Text<200>>,
+    pub next: Vec<BoundedText<200>>,
     /// Emotional intensity of the conversation.
     pub affect: Affect,
     /// Signals of the turn that created the memento.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signals: Option<Signals>,
+    pub signals: Option<SignalList>,
 }
 
 /// The only supported version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Version;
+pub struct MementoVersion;
 
-impl TryFrom<String> for Version {
+impl TryFrom<String> for MementoVersion {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -62,8 +62,8 @@ impl TryFrom<String> for Version {
     }
 }
 
-impl From<Version> for String {
-    fn from(_: Version) -> Self {
+impl From<MementoVersion> for String {
+    fn from(_: MementoVersion) -> Self {
         MEMENTO_VERSION.to_owned()
     }
 }
@@ -71,11 +71,11 @@ impl From<Version> for String {
 /// Events in a turn, each with its message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Signals {
+pub struct SignalList {
     /// Time of collection.
     pub updated_at: Datetime,
     /// The signals.
-    #[serde(default, deserialize_with = "few_signals")]
+    #[serde(default, deserialize_with = "deserialize_signals")]
     pub items: Vec<SignalItem>,
 }
 
@@ -84,7 +84,7 @@ pub struct Signals {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct SignalItem {
     /// Id of the message.
-    pub end_message_id: Name,
+    pub end_message_id: ExternalName,
     /// Kind of the signal.
     pub kind: SignalKind,
     /// Confidence of the source.
@@ -93,13 +93,13 @@ pub struct SignalItem {
     pub source: SignalSource,
     /// Description in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Summarised>,
+    pub summary: Option<SignalSummary>,
 }
 
 /// A description of at most 180 characters; may be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Summarised(String);
+pub struct SignalSummary(String);
 
 /// Maximum length of a signal's description.
 const MAX_SUMMARY: usize = 180;
@@ -116,7 +116,7 @@ impl ThreadMemento {
         let texts = lists.into_iter().flatten().chain([&mut self.arc]);
         for text in texts {
             let changed = change(text.as_str());
-            *text = Text::cut(&changed).unwrap_or_else(Text::nameless);
+            *text = BoundedText::cut(&changed).unwrap_or_else(BoundedText::nameless);
         }
         for signal in self
             .signals
@@ -133,12 +133,12 @@ impl SignalItem {
     pub(super) fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
         if let Some(summary) = &mut self.summary {
             let changed = change(summary.as_str());
-            *summary = Summarised(changed.chars().take(MAX_SUMMARY).collect());
+            *summary = SignalSummary(changed.chars().take(MAX_SUMMARY).collect());
         }
     }
 }
 
-impl Summarised {
+impl SignalSummary {
     /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -146,7 +146,7 @@ impl Summarised {
     }
 }
 
-impl TryFrom<String> for Summarised {
+impl TryFrom<String> for SignalSummary {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -160,8 +160,8 @@ impl TryFrom<String> for Summarised {
     }
 }
 
-impl From<Summarised> for String {
-    fn from(words: Summarised) -> Self {
+impl From<SignalSummary> for String {
+    fn from(words: SignalSummary) -> Self {
         words.0
     }
 }
@@ -187,7 +187,7 @@ impl SignalSource {
     }
 }
 
-pub(super) fn few_signals<'de, D: serde::Deserializer<'de>>(
+pub(super) fn deserialize_signals<'de, D: serde::Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<SignalItem>, D::Error> {
     let items = Vec::<SignalItem>::deserialize(from)?;
@@ -216,12 +216,12 @@ pub(super) fn strictly<T: serde::de::DeserializeOwned>(
     whole: &str,
 ) -> Result<T, MementoError> {
     let (read, value) = bounded(text, whole)?;
-    no_stray_list(&value, whole)?;
+    reject_stray_lists(&value, whole)?;
     Ok(read)
 }
 
 /// Reads one value or a list of values strictly, as [`strictly`] does.
-pub(crate) fn strictly_all<T: serde::de::DeserializeOwned>(
+pub(crate) fn read_all_strictly<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
 ) -> Result<Vec<T>, MementoError> {
@@ -232,7 +232,7 @@ pub(crate) fn strictly_all<T: serde::de::DeserializeOwned>(
     let (read, value): (Vec<T>, _) = bounded(text, whole)?;
     let items = value.as_array().into_iter().flatten().enumerate();
     for (place, item) in items {
-        no_stray_list(item, &format!("[{place}]"))?;
+        reject_stray_lists(item, &format!("[{place}]"))?;
     }
     Ok(read)
 }
@@ -248,7 +248,7 @@ fn bounded<T: serde::de::DeserializeOwned>(
         return Err(failed(whole, &what));
     }
     let checked = json::check(text);
-    if let Err(JsonError::Ambiguous(fault)) = &checked {
+    if let Err(StrictJsonError::Ambiguous(fault)) = &checked {
         let place = if fault.path.is_empty() {
             whole
         } else {
@@ -265,12 +265,12 @@ fn bounded<T: serde::de::DeserializeOwned>(
 }
 
 /// Reads an already parsed JSON value strictly, as [`strictly`] does.
-pub(super) fn strictly_of<T: serde::de::DeserializeOwned>(
+pub(super) fn read_value_strictly<T: serde::de::DeserializeOwned>(
     value: &Value,
     whole: &str,
 ) -> Result<T, MementoError> {
     let read = placed(value, whole)?;
-    no_stray_list(value, whole)?;
+    reject_stray_lists(value, whole)?;
     Ok(read)
 }
 
@@ -309,7 +309,7 @@ const LISTS: [&str; 7] = [
 ];
 
 /// Rejects a list where an object belongs; serde would accept it as a struct with its fields in order.
-fn no_stray_list(value: &Value, place: &str) -> Result<(), MementoError> {
+fn reject_stray_lists(value: &Value, place: &str) -> Result<(), MementoError> {
     let fields: Vec<(String, &Value)> = match value {
         Value::Array(_) => return Err(failed(place, "is a list, and no object")),
         Value::Object(fields) => fields
@@ -321,10 +321,12 @@ fn no_stray_list(value: &Value, place: &str) -> Result<(), MementoError> {
     for (key, field) in fields {
         match field {
             Value::Array(items) if LISTS.contains(&key.as_str()) => {
-                let each = items.iter().try_for_each(|item| no_stray_list(item, &key));
+                let each = items
+                    .iter()
+                    .try_for_each(|item| reject_stray_lists(item, &key));
                 each?;
             }
-            field => no_stray_list(field, &key)?,
+            field => reject_stray_lists(field, &key)?,
         }
     }
     Ok(())
@@ -344,14 +346,14 @@ impl ThreadMemento {
     /// # Errors
     /// As [`ThreadMemento::read`].
     pub fn from_value(value: &Value) -> Result<Self, MementoError> {
-        strictly_of(value, "memento")
+        read_value_strictly(value, "memento")
     }
 
     /// Returns the summary.
     #[must_use]
-    pub fn shape(&self) -> Shape {
-        let texts = |list: &[Text<200>]| list.iter().map(ToString::to_string).collect();
-        Shape {
+    pub fn shape(&self) -> SummaryShape {
+        let texts = |list: &[BoundedText<200>]| list.iter().map(ToString::to_string).collect();
+        SummaryShape {
             arc: self.arc.to_string(),
             active: texts(&self.active),
             parked: texts(&self.parked),

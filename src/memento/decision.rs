@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::ack::is_ack_only;
-use super::signal::{Category, SignalKind};
+use super::signal::{SignalCategory, SignalKind};
 
 /// The classification of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum TurnDecision {
     /// The summary must follow the turn, even at the peak.
     Must,
     /// The summary follows the turn, unless the peak guardrail holds it back.
@@ -17,7 +17,7 @@ pub enum Decision {
     Skip,
 }
 
-impl Decision {
+impl TurnDecision {
     /// All decisions.
     pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::Skip];
 
@@ -44,7 +44,7 @@ impl Decision {
 
 /// The inputs of a decision.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Inputs<'a> {
+pub struct DecisionInputs<'a> {
     /// Text of the message.
     pub message: &'a str,
     /// Signals of the message.
@@ -60,7 +60,7 @@ pub struct Inputs<'a> {
 /// The rule that decided; the first match wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum DecisionRule {
     /// The memento was edited.
     SummaryChanged,
     /// A signal that must change the memento.
@@ -75,7 +75,7 @@ pub enum Rule {
     Default,
 }
 
-impl Rule {
+impl DecisionRule {
     /// All rules, in the order in which they are tried.
     pub const ALL: [Self; 6] = [
         Self::SummaryChanged,
@@ -114,15 +114,15 @@ impl Rule {
 
     /// Returns the rule's decision.
     #[must_use]
-    pub fn decision(self) -> Decision {
+    pub fn decision(self) -> TurnDecision {
         match self {
-            Self::SummaryChanged | Self::MustSignal => Decision::Must,
-            Self::ShouldSignal | Self::PressureOrDrift | Self::Default => Decision::Should,
-            Self::Acknowledgment => Decision::Skip,
+            Self::SummaryChanged | Self::MustSignal => TurnDecision::Must,
+            Self::ShouldSignal | Self::PressureOrDrift | Self::Default => TurnDecision::Should,
+            Self::Acknowledgment => TurnDecision::Skip,
         }
     }
 
-    fn fits(self, inputs: &Inputs<'_>) -> bool {
+    fn fits(self, inputs: &DecisionInputs<'_>) -> bool {
         let any = |category| {
             inputs
                 .signals
@@ -131,10 +131,10 @@ impl Rule {
         };
         match self {
             Self::SummaryChanged => inputs.summary_changed,
-            Self::MustSignal => any(Category::Must),
-            Self::ShouldSignal => any(Category::Should),
+            Self::MustSignal => any(SignalCategory::Must),
+            Self::ShouldSignal => any(SignalCategory::Should),
             Self::PressureOrDrift => inputs.context_pressure || inputs.drift_risk,
-            Self::Acknowledgment => any(Category::Skip) || is_ack_only(inputs.message),
+            Self::Acknowledgment => any(SignalCategory::Skip) || is_ack_only(inputs.message),
             Self::Default => true,
         }
     }
@@ -143,19 +143,19 @@ impl Rule {
 /// A decision with its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Decided {
+pub struct TurnClassification {
     /// Classification of the turn.
-    pub decision: Decision,
+    pub decision: TurnDecision,
     /// Rule that decided.
-    pub rule: Rule,
+    pub rule: DecisionRule,
 }
 
 /// Classifies a turn.
 #[must_use]
-pub fn decide(inputs: &Inputs<'_>) -> Decided {
-    let fitting = Rule::ALL.into_iter().find(|rule| rule.fits(inputs));
-    let rule = fitting.unwrap_or(Rule::Default);
-    Decided {
+pub fn decide(inputs: &DecisionInputs<'_>) -> TurnClassification {
+    let fitting = DecisionRule::ALL.into_iter().find(|rule| rule.fits(inputs));
+    let rule = fitting.unwrap_or(DecisionRule::Default);
+    TurnClassification {
         decision: rule.decision(),
         rule,
     }

@@ -1,9 +1,9 @@
 //! An operator's edit of a summary, and the sessions that have read it.
 
-use super::shape::Shape;
-use super::text::Name;
+use super::shape::SummaryShape;
+use super::text::ExternalName;
 use super::thread::{Thread, shaped};
-use super::turn::Refusal;
+use super::turn::TurnRefusal;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_EDIT_READERS;
@@ -15,12 +15,12 @@ impl Thread {
     /// Fails when there is no memento, or the writer has read another one.
     pub fn edit(
         &self,
-        shape: &Shape,
+        shape: &SummaryShape,
         if_match: &str,
-        memento: Name,
+        memento: ExternalName,
         now: Timestamp,
-    ) -> Result<Self, Refusal> {
-        let latest = self.latest.as_ref().ok_or(Refusal::Nothing)?;
+    ) -> Result<Self, TurnRefusal> {
+        let latest = self.latest.as_ref().ok_or(TurnRefusal::Nothing)?;
         self.expect(Some(if_match))?;
         let mut next = self.clone();
         next.version += 1;
@@ -45,7 +45,7 @@ impl Thread {
     /// Returns true if a memento is older than an operator's last edit. A memento that is no longer stored counts
     /// as older.
     #[must_use]
-    pub(super) fn is_before_edit(&self, memento: &Name) -> bool {
+    pub(super) fn is_before_edit(&self, memento: &ExternalName) -> bool {
         let Some(edit) = &self.edit_memento else {
             return false;
         };

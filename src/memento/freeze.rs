@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::affect::{Intensity, Phase, Rollup};
-use super::decision::Decision;
+use super::affect::{AffectPhase, AffectRollup, Intensity};
+use super::decision::TurnDecision;
 
 /// The formula `(phase is peak or intensity is high) and decision is not must`, with the value of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,11 +20,11 @@ pub struct Freeze {
 impl Freeze {
     /// Evaluates the formula for a baseline. A baseline without affect freezes nothing.
     #[must_use]
-    pub fn of(rollup: Option<&Rollup>, decision: Decision) -> Self {
+    pub fn of(rollup: Option<&AffectRollup>, decision: TurnDecision) -> Self {
         Self {
-            peak: rollup.is_some_and(|rollup| rollup.phase == Phase::Peak),
+            peak: rollup.is_some_and(|rollup| rollup.phase == AffectPhase::Peak),
             high: rollup.is_some_and(|rollup| rollup.intensity_bucket == Intensity::High),
-            must: decision == Decision::Must,
+            must: decision == TurnDecision::Must,
         }
     }
 
@@ -37,7 +37,7 @@ impl Freeze {
 
 /// The condition that ends a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThawedBy {
+pub enum ThawCondition {
     /// A turn that must change the summary, or a phase other than the peak.
     MustOrLeavingPeak,
     /// A turn that must change the summary, or an intensity other than high.
@@ -46,7 +46,7 @@ pub enum ThawedBy {
     MustOrLeavingBoth,
 }
 
-impl ThawedBy {
+impl ThawCondition {
     /// Describes the condition in words.
     #[must_use]
     pub fn words(self) -> &'static str {

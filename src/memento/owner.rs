@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::text::Name;
+use super::text::ExternalName;
 use super::thread::Thread;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -147,6 +147,6 @@ impl Thread {
     }
 }
 
-fn is_named_after(thread: &Name, session: &SessionId) -> bool {
+fn is_named_after(thread: &ExternalName, session: &SessionId) -> bool {
     thread.as_str() == session.as_str()
 }

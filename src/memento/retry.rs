@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::text::Name;
+use super::text::ExternalName;
 use super::thread::Thread;
-use super::turn::{Outcome, Refusal, Turn};
+use super::turn::{Turn, TurnOutcome, TurnRefusal};
 use crate::base::digest::Digest;
 
 /// The parts of the response to a turn that are kept for a retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TurnAnswer {
+pub struct TurnResponse {
     /// Digest of the message and its author.
     pub message_hash: Digest,
     /// Id of the resulting memento.
-    pub memento: Name,
+    pub memento: ExternalName,
     /// Closed topics reported to the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<String>,
@@ -25,9 +25,9 @@ pub struct TurnAnswer {
 
 impl Thread {
     /// Keeps the response to the last turn for a retry.
-    pub(super) fn note_answer(&mut self, turn: &Turn, outcome: &Outcome) {
+    pub(super) fn store_response(&mut self, turn: &Turn, outcome: &TurnOutcome) {
         if let Some(taken) = self.turns.first_mut() {
-            taken.answer = Some(TurnAnswer {
+            taken.answer = Some(TurnResponse {
                 message_hash: turn.message_hash(),
                 memento: outcome.memento.memento_id.clone(),
                 closed: outcome.closed.clone(),
@@ -40,20 +40,20 @@ impl Thread {
     ///
     /// # Errors
     /// Fails when the message with that id was different, or its response is no longer stored.
-    pub fn answered(&self, turn: &Turn) -> Result<Option<Outcome>, Refusal> {
+    pub fn answered(&self, turn: &Turn) -> Result<Option<TurnOutcome>, TurnRefusal> {
         let mut turns = self.turns.iter();
         let Some(taken) = turns.find(|taken| taken.message_id == turn.message_id) else {
             return Ok(None);
         };
         let id = &turn.message_id;
         let answer = taken.answer.as_ref();
-        let answer = answer.ok_or_else(|| Refusal::OldMessage(id.clone()))?;
+        let answer = answer.ok_or_else(|| TurnRefusal::OldMessage(id.clone()))?;
         if answer.message_hash != turn.message_hash() {
-            return Err(Refusal::OtherMessage(id.clone()));
+            return Err(TurnRefusal::OtherMessage(id.clone()));
         }
         let memento = self.memento(&answer.memento);
-        let memento = memento.ok_or_else(|| Refusal::OldMessage(id.clone()))?;
-        Ok(Some(Outcome {
+        let memento = memento.ok_or_else(|| TurnRefusal::OldMessage(id.clone()))?;
+        Ok(Some(TurnOutcome {
             decided: taken.decided,
             freeze: taken.freeze,
             source: taken.source,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::contract::{MementoError, strictly_of};
-use super::text::Text;
+use super::contract::{MementoError, read_value_strictly};
+use super::text::BoundedText;
 use crate::base::limits::MAX_SHAPE_ITEMS;
 
 /// Maximum number of characters of an arc, and of a list item.
@@ -14,7 +14,7 @@ const MAX_ITEM_CHARS: usize = 160;
 /// The direction of a conversation, with its topics, decisions and next steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
+pub struct SummaryShape {
     /// Direction of the conversation.
     pub arc: String,
     /// Topics in progress.
@@ -30,27 +30,27 @@ pub struct Shape {
 /// The form of a proposed shape.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Proposed {
-    arc: Text<MAX_ARC_CHARS>,
+struct ProposedShape {
+    arc: BoundedText<MAX_ARC_CHARS>,
     #[serde(default)]
-    active: Few,
+    active: ShortList,
     #[serde(default)]
-    parked: Few,
+    parked: ShortList,
     #[serde(default)]
-    decisions: Few,
+    decisions: ShortList,
     #[serde(default)]
-    next: Few,
+    next: ShortList,
 }
 
 /// A list of a few short items.
 #[derive(Default, Deserialize)]
-#[serde(try_from = "Vec<Text<MAX_ITEM_CHARS>>")]
-struct Few(Vec<String>);
+#[serde(try_from = "Vec<BoundedText<MAX_ITEM_CHARS>>")]
+struct ShortList(Vec<String>);
 
-impl TryFrom<Vec<Text<MAX_ITEM_CHARS>>> for Few {
+impl TryFrom<Vec<BoundedText<MAX_ITEM_CHARS>>> for ShortList {
     type Error = String;
 
-    fn try_from(items: Vec<Text<MAX_ITEM_CHARS>>) -> Result<Self, Self::Error> {
+    fn try_from(items: Vec<BoundedText<MAX_ITEM_CHARS>>) -> Result<Self, Self::Error> {
         if items.len() > MAX_SHAPE_ITEMS {
             let found = items.len();
             return Err(format!("{found} items are more than {MAX_SHAPE_ITEMS}"));
@@ -61,7 +61,7 @@ impl TryFrom<Vec<Text<MAX_ITEM_CHARS>>> for Few {
 
 /// The side of a comparison that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ChangeSide {
     /// The line is in the current summary, and not in the proposal.
     Kept,
     /// The line is in the proposal, and not in the current summary.
@@ -70,16 +70,16 @@ pub enum Side {
 
 /// A line that differs between two shapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ShapeChange {
     /// Name of the part.
     pub part: &'static str,
     /// Side of the line.
-    pub side: Side,
+    pub side: ChangeSide,
     /// Text of the line.
     pub text: String,
 }
 
-impl Shape {
+impl SummaryShape {
     /// Returns the shape with changed texts. A text that becomes too long is cut.
     #[must_use]
     pub fn with_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Self {
@@ -103,7 +103,7 @@ impl Shape {
     /// # Errors
     /// Fails when the value is not a valid proposal or is too large, with the path.
     pub fn proposed(value: &Value) -> Result<Self, MementoError> {
-        let read: Proposed = strictly_of(value, "shape")?;
+        let read: ProposedShape = read_value_strictly(value, "shape")?;
         Ok(Self {
             arc: read.arc.into(),
             active: read.active.0,
@@ -116,7 +116,7 @@ impl Shape {
     /// Returns the shape after accepting `proposed`. Empty `decisions` and `next` of the proposal keep the old
     /// items.
     #[must_use]
-    pub fn followed_by(&self, proposed: &Self) -> Self {
+    pub fn updated_with(&self, proposed: &Self) -> Self {
         let or_kept =
             |new: &[String], old: &[String]| if new.is_empty() { old } else { new }.to_vec();
         Self {
@@ -143,18 +143,18 @@ impl Shape {
 
     /// Returns the lines in which `proposed` differs.
     #[must_use]
-    pub fn changes(&self, proposed: &Self) -> Vec<Change> {
+    pub fn changes(&self, proposed: &Self) -> Vec<ShapeChange> {
         let mut changes = Vec::new();
         for ((part, kept), (_, new)) in self.parts().into_iter().zip(proposed.parts()) {
-            let change = |side, text: &str| Change {
+            let change = |side, text: &str| ShapeChange {
                 part,
                 side,
                 text: text.to_owned(),
             };
             let gone = kept.iter().filter(|line| !new.contains(line));
-            changes.extend(gone.map(|line| change(Side::Kept, line)));
+            changes.extend(gone.map(|line| change(ChangeSide::Kept, line)));
             let come = new.iter().filter(|line| !kept.contains(line));
-            changes.extend(come.map(|line| change(Side::Proposed, line)));
+            changes.extend(come.map(|line| change(ChangeSide::Proposed, line)));
         }
         changes
     }

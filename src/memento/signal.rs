@@ -26,7 +26,7 @@ pub enum SignalKind {
 
 /// The effect of a signal on the memento.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Category {
+pub enum SignalCategory {
     /// The memento must change.
     Must,
     /// The memento should change.
@@ -65,15 +65,15 @@ impl SignalKind {
 
     /// Returns the effect on the memento.
     #[must_use]
-    pub fn category(self) -> Category {
+    pub fn category(self) -> SignalCategory {
         match self {
             Self::DecisionMade | Self::ScopeChanged | Self::Pivot | Self::AnswerProvided => {
-                Category::Must
+                SignalCategory::Must
             }
             Self::OpenLoopCreated | Self::OpenLoopResolved | Self::RiskOrConflict => {
-                Category::Should
+                SignalCategory::Should
             }
-            Self::AckOnly => Category::Skip,
+            Self::AckOnly => SignalCategory::Skip,
         }
     }
 

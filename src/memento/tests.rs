@@ -41,8 +41,8 @@ fn owner(session: &str) -> ThreadOwner {
     }
 }
 
-fn named(number: u32) -> Named {
-    Named {
+fn named(number: u32) -> TurnIds {
+    TurnIds {
         by: owner("s-1"),
         memento: format!("mm-{number}").parse().unwrap(),
     }

@@ -10,12 +10,12 @@ use crate::base::limits::MAX_MEMENTO_NAME;
 /// A text of 1 to `MAX` characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Text<const MAX: usize>(String);
+pub struct BoundedText<const MAX: usize>(String);
 
 /// An external name of a memento, a thread or a message.
-pub type Name = Text<MAX_MEMENTO_NAME>;
+pub type ExternalName = BoundedText<MAX_MEMENTO_NAME>;
 
-impl<const MAX: usize> Text<MAX> {
+impl<const MAX: usize> BoundedText<MAX> {
     /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -36,7 +36,7 @@ impl<const MAX: usize> Text<MAX> {
     }
 }
 
-impl<const MAX: usize> TryFrom<String> for Text<MAX> {
+impl<const MAX: usize> TryFrom<String> for BoundedText<MAX> {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -51,7 +51,7 @@ impl<const MAX: usize> TryFrom<String> for Text<MAX> {
     }
 }
 
-impl<const MAX: usize> std::str::FromStr for Text<MAX> {
+impl<const MAX: usize> std::str::FromStr for BoundedText<MAX> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -59,13 +59,13 @@ impl<const MAX: usize> std::str::FromStr for Text<MAX> {
     }
 }
 
-impl<const MAX: usize> From<Text<MAX>> for String {
-    fn from(text: Text<MAX>) -> Self {
+impl<const MAX: usize> From<BoundedText<MAX>> for String {
+    fn from(text: BoundedText<MAX>) -> Self {
         text.0
     }
 }
 
-impl<const MAX: usize> fmt::Display for Text<MAX> {
+impl<const MAX: usize> fmt::Display for BoundedText<MAX> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }

@@ -2,18 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::affect::{Affect, Intensity, Phase, Point, Rollup, rollup, within_window};
+use super::affect::{
+    Affect, AffectPhase, AffectPoint, AffectRollup, Intensity, rollup, within_window,
+};
 use super::baseline::{Baseline, BaselineSource};
-use super::contract::{Signals, ThreadMemento};
-use super::decision::{Decided, Inputs, decide};
-use super::freeze::{Freeze, ThawedBy};
+use super::contract::{SignalList, ThreadMemento};
+use super::decision::{DecisionInputs, TurnClassification, decide};
+use super::freeze::{Freeze, ThawCondition};
 use super::owner::{RefusedWrites, ThreadOwner};
-use super::retry::TurnAnswer;
-use super::shape::Shape;
+use super::retry::TurnResponse;
+use super::shape::SummaryShape;
 use super::signal::SignalKind;
-use super::text::{Datetime, Name, Text};
-use super::turn::{Author, Kept, Outcome, Pressure, Refusal, Summary, Turn};
-use super::{Decision, SignalItem};
+use super::text::{BoundedText, Datetime, ExternalName};
+use super::turn::{
+    ContextPressure, KeptReason, MessageAuthor, SummaryResult, Turn, TurnOutcome, TurnRefusal,
+};
+use super::{SignalItem, TurnDecision};
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, SessionId};
 use crate::base::limits::{MAX_HELD_BACK, MAX_MEMENTOS, MAX_SIGNALS, MAX_TURNS};
@@ -23,7 +27,7 @@ use crate::base::limits::{MAX_HELD_BACK, MAX_MEMENTOS, MAX_SIGNALS, MAX_TURNS};
 #[serde(deny_unknown_fields)]
 pub struct Thread {
     /// Id of the thread.
-    pub id: Name,
+    pub id: ExternalName,
     /// Session of the last turn.
     pub session: SessionId,
     /// Owner; `None` for a stored thread that several sessions wrote to before threads had owners.
@@ -49,20 +53,20 @@ pub struct Thread {
     /// Number of accepted summaries.
     pub version: u64,
     /// Points that count, each with its time.
-    points: Vec<(Point, Timestamp)>,
+    points: Vec<(AffectPoint, Timestamp)>,
     /// Start of the freeze, if the summary is frozen.
     pub frozen_since: Option<Timestamp>,
     /// Proposals held back, newest first, up to a limit.
-    pub held_back: Vec<HeldBack>,
+    pub held_back: Vec<HeldProposal>,
     /// Total number of proposals held back.
     pub held_back_count: u64,
     /// Turns, newest first, up to a limit.
-    pub turns: Vec<Turned>,
+    pub turns: Vec<ProcessedTurn>,
     /// True if the memento was edited since the last turn.
     pub edited: bool,
     /// Memento created by an operator's last edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) edit_memento: Option<Name>,
+    pub(super) edit_memento: Option<ExternalName>,
     /// Sessions that received an operator's edit with a response, newest first; `None` when no edit is unread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) edit_sent_to: Option<Vec<SessionId>>,
@@ -73,45 +77,45 @@ pub struct Thread {
 /// A proposal that was held back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HeldBack {
+pub struct HeldProposal {
     /// Time of the proposal.
     pub at: Timestamp,
     /// Id of the message.
-    pub message_id: Name,
+    pub message_id: ExternalName,
     /// Proposed shape.
-    pub proposed: Shape,
+    pub proposed: SummaryShape,
     /// Reason why the proposal was held back.
-    pub why: Kept,
+    pub why: KeptReason,
 }
 
 /// A processed turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Turned {
+pub struct ProcessedTurn {
     /// Time of the turn.
     pub at: Timestamp,
     /// Id of the message.
-    pub message_id: Name,
+    pub message_id: ExternalName,
     /// Author of the message.
-    pub author: Author,
+    pub author: MessageAuthor,
     /// Classification, with its rule.
-    pub decided: Decided,
+    pub decided: TurnClassification,
     /// Signals of the turn.
     pub signals: Vec<SignalKind>,
     /// Other inputs of the decision.
-    pub given: Given,
+    pub given: DecisionFlags,
     /// Evaluation of the peak guardrail.
     pub freeze: Freeze,
     /// Intensity of the conversation before the turn.
-    pub before: (Phase, Intensity),
+    pub before: (AffectPhase, Intensity),
     /// Intensity of the conversation after the turn.
-    pub after: (Phase, Intensity),
+    pub after: (AffectPhase, Intensity),
     /// Intensity of the message, if reported.
     pub intensity: Option<f64>,
     /// Origin of the baseline.
     pub source: BaselineSource,
     /// Result for the summary.
-    pub summary: Summary,
+    pub summary: SummaryResult,
     /// Number of accepted summaries at that time.
     pub version: u64,
     /// Session that records the turn.
@@ -123,13 +127,13 @@ pub struct Turned {
     pub sequence: Option<u64>,
     /// Parts of the response that are not stored elsewhere; `None` for a turn stored before they were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<TurnAnswer>,
+    pub answer: Option<TurnResponse>,
 }
 
 /// The inputs of a decision other than message and signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct DecisionFlags {
     /// True if the context window was nearly full.
     pub context_pressure: bool,
     /// True if the agent or an operator reported that the conversation drifts.
@@ -140,17 +144,17 @@ pub struct Given {
 
 /// The identifiers for a turn and its memento.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct TurnIds {
     /// Session that records the turn, with its secret.
     pub by: ThreadOwner,
     /// Id of the resulting memento.
-    pub memento: Name,
+    pub memento: ExternalName,
 }
 
 impl Thread {
     /// Creates a thread without turns.
     #[must_use]
-    pub fn new(id: Name, session: SessionId) -> Self {
+    pub fn new(id: ExternalName, session: SessionId) -> Self {
         Self {
             id,
             owner: Some(ThreadOwner {
@@ -185,21 +189,21 @@ impl Thread {
     pub fn take(
         &self,
         turn: &Turn,
-        named: Named,
+        named: TurnIds,
         now: Timestamp,
-    ) -> Result<(Self, Outcome), Refusal> {
+    ) -> Result<(Self, TurnOutcome), TurnRefusal> {
         if !self.admits(&named.by) {
-            return Err(Refusal::NotOwner);
+            return Err(TurnRefusal::NotOwner);
         }
         self.expect(turn.if_match.as_deref())?;
         let (baseline, mut notes) = Baseline::of(self, turn, &named.by.session, now);
         let signals: Vec<_> = baseline.signals.iter().map(|item| item.kind).collect();
-        let given = Given {
-            context_pressure: turn.pressure.is_some_and(Pressure::is_high),
+        let given = DecisionFlags {
+            context_pressure: turn.pressure.is_some_and(ContextPressure::is_high),
             drift_risk: turn.drift || self.drift_flagged.is_some(),
             summary_changed: self.edited,
         };
-        let decided = decide(&Inputs {
+        let decided = decide(&DecisionInputs {
             message: &turn.message,
             signals: &signals,
             context_pressure: given.context_pressure,
@@ -218,7 +222,7 @@ impl Thread {
         next.edited = baseline.is_before_edit;
         next.note_edit_sent(&session);
         next.drift_flagged = None;
-        next.remember(Turned {
+        next.remember(ProcessedTurn {
             at: now,
             message_id: turn.message_id.clone(),
             author: turn.author,
@@ -237,7 +241,7 @@ impl Thread {
             sequence: None,
             answer: None,
         });
-        let outcome = Outcome {
+        let outcome = TurnOutcome {
             decided,
             freeze,
             source: baseline.source,
@@ -248,7 +252,7 @@ impl Thread {
             memento,
             notes,
         };
-        next.note_answer(turn, &outcome);
+        next.store_response(turn, &outcome);
         Ok((next, outcome))
     }
 
@@ -271,7 +275,7 @@ impl Thread {
 
     /// Returns a stored memento by its id.
     #[must_use]
-    pub fn memento(&self, id: &Name) -> Option<&ThreadMemento> {
+    pub fn memento(&self, id: &ExternalName) -> Option<&ThreadMemento> {
         self.mementos().find(|memento| memento.memento_id == *id)
     }
 
@@ -295,17 +299,19 @@ impl Thread {
 
     /// Returns the condition that ends the freeze, if the summary is frozen.
     #[must_use]
-    pub fn thawed_by(&self) -> Option<ThawedBy> {
+    pub fn thaw_condition(&self) -> Option<ThawCondition> {
         let freeze = self.turns.first().map(|turned| turned.freeze)?;
         if !freeze.holds() {
             return None;
         }
         let (phase, intensity) = self.turns.first().map(|turned| turned.after)?;
-        Some(match (phase == Phase::Peak, intensity == Intensity::High) {
-            (true, true) => ThawedBy::MustOrLeavingBoth,
-            (true, false) => ThawedBy::MustOrLeavingPeak,
-            (false, _) => ThawedBy::MustOrLeavingHigh,
-        })
+        Some(
+            match (phase == AffectPhase::Peak, intensity == Intensity::High) {
+                (true, true) => ThawCondition::MustOrLeavingBoth,
+                (true, false) => ThawCondition::MustOrLeavingPeak,
+                (false, _) => ThawCondition::MustOrLeavingHigh,
+            },
+        )
     }
 
     /// Makes the session of a turn the owner, and returns its id.
@@ -326,10 +332,10 @@ impl Thread {
         session
     }
 
-    pub(super) fn expect(&self, etag: Option<&str>) -> Result<(), Refusal> {
+    pub(super) fn expect(&self, etag: Option<&str>) -> Result<(), TurnRefusal> {
         let current = self.etag().unwrap_or_default();
         match etag {
-            Some(etag) if etag != current => Err(Refusal::Stale { current }),
+            Some(etag) if etag != current => Err(TurnRefusal::Stale { current }),
             Some(_) | None => Ok(()),
         }
     }
@@ -339,33 +345,38 @@ impl Thread {
         &mut self,
         turn: &Turn,
         baseline: &Baseline,
-        decided: Decided,
+        decided: TurnClassification,
         freeze: Freeze,
         now: Timestamp,
-    ) -> (Shape, Summary) {
+    ) -> (SummaryShape, SummaryResult) {
         let kept = baseline.memento.shape();
         let Some(proposed) = &turn.proposed else {
-            return (kept, Summary::Kept(Kept::NothingProposed));
+            return (kept, SummaryResult::Kept(KeptReason::NothingProposed));
         };
-        let proposed = match Shape::proposed(proposed) {
+        let proposed = match SummaryShape::proposed(proposed) {
             Ok(proposed) => proposed,
-            Err(error) => return (kept, Summary::Kept(Kept::Invalid(error.to_string()))),
+            Err(error) => {
+                return (
+                    kept,
+                    SummaryResult::Kept(KeptReason::Invalid(error.to_string())),
+                );
+            }
         };
-        let skips = decided.decision == Decision::Skip && !turn.skip_updates;
+        let skips = decided.decision == TurnDecision::Skip && !turn.skip_updates;
         let why = if baseline.is_before_edit {
-            Kept::BeforeEdit
+            KeptReason::BeforeEdit
         } else if freeze.holds() {
-            Kept::AtPeak
+            KeptReason::AtPeak
         } else if skips {
-            Kept::OnlyAcknowledged
+            KeptReason::OnlyAcknowledged
         } else {
             self.version += 1;
             self.held_back.clear();
             self.held_back_count = 0;
             self.edit_sent_to = None;
-            return (kept.followed_by(&proposed), Summary::Updated);
+            return (kept.updated_with(&proposed), SummaryResult::Updated);
         };
-        let held = HeldBack {
+        let held = HeldProposal {
             at: now,
             message_id: turn.message_id.clone(),
             proposed,
@@ -374,7 +385,7 @@ impl Thread {
         self.held_back.insert(0, held);
         self.held_back.truncate(MAX_HELD_BACK);
         self.held_back_count += 1;
-        (kept, Summary::Kept(why))
+        (kept, SummaryResult::Kept(why))
     }
 
     /// Adds the intensity of the message, if a person wrote it.
@@ -386,18 +397,22 @@ impl Thread {
         notes: &mut Vec<String>,
     ) -> Option<f64> {
         let seen = baseline.affect.rollup.updated_at.at();
-        let known = |point: &Point| {
-            let same = |entry: &&(Point, Timestamp)| entry.0.end_message_id == point.end_message_id;
+        let known = |point: &AffectPoint| {
+            let same =
+                |entry: &&(AffectPoint, Timestamp)| entry.0.end_message_id == point.end_message_id;
             self.points.iter().find(same).map_or(seen, |(_, at)| *at)
         };
         let points = baseline.affect.points.iter();
         let mut points: Vec<_> = points.map(|point| (point.clone(), known(point))).collect();
-        let felt = turn.affect.as_ref().filter(|_| turn.author == Author::User);
+        let felt = turn
+            .affect
+            .as_ref()
+            .filter(|_| turn.author == MessageAuthor::User);
         if turn.affect.is_some() && felt.is_none() {
             notes.push("how heated the agent's own message is does not count".to_owned());
         }
         points.extend(felt.map(|felt| {
-            let point = Point {
+            let point = AffectPoint {
                 end_message_id: turn.message_id.clone(),
                 label: felt.label.clone(),
                 intensity: felt.intensity,
@@ -414,8 +429,8 @@ impl Thread {
     fn write(
         &mut self,
         baseline: &Baseline,
-        shape: &Shape,
-        id: Name,
+        shape: &SummaryShape,
+        id: ExternalName,
         now: Timestamp,
     ) -> ThreadMemento {
         let intensities: Vec<_> = self.points.iter().map(|(p, _)| p.intensity).collect();
@@ -424,13 +439,13 @@ impl Thread {
         let memento = ThreadMemento {
             affect: Affect {
                 points: self.points.iter().map(|(point, _)| point.clone()).collect(),
-                rollup: Rollup {
+                rollup: AffectRollup {
                     phase,
                     intensity_bucket,
                     updated_at: Datetime::from(now),
                 },
             },
-            signals: (!items.is_empty()).then(|| Signals {
+            signals: (!items.is_empty()).then(|| SignalList {
                 updated_at: Datetime::from(now),
                 items,
             }),
@@ -447,14 +462,14 @@ impl Thread {
         }
     }
 
-    fn remember(&mut self, turned: Turned) {
+    fn remember(&mut self, turned: ProcessedTurn) {
         self.turns.insert(0, turned);
         self.turns.truncate(MAX_TURNS);
     }
 }
 
 /// Returns the phase and intensity of a memento.
-fn heat(memento: &ThreadMemento) -> (Phase, Intensity) {
+fn heat(memento: &ThreadMemento) -> (AffectPhase, Intensity) {
     let rollup = &memento.affect.rollup;
     (rollup.phase, rollup.intensity_bucket)
 }
@@ -462,16 +477,20 @@ fn heat(memento: &ThreadMemento) -> (Phase, Intensity) {
 /// Returns a memento with another summary.
 pub(super) fn shaped(
     from: &ThreadMemento,
-    shape: &Shape,
-    id: Name,
+    shape: &SummaryShape,
+    id: ExternalName,
     now: Timestamp,
 ) -> ThreadMemento {
     // A shape is already within the limits: nothing is cut here.
-    let items = |list: &[String]| list.iter().filter_map(|item| Text::cut(item)).collect();
+    let items = |list: &[String]| {
+        list.iter()
+            .filter_map(|item| BoundedText::cut(item))
+            .collect()
+    };
     ThreadMemento {
         memento_id: id,
         created_ts: Datetime::from(now),
-        arc: Text::cut(&shape.arc).unwrap_or_else(|| from.arc.clone()),
+        arc: BoundedText::cut(&shape.arc).unwrap_or_else(|| from.arc.clone()),
         active: items(&shape.active),
         parked: items(&shape.parked),
         decisions: items(&shape.decisions),
@@ -488,7 +507,7 @@ fn closed(item: &SignalItem) -> Option<String> {
     let words = item
         .summary
         .as_ref()
-        .map(super::contract::Summarised::as_str);
+        .map(super::contract::SignalSummary::as_str);
     let words = words.filter(|text| !text.trim().is_empty());
     let words = words.unwrap_or(item.kind.description());
     Some(format!("{}: {words}", item.kind.as_str()))

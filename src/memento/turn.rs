@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::affect::{Confidence, PointSource};
+use super::affect::{AffectSource, Confidence};
 use super::baseline::BaselineSource;
-use super::contract::{MementoError, SignalItem, ThreadMemento, few_signals, strictly};
-use super::decision::Decided;
+use super::contract::{MementoError, SignalItem, ThreadMemento, deserialize_signals, strictly};
+use super::decision::TurnClassification;
 use super::freeze::Freeze;
-use super::text::{Name, Text};
+use super::text::{BoundedText, ExternalName};
 use crate::base::digest::Digest;
 
 /// The input of a turn.
@@ -16,7 +16,7 @@ use crate::base::digest::Digest;
 #[serde(deny_unknown_fields)]
 pub struct Turn {
     /// Id of the message.
-    pub message_id: Name,
+    pub message_id: ExternalName,
     /// Text of the message.
     pub message: String,
     /// Message as it may be stored, if rules redacted parts of it.
@@ -24,12 +24,12 @@ pub struct Turn {
     pub kept_message: Option<String>,
     /// Author of the message.
     #[serde(default)]
-    pub author: Author,
+    pub author: MessageAuthor,
     /// The caller's knowledge of the thread.
     #[serde(default)]
     pub context: TurnContext,
     /// Signals of the turn, in addition to those in the included memento.
-    #[serde(default, deserialize_with = "few_signals")]
+    #[serde(default, deserialize_with = "deserialize_signals")]
     pub signals: Vec<SignalItem>,
     /// Summary that a model proposes.
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Turn {
     pub affect: Option<AffectSignal>,
     /// Fill level of the agent's context window.
     #[serde(default)]
-    pub pressure: Option<Pressure>,
+    pub pressure: Option<ContextPressure>,
     /// True if the agent reports that the conversation drifts.
     #[serde(default)]
     pub drift: bool,
@@ -60,13 +60,13 @@ pub struct TurnContext {
     thread_memento: Option<Box<ThreadMemento>>,
     /// Id of the memento that the caller refers to.
     #[serde(default)]
-    thread_memento_ref: Option<Name>,
+    thread_memento_ref: Option<ExternalName>,
 }
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Author {
+pub enum MessageAuthor {
     /// A person.
     #[default]
     User,
@@ -79,27 +79,27 @@ pub enum Author {
 #[serde(deny_unknown_fields)]
 pub struct AffectSignal {
     /// One-word label.
-    pub label: Text<64>,
+    pub label: BoundedText<64>,
     /// From 0 to 1.
-    #[serde(deserialize_with = "super::affect::from_zero_to_one")]
+    #[serde(deserialize_with = "super::affect::deserialize_unit_interval")]
     pub intensity: f64,
     /// Confidence of the source.
     pub confidence: Confidence,
     /// Source of the intensity.
-    pub source: PointSource,
+    pub source: AffectSource,
 }
 
 /// The fill level of a context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pressure {
+pub struct ContextPressure {
     /// Used tokens.
     pub used: u64,
     /// Total tokens.
     pub limit: u64,
 }
 
-impl Pressure {
+impl ContextPressure {
     /// Returns true if the window is nearly full: at least four fifths.
     #[must_use]
     pub fn is_high(self) -> bool {
@@ -146,7 +146,7 @@ impl Turn {
 
     /// Returns the id of the memento that the turn refers to.
     #[must_use]
-    pub fn memento_ref(&self) -> Option<&Name> {
+    pub fn memento_ref(&self) -> Option<&ExternalName> {
         self.context.thread_memento_ref.as_ref()
     }
 }
@@ -167,15 +167,15 @@ fn change_strings(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
 
 /// The outcome of a turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct TurnOutcome {
     /// Classification, with its rule.
-    pub decided: Decided,
+    pub decided: TurnClassification,
     /// Evaluation of the peak guardrail, with the value of each part.
     pub freeze: Freeze,
     /// Origin of the baseline.
     pub source: BaselineSource,
     /// Result for the summary.
-    pub summary: Summary,
+    pub summary: SummaryResult,
     /// Memento after the turn.
     pub memento: ThreadMemento,
     /// Tag of that memento.
@@ -191,17 +191,17 @@ pub struct Outcome {
 /// The result of a turn for the summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Summary {
+pub enum SummaryResult {
     /// The summary follows the proposal.
     Updated,
     /// The summary stays unchanged.
-    Kept(Kept),
+    Kept(KeptReason),
 }
 
 /// The reason why a summary stays unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept {
+pub enum KeptReason {
     /// The turn proposed no summary.
     NothingProposed,
     /// The proposal is invalid.
@@ -214,17 +214,17 @@ pub enum Kept {
     BeforeEdit,
 }
 
-impl Summary {
+impl SummaryResult {
     /// Returns the result in a word or two, for display.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
             Self::Updated => "applied",
-            Self::Kept(Kept::NothingProposed) => "unchanged",
-            Self::Kept(Kept::Invalid(_)) => "invalid",
-            Self::Kept(Kept::AtPeak) => "FROZEN",
-            Self::Kept(Kept::OnlyAcknowledged) => "skipped",
-            Self::Kept(Kept::BeforeEdit) => "outdated",
+            Self::Kept(KeptReason::NothingProposed) => "unchanged",
+            Self::Kept(KeptReason::Invalid(_)) => "invalid",
+            Self::Kept(KeptReason::AtPeak) => "FROZEN",
+            Self::Kept(KeptReason::OnlyAcknowledged) => "skipped",
+            Self::Kept(KeptReason::BeforeEdit) => "outdated",
         }
     }
 
@@ -233,18 +233,18 @@ impl Summary {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Updated => "updated",
-            Self::Kept(Kept::NothingProposed) => "kept_nothing_proposed",
-            Self::Kept(Kept::Invalid(_)) => "kept_invalid_proposal",
-            Self::Kept(Kept::AtPeak) => "kept_at_peak",
-            Self::Kept(Kept::OnlyAcknowledged) => "kept_only_acknowledged",
-            Self::Kept(Kept::BeforeEdit) => "kept_before_edit",
+            Self::Kept(KeptReason::NothingProposed) => "kept_nothing_proposed",
+            Self::Kept(KeptReason::Invalid(_)) => "kept_invalid_proposal",
+            Self::Kept(KeptReason::AtPeak) => "kept_at_peak",
+            Self::Kept(KeptReason::OnlyAcknowledged) => "kept_only_acknowledged",
+            Self::Kept(KeptReason::BeforeEdit) => "kept_before_edit",
         }
     }
 }
 
 /// The reason why a turn or an edit was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum TurnRefusal {
     /// The memento has changed since the writer read it.
     #[error("the memento has changed since it was read: it is `{current}` now")]
     Stale {
@@ -259,8 +259,8 @@ pub enum Refusal {
     Nothing,
     /// A message with that id was already processed, with another text.
     #[error("message `{0}` was taken already with another text")]
-    OtherMessage(Name),
+    OtherMessage(ExternalName),
     /// A message with that id was processed too long ago; its response is no longer stored.
     #[error("message `{0}` was taken already, and its answer is not kept any more")]
-    OldMessage(Name),
+    OldMessage(ExternalName),
 }

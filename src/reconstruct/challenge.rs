@@ -1,22 +1,22 @@
 //! The critical question: why it blocks, its stakes, its difficulties, and the other open questions.
 
-use super::snapshot::{Blocking, Certainty, NextStep, Snapshot, Tradeoff};
+use super::snapshot::{Blocker, ConfidenceLevel, ConversationSnapshot, NextStep, Tradeoff};
 use super::words::{
-    SHOWN, all_within, bounded, capitalised, clause, humanised, joined, lowered, share_subject,
-    within,
+    SHOWN, all_mid_sentence, bounded, capitalised, clause, humanised, joined, lowered,
+    share_subject, within,
 };
 
 /// Explanation of a blocking question that the file does not explain.
 pub(super) const NOTHING_MOVES: &str = "Nothing moves forward until it is resolved";
 
 /// Reason why the critical question blocks, if it does.
-pub(super) fn why_blocking(from: &Snapshot) -> Option<String> {
+pub(super) fn why_blocking(from: &ConversationSnapshot) -> Option<String> {
     let of_question = from.question_blocking.as_ref();
-    match of_question.and_then(Blocking::what) {
+    match of_question.and_then(Blocker::what) {
         // A text explains the block; names are those of waiting work.
         Some([one]) if one.contains(' ') => Some(humanised(one)),
         Some(what) if !what.is_empty() => {
-            let what = capitalised(&joined(&bounded(all_within(what), SHOWN)));
+            let what = capitalised(&joined(&bounded(all_mid_sentence(what), SHOWN)));
             Some(format!("{what} cannot go on without resolving this"))
         }
         Some(_) => Some(NOTHING_MOVES.to_owned()),
@@ -32,11 +32,11 @@ pub(super) fn why_blocking(from: &Snapshot) -> Option<String> {
 }
 
 /// Stakes of the answer: those in the file, else the work that waits for it.
-pub(super) fn stakes(from: &Snapshot) -> Vec<String> {
+pub(super) fn stakes(from: &ConversationSnapshot) -> Vec<String> {
     if !from.stakes.is_empty() {
         return bounded(clauses(&from.stakes), SHOWN);
     }
-    let blocking = from.question_blocking.as_ref().and_then(Blocking::what);
+    let blocking = from.question_blocking.as_ref().and_then(Blocker::what);
     let names = blocking.unwrap_or_default().iter();
     let names: Vec<_> = names.filter(|name| !name.contains(' ')).cloned().collect();
     let about: Vec<_> = from.question.iter().chain(&names).collect();
@@ -47,7 +47,7 @@ pub(super) fn stakes(from: &Snapshot) -> Vec<String> {
     let waits: Vec<_> = waits.map(|deferred| within(&deferred.item)).collect();
     let mut said = Vec::new();
     if !names.is_empty() {
-        let names = joined(&bounded(all_within(&names), SHOWN));
+        let names = joined(&bounded(all_mid_sentence(&names), SHOWN));
         said.push(format!("{names}, which cannot go on without an answer"));
     }
     if !waits.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn stakes(from: &Snapshot) -> Vec<String> {
 }
 
 /// Difficulties of the question: those in the file, else tensions and unsettled insights.
-pub(super) fn difficulties(from: &Snapshot) -> Vec<String> {
+pub(super) fn difficulties(from: &ConversationSnapshot) -> Vec<String> {
     if !from.difficulty.is_empty() {
         return bounded(clauses(&from.difficulty), SHOWN);
     }
@@ -87,7 +87,7 @@ fn clauses(texts: &[String]) -> Vec<String> {
 }
 
 /// Other open questions, the most important first, each with its priority.
-pub(super) fn open_questions(from: &Snapshot) -> Vec<String> {
+pub(super) fn open_questions(from: &ConversationSnapshot) -> Vec<String> {
     let critical = from.question.as_deref();
     let others = from.open_questions.iter();
     let mut others: Vec<_> = others
@@ -112,27 +112,29 @@ pub(super) fn open_questions(from: &Snapshot) -> Vec<String> {
 }
 
 /// True if an answer to the critical question has less than medium confidence.
-pub(super) fn is_unsure(from: &Snapshot) -> bool {
+pub(super) fn is_unsure(from: &ConversationSnapshot) -> bool {
     let certainty = from.my_confidence.as_ref().map(|(certainty, _)| *certainty);
-    certainty == Some(Certainty::Low)
+    certainty == Some(ConfidenceLevel::Low)
 }
 
 /// Confidence group of an answer to the critical question. An answer whose note says that it is
 /// uncertain has to be explored, even if the problem itself is clear.
-pub(super) fn certainty_of_answer(from: &Snapshot) -> Option<Certainty> {
+pub(super) fn certainty_of_answer(from: &ConversationSnapshot) -> Option<ConfidenceLevel> {
     let (certainty, _) = from.my_confidence.as_ref()?;
     let note = from.confidence_note.as_deref().unwrap_or_default();
     let note = note.to_lowercase();
     let doubts = ["uncertain", "unsure", "unclear", "unknown", "unresolved"];
     match certainty {
-        Certainty::Medium if doubts.iter().any(|word| note.contains(word)) => Some(Certainty::Low),
+        ConfidenceLevel::Medium if doubts.iter().any(|word| note.contains(word)) => {
+            Some(ConfidenceLevel::Low)
+        }
         certainty => Some(*certainty),
     }
 }
 
 /// Alternatives in the file: those it names, steps to choose from, what a step replaces, and options
 /// rejected by decisions that may change.
-pub(super) fn alternatives(from: &Snapshot) -> Vec<String> {
+pub(super) fn alternatives(from: &ConversationSnapshot) -> Vec<String> {
     let mut ways: Vec<String> = Vec::new();
     let mut add = |way: String| {
         let known = ways
@@ -161,11 +163,11 @@ pub(super) fn alternatives(from: &Snapshot) -> Vec<String> {
             add(within(other));
         }
     }
-    let firm = |decided: &&super::snapshot::Decided| {
+    let firm = |decided: &&super::snapshot::SnapshotDecision| {
         let high = decided
             .confidence
             .as_ref()
-            .is_some_and(|(level, _)| *level == Certainty::High);
+            .is_some_and(|(level, _)| *level == ConfidenceLevel::High);
         high && !decided.is_tentative()
     };
     for decided in from.decisions.iter().filter(|decision| !firm(decision)) {
@@ -195,7 +197,7 @@ const MOVING_ON: [&str; 14] = [
 ];
 
 /// True if a step moves on although a question blocks.
-pub(super) fn is_premature(from: &Snapshot, step: &NextStep) -> bool {
+pub(super) fn is_premature(from: &ConversationSnapshot, step: &NextStep) -> bool {
     let moves_on = |text: &str| {
         let lower = text.to_lowercase();
         let mut words = lower.split(|letter: char| !letter.is_alphanumeric());

@@ -3,11 +3,11 @@
 use super::challenge::{
     NOTHING_MOVES, difficulties, is_premature, is_unsure, open_questions, stakes, why_blocking,
 };
-use super::snapshot::{Artifact, Blocking, Snapshot};
+use super::snapshot::{Artifact, Blocker, ConversationSnapshot};
 use super::subject::subject;
 use super::validate::Checklist;
 use super::words::{
-    SHOWN, bounded, capitalised, clause, humanised, joined_or, lowered, percent, sentence, within,
+    SHOWN, bounded, capitalised, clause, humanised, join_or, lowered, percent, sentence, within,
 };
 
 mod confidence;
@@ -16,7 +16,7 @@ mod options;
 
 /// Writes the confirmation: the same text for the same file, byte for byte.
 #[must_use]
-pub fn confirmation(from: &Snapshot, checklist: &Checklist) -> String {
+pub fn confirmation(from: &ConversationSnapshot, checklist: &Checklist) -> String {
     let format = from
         .format
         .as_deref()
@@ -31,7 +31,7 @@ pub fn confirmation(from: &Snapshot, checklist: &Checklist) -> String {
     sections.extend(conversation(from));
     sections.push(question(from));
     sections.push(confidence::levels(from));
-    sections.extend(ending::near_the_end(from));
+    sections.extend(ending::ending_section(from));
     sections.push(options::next_options(from));
     sections.push(calibration(from));
     sections.extend(artifacts(from));
@@ -42,7 +42,7 @@ pub fn confirmation(from: &Snapshot, checklist: &Checklist) -> String {
     text
 }
 
-const NOT_SAID: &str = "not recorded";
+const NOT_RECORDED: &str = "not recorded";
 
 fn section(head: &str, lines: &[String]) -> String {
     let mut text = head.to_owned();
@@ -53,11 +53,11 @@ fn section(head: &str, lines: &[String]) -> String {
     text
 }
 
-fn or_not_said(text: Option<&String>) -> String {
-    text.map_or_else(|| NOT_SAID.to_owned(), |text| humanised(text))
+fn or_not_recorded(text: Option<&String>) -> String {
+    text.map_or_else(|| NOT_RECORDED.to_owned(), |text| humanised(text))
 }
 
-fn blocking(from: &Snapshot) -> Option<String> {
+fn blocking(from: &ConversationSnapshot) -> Option<String> {
     let what = from.blocked()?;
     let why = why_blocking(from).filter(|why| humanised(&what) != *why && why != NOTHING_MOVES);
     let mut lines: Vec<_> = why.map(|why| sentence(&why)).into_iter().collect();
@@ -68,12 +68,14 @@ fn blocking(from: &Snapshot) -> Option<String> {
     ))
 }
 
-fn position(from: &Snapshot) -> String {
-    let completion = from.completion.map_or_else(|| NOT_SAID.to_owned(), percent);
+fn position(from: &ConversationSnapshot) -> String {
+    let completion = from
+        .completion
+        .map_or_else(|| NOT_RECORDED.to_owned(), percent);
     section(
         &format!("POSITION: {}", place(from)),
         &[
-            format!("Phase: {}", or_not_said(from.phase.as_ref())),
+            format!("Phase: {}", or_not_recorded(from.phase.as_ref())),
             format!("Stage: {}", stage(from)),
             format!("Completion: {completion}"),
             format!("Momentum: {}", momentum(from)),
@@ -82,7 +84,7 @@ fn position(from: &Snapshot) -> String {
 }
 
 /// Stage of the work with its subject.
-fn place(from: &Snapshot) -> String {
+fn place(from: &ConversationSnapshot) -> String {
     let stage = from.stage.as_deref().map(humanised);
     // The stage in one word: text after a comma is a comment on it.
     let stage = stage.as_deref().and_then(|text| text.split(',').next());
@@ -97,7 +99,7 @@ fn place(from: &Snapshot) -> String {
         (Some(stage), Some(subject)) => format!("{stage}: {}", within(&subject)),
         (Some(stage), None) => stage.to_owned(),
         (None, Some(subject)) => capitalised(&subject),
-        (None, None) => NOT_SAID.to_owned(),
+        (None, None) => NOT_RECORDED.to_owned(),
     }
 }
 
@@ -106,16 +108,16 @@ fn is_compound(word: &str) -> bool {
     word.contains('-')
 }
 
-fn stage(from: &Snapshot) -> String {
+fn stage(from: &ConversationSnapshot) -> String {
     let Some(stage) = &from.stage else {
-        return NOT_SAID.to_owned();
+        return NOT_RECORDED.to_owned();
     };
     let text = humanised(stage);
     // A stage described in words needs no more.
     if from.ready != Some(false) || stage.contains(' ') || !stage.contains(['_', '-']) {
         return text;
     }
-    let waits = from.question_blocking.as_ref().and_then(Blocking::what);
+    let waits = from.question_blocking.as_ref().and_then(Blocker::what);
     let mut waits = waits.unwrap_or_default().iter();
     let final_waits = waits.any(|name| name.contains("finaliz") || name.contains("finalis"));
     let not = if final_waits {
@@ -126,9 +128,9 @@ fn stage(from: &Snapshot) -> String {
     format!("{text}, not {not}")
 }
 
-fn momentum(from: &Snapshot) -> String {
+fn momentum(from: &ConversationSnapshot) -> String {
     let momentum = from.momentum.as_deref().map(humanised);
-    let momentum = momentum.unwrap_or_else(|| NOT_SAID.to_owned());
+    let momentum = momentum.unwrap_or_else(|| NOT_RECORDED.to_owned());
     let Some(activity) = &from.last_major_activity else {
         return momentum;
     };
@@ -145,7 +147,7 @@ fn momentum(from: &Snapshot) -> String {
 }
 
 /// State of the conversation's summary, if it is frozen or has proposals held back.
-fn conversation(from: &Snapshot) -> Option<String> {
+fn conversation(from: &ConversationSnapshot) -> Option<String> {
     let state = from.conversation.as_ref()?;
     let mut lines = Vec::new();
     if state.frozen {
@@ -170,14 +172,18 @@ fn conversation(from: &Snapshot) -> Option<String> {
     (!lines.is_empty()).then(|| section("CONVERSATION STATE:", &lines))
 }
 
-fn question(from: &Snapshot) -> String {
+fn question(from: &ConversationSnapshot) -> String {
     let said = from.question_blocking.is_some() || from.blocking_issue.is_some();
-    let nothing = if said { "it does not block" } else { NOT_SAID };
+    let nothing = if said {
+        "it does not block"
+    } else {
+        NOT_RECORDED
+    };
     let why = why_blocking(from).unwrap_or_else(|| nothing.to_owned());
     let framing = from.user_framing.as_ref();
-    let framing = framing.map_or_else(|| NOT_SAID.to_owned(), |text| format!("\"{text}\""));
+    let framing = framing.map_or_else(|| NOT_RECORDED.to_owned(), |text| format!("\"{text}\""));
     let mut lines = vec![
-        format!("Type: {}", or_not_said(from.question_type.as_ref())),
+        format!("Type: {}", or_not_recorded(from.question_type.as_ref())),
         format!("Why blocking: {why}"),
         format!("User's framing: {framing}"),
     ];
@@ -190,7 +196,7 @@ fn question(from: &Snapshot) -> String {
         lines.push("Also open:".to_owned());
         lines.extend(open.iter().map(|question| format!("  - {question}")));
     }
-    let question = or_not_said(from.question.as_ref());
+    let question = or_not_recorded(from.question.as_ref());
     section(&format!("CRITICAL QUESTION: {question}"), &lines)
 }
 
@@ -209,7 +215,7 @@ fn listed(name: &str, entries: &[String]) -> Vec<String> {
 }
 
 /// Style of communication in a few lines; phase 2 has all of it.
-fn calibration(from: &Snapshot) -> String {
+fn calibration(from: &ConversationSnapshot) -> String {
     let few = |texts: &[String]| {
         let texts: Vec<_> = texts.iter().take(3).map(|text| within(text)).collect();
         (!texts.is_empty()).then(|| super::words::joined(&texts))
@@ -232,7 +238,7 @@ fn calibration(from: &Snapshot) -> String {
     points.extend(values.or_else(approach));
     points.extend(few(&from.what_works));
     if points.is_empty() {
-        return format!("COMMUNICATION CALIBRATION: {NOT_SAID}");
+        return format!("COMMUNICATION CALIBRATION: {NOT_RECORDED}");
     }
     let points = points
         .iter()
@@ -242,7 +248,7 @@ fn calibration(from: &Snapshot) -> String {
 
 /// Artifacts that can be loaded on demand, in sentences. A record is not in the file: the program
 /// prints it.
-fn artifacts(from: &Snapshot) -> Option<String> {
+fn artifacts(from: &ConversationSnapshot) -> Option<String> {
     let usable = from
         .artifacts
         .iter()
@@ -255,7 +261,7 @@ fn artifacts(from: &Snapshot) -> Option<String> {
             _ => "none of them is",
         };
         let named = others.into_iter().map(Artifact::named).collect();
-        let named = joined_or(&bounded(named, SHOWN));
+        let named = join_or(&bounded(named, SHOWN));
         told.push(format!(
             "On request I can load {named}; {loaded} loaded yet."
         ));
@@ -267,13 +273,13 @@ fn artifacts(from: &Snapshot) -> Option<String> {
     (!told.is_empty()).then(|| format!("ARTIFACTS: {}", told.join(" ")))
 }
 
-fn uncertainties(from: &Snapshot, checklist: &Checklist) -> Option<String> {
+fn uncertainties(from: &ConversationSnapshot, checklist: &Checklist) -> Option<String> {
     let mut lines = checklist.uncertainties();
     if is_unsure(from) {
         let confidence = from.my_confidence.as_ref().map(|(_, text)| text.as_str());
         lines.push(format!(
             "confidence in an answer to the critical question is {}",
-            confidence.unwrap_or(NOT_SAID)
+            confidence.unwrap_or(NOT_RECORDED)
         ));
     }
     if lines.is_empty() {
@@ -283,7 +289,7 @@ fn uncertainties(from: &Snapshot, checklist: &Checklist) -> Option<String> {
     Some(section("UNCERTAINTIES:", &lines))
 }
 
-fn ready(from: &Snapshot, checklist: &Checklist) -> String {
+fn ready(from: &ConversationSnapshot, checklist: &Checklist) -> String {
     let first: Vec<_> = checklist.questions().collect();
     if !first.is_empty() {
         return format!("Ready to continue. First: {}", first.join(" "));

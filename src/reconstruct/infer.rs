@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::challenge::{difficulties, is_premature, open_questions, stakes, why_blocking};
 use super::retrieve::calibration;
-use super::snapshot::{Certainty, Decided, Snapshot};
+use super::snapshot::{ConfidenceLevel, ConversationSnapshot, SnapshotDecision};
 use super::subject::subject;
 use super::words::{
-    SHOWN, all_within, bounded, clause, decapitalised, joined, lowered, percent, sentence, within,
+    SHOWN, all_mid_sentence, bounded, clause, decapitalised, joined, lowered, percent, sentence,
+    within,
 };
 
 /// One inference.
@@ -25,7 +26,7 @@ pub struct Inference {
 
 /// Infers everything from a snapshot.
 #[must_use]
-pub fn infer(from: &Snapshot) -> Vec<Inference> {
+pub fn infer(from: &ConversationSnapshot) -> Vec<Inference> {
     vec![
         Inference {
             number: 1,
@@ -81,7 +82,7 @@ fn paragraph(sentences: &[String], nothing: &str) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-fn position(from: &Snapshot) -> String {
+fn position(from: &ConversationSnapshot) -> String {
     let mut told = Vec::new();
     let stage = from.stage.as_deref().map(within);
     let phase = from.phase.as_deref().map(within);
@@ -132,7 +133,7 @@ fn position(from: &Snapshot) -> String {
     paragraph(&told, "Where it stands is not said.")
 }
 
-fn rationale(from: &Snapshot) -> String {
+fn rationale(from: &ConversationSnapshot) -> String {
     let mut told: Vec<_> = from.decisions.iter().map(decided).collect();
     for pivot in &from.pivots {
         let insight = pivot.insight.as_deref();
@@ -164,32 +165,35 @@ fn rationale(from: &Snapshot) -> String {
     paragraph(&told, "No decision is recorded.")
 }
 
-fn decided(decided: &Decided) -> String {
+fn decided(decided: &SnapshotDecision) -> String {
     let confidence = decided.confidence.as_ref();
     let confidence = confidence.map(|(certainty, _)| match certainty {
-        Certainty::High => " (high confidence)",
-        Certainty::Medium => " (medium confidence)",
-        Certainty::Low => " (low confidence)",
+        ConfidenceLevel::High => " (high confidence)",
+        ConfidenceLevel::Medium => " (medium confidence)",
+        ConfidenceLevel::Low => " (low confidence)",
     });
     let name = lowered(&decided.decision);
     let confidence = confidence.unwrap_or_default();
-    let mut one = match &decided.decided_by {
+    let mut one = match &decided.is_deciding_checkpoint {
         // A decision at a gate is a complete sentence.
         Some(by) => format!("{name}, by {by}{confidence}"),
         None => format!("Decided on {}{confidence}", decapitalised(&name)),
     };
     if let Some(why) = &decided.rationale {
         // If the file names the operator, the reason begins with the same name.
-        let by = decided.decided_by.as_deref().map(|by| format!("{by}: "));
+        let by = decided
+            .is_deciding_checkpoint
+            .as_deref()
+            .map(|by| format!("{by}: "));
         let why = by.and_then(|by| why.strip_prefix(&by)).unwrap_or(why);
-        let because = match decided.decided_by {
+        let because = match decided.is_deciding_checkpoint {
             Some(_) => ":",
             None => " because",
         };
         one = format!("{one}{because} {}", within(&clause(why)));
     }
     if !decided.rejected.is_empty() {
-        let rejected = bounded(all_within(&decided.rejected), SHOWN);
+        let rejected = bounded(all_mid_sentence(&decided.rejected), SHOWN);
         one = format!("{one}; rejected {}", joined(&rejected));
     }
     if decided.is_tentative() {
@@ -198,7 +202,7 @@ fn decided(decided: &Decided) -> String {
     one
 }
 
-fn question(from: &Snapshot) -> String {
+fn question(from: &ConversationSnapshot) -> String {
     let mut told = Vec::new();
     match &from.question {
         Some(question) => told.push(format!("The critical question: {}", lowered(question))),
@@ -235,7 +239,7 @@ fn question(from: &Snapshot) -> String {
     paragraph(&told, "")
 }
 
-fn communication(from: &Snapshot) -> String {
+fn communication(from: &ConversationSnapshot) -> String {
     let mut told = Vec::new();
     if let Some(depth) = &from.depth {
         told.push(format!("Preferred depth: {}", within(depth)));
@@ -250,14 +254,14 @@ fn communication(from: &Snapshot) -> String {
     ];
     for (before, texts) in lists {
         if !texts.is_empty() {
-            told.push(format!("{before}{}", joined(&all_within(texts))));
+            told.push(format!("{before}{}", joined(&all_mid_sentence(texts))));
         }
     }
     if let Some(mode) = &from.collaboration {
         told.push(format!("Way of working together: {}", within(mode)));
     }
     if !from.what_works.is_empty() {
-        let works = joined(&all_within(&from.what_works));
+        let works = joined(&all_mid_sentence(&from.what_works));
         told.push(format!("What works: {works}"));
     }
     if let Some(pattern) = &from.communication_pattern {
@@ -272,7 +276,7 @@ fn communication(from: &Snapshot) -> String {
     paragraph(&told, "")
 }
 
-fn trajectory(from: &Snapshot) -> String {
+fn trajectory(from: &ConversationSnapshot) -> String {
     let mut told = Vec::new();
     let steps = from.options();
     let options = steps.iter().filter(|step| !is_premature(from, step));
@@ -296,7 +300,7 @@ fn trajectory(from: &Snapshot) -> String {
 }
 
 /// Work that should not be done yet: deferred work, and steps that move on while a question blocks.
-fn not_yet(from: &Snapshot) -> Vec<String> {
+fn not_yet(from: &ConversationSnapshot) -> Vec<String> {
     let steps = from.options();
     let premature = steps.iter().filter(|step| is_premature(from, step));
     let premature = premature.map(|step| within(&step.step));
@@ -304,7 +308,7 @@ fn not_yet(from: &Snapshot) -> Vec<String> {
 }
 
 /// Deferred work, each item with its condition and reason.
-pub(super) fn deferred(from: &Snapshot) -> Vec<String> {
+pub(super) fn deferred(from: &ConversationSnapshot) -> Vec<String> {
     let deferred = from.deferred.iter().map(|deferred| {
         let until = deferred.until.as_deref().map(condition);
         let until = until.map(|until| format!(" (until {until})"));

@@ -9,7 +9,7 @@ use crate::base::text::one_line;
 
 /// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Fault {
+pub struct SnapshotFault {
     /// Path of the value.
     pub place: String,
     /// Description of the fault.
@@ -18,23 +18,23 @@ pub struct Fault {
 
 /// Faults of one file, in the order found.
 #[derive(Debug, Default)]
-pub(super) struct Faults(RefCell<Vec<Fault>>);
+pub(super) struct SnapshotFaults(RefCell<Vec<SnapshotFault>>);
 
-impl Faults {
-    pub(super) fn into_inner(self) -> Vec<Fault> {
+impl SnapshotFaults {
+    pub(super) fn into_inner(self) -> Vec<SnapshotFault> {
         self.0.into_inner()
     }
 }
 
 /// A value in a file, with its path.
-pub(super) struct Look<'v> {
+pub(super) struct JsonView<'v> {
     value: Option<&'v Value>,
     path: String,
-    faults: &'v Faults,
+    faults: &'v SnapshotFaults,
 }
 
-impl<'v> Look<'v> {
-    pub(super) fn at_all(value: &'v Value, faults: &'v Faults) -> Self {
+impl<'v> JsonView<'v> {
+    pub(super) fn at_all(value: &'v Value, faults: &'v SnapshotFaults) -> Self {
         Self {
             value: Some(value),
             path: String::new(),
@@ -43,7 +43,7 @@ impl<'v> Look<'v> {
     }
 
     /// A field. A field of a value that is not an object is absent, and the fault is recorded once.
-    pub(super) fn at(&self, key: &str) -> Look<'v> {
+    pub(super) fn at(&self, key: &str) -> JsonView<'v> {
         let path = match self.path.as_str() {
             "" => key.to_owned(),
             above => format!("{above}.{key}"),
@@ -52,7 +52,7 @@ impl<'v> Look<'v> {
             Some(Value::Object(fields)) => fields.get(key),
             Some(_) | None => None,
         };
-        Look {
+        JsonView {
             value: value.filter(|value| !value.is_null()),
             path,
             faults: self.faults,
@@ -60,7 +60,7 @@ impl<'v> Look<'v> {
     }
 
     /// First of several fields that exists; the path of the first field if none does.
-    pub(super) fn first(&self, keys: &[&str]) -> Look<'v> {
+    pub(super) fn first(&self, keys: &[&str]) -> JsonView<'v> {
         let found = keys.iter().map(|key| self.at(key));
         let mut found = found.filter(|look| look.value.is_some());
         let none = || self.at(keys.first().copied().unwrap_or_default());
@@ -118,13 +118,13 @@ impl<'v> Look<'v> {
     }
 
     /// Items of a list, each with its path.
-    pub(super) fn list(&self) -> Vec<Look<'v>> {
+    pub(super) fn list(&self) -> Vec<JsonView<'v>> {
         let items = match self.value {
             None => return Vec::new(),
             Some(Value::Array(items)) => items,
             Some(_) => return self.wrong("a list").unwrap_or_default(),
         };
-        let item = |(index, value)| Look {
+        let item = |(index, value)| JsonView {
             value: Some(value),
             path: format!("{}[{index}]", self.path),
             faults: self.faults,
@@ -133,7 +133,7 @@ impl<'v> Look<'v> {
     }
 
     /// Items of a list, or fields of an object with their names.
-    pub(super) fn entries(&self) -> Vec<(Option<String>, Look<'v>)> {
+    pub(super) fn entries(&self) -> Vec<(Option<String>, JsonView<'v>)> {
         let Some(Value::Object(fields)) = self.value else {
             return self.list().into_iter().map(|item| (None, item)).collect();
         };
@@ -153,7 +153,7 @@ impl<'v> Look<'v> {
     pub(super) fn texts(&self) -> Vec<String> {
         match self.value {
             Some(Value::String(_)) => self.text().into_iter().collect(),
-            Some(_) | None => self.list().iter().filter_map(Look::text).collect(),
+            Some(_) | None => self.list().iter().filter_map(JsonView::text).collect(),
         }
     }
 
@@ -183,6 +183,9 @@ impl<'v> Look<'v> {
             path => one_line(path),
         };
         let what = what.to_owned();
-        self.faults.0.borrow_mut().push(Fault { place, what });
+        self.faults
+            .0
+            .borrow_mut()
+            .push(SnapshotFault { place, what });
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::snapshot::{Blocking, Snapshot};
+use super::snapshot::{Blocker, ConversationSnapshot};
 use super::words::{joined, percent};
 
 /// One reading step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct RetrievalStep {
     /// Number, from 1.
     pub number: u8,
     /// Name of the step.
@@ -15,12 +15,12 @@ pub struct Step {
     /// Purpose of the step.
     pub purpose: &'static str,
     /// Fields, in order.
-    pub reads: Vec<Read>,
+    pub reads: Vec<RetrievedField>,
 }
 
 /// A field that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Read {
+pub struct RetrievedField {
     /// Path of the field.
     pub path: &'static str,
     /// Value; `None` if the field is missing or invalid.
@@ -29,7 +29,7 @@ pub struct Read {
 
 /// Reads a snapshot in the order of the protocol.
 #[must_use]
-pub fn retrieve(snapshot: &Snapshot) -> Vec<Step> {
+pub fn retrieve(snapshot: &ConversationSnapshot) -> Vec<RetrievalStep> {
     vec![
         metadata(snapshot),
         session_state(snapshot),
@@ -41,29 +41,29 @@ pub fn retrieve(snapshot: &Snapshot) -> Vec<Step> {
     ]
 }
 
-fn read(path: &'static str, value: Option<&String>) -> Read {
+fn read(path: &'static str, value: Option<&String>) -> RetrievedField {
     let value = value.cloned();
-    Read { path, value }
+    RetrievedField { path, value }
 }
 
 /// Joins several texts, if there are any.
-fn list(path: &'static str, texts: impl IntoIterator<Item = String>) -> Read {
+fn list(path: &'static str, texts: impl IntoIterator<Item = String>) -> RetrievedField {
     let texts: Vec<_> = texts.into_iter().collect();
     let value = (!texts.is_empty()).then(|| texts.join("; "));
-    Read { path, value }
+    RetrievedField { path, value }
 }
 
-fn blocking(path: &'static str, blocking: Option<&Blocking>) -> Read {
+fn blocking(path: &'static str, blocking: Option<&Blocker>) -> RetrievedField {
     let value = blocking.map(|blocking| match blocking {
-        Blocking::No => "no".to_owned(),
-        Blocking::Yes { what } if what.is_empty() => "yes".to_owned(),
-        Blocking::Yes { what } => format!("yes: {}", joined(what)),
+        Blocker::No => "no".to_owned(),
+        Blocker::Yes { what } if what.is_empty() => "yes".to_owned(),
+        Blocker::Yes { what } => format!("yes: {}", joined(what)),
     });
-    Read { path, value }
+    RetrievedField { path, value }
 }
 
-fn metadata(from: &Snapshot) -> Step {
-    Step {
+fn metadata(from: &ConversationSnapshot) -> RetrievalStep {
+    RetrievalStep {
         number: 1,
         name: "Metadata",
         purpose: "confirm that the format can be read, and what kind of snapshot it is",
@@ -78,9 +78,9 @@ fn metadata(from: &Snapshot) -> Step {
     }
 }
 
-fn session_state(from: &Snapshot) -> Step {
+fn session_state(from: &ConversationSnapshot) -> RetrievalStep {
     let completion = from.completion.map(percent);
-    Step {
+    RetrievalStep {
         number: 2,
         name: "Session state",
         purpose: "know where in the whole it stands",
@@ -96,9 +96,9 @@ fn session_state(from: &Snapshot) -> Step {
     }
 }
 
-fn position(from: &Snapshot) -> Step {
+fn position(from: &ConversationSnapshot) -> RetrievalStep {
     let ready = from.ready.map(|ready| ready.to_string());
-    Step {
+    RetrievalStep {
         number: 3,
         name: "Current position",
         purpose: "know the state right now, and where it is heading",
@@ -117,9 +117,9 @@ fn position(from: &Snapshot) -> Step {
     }
 }
 
-fn question(from: &Snapshot) -> Step {
+fn question(from: &ConversationSnapshot) -> RetrievalStep {
     let confidence = from.my_confidence.as_ref().map(|(_, text)| text);
-    Step {
+    RetrievalStep {
         number: 4,
         name: "Critical question",
         purpose: "know what is unresolved before everything else",
@@ -140,11 +140,11 @@ fn question(from: &Snapshot) -> Step {
     }
 }
 
-fn person(from: &Snapshot) -> Step {
+fn person(from: &ConversationSnapshot) -> RetrievalStep {
     let goals = from.goal.iter().chain(&from.needs).cloned();
     let approach = [&from.style, &from.preference];
     let approach = approach.into_iter().flatten().chain(&from.values).cloned();
-    Step {
+    RetrievalStep {
         number: 5,
         name: "User profile",
         purpose: "know who it is, what they need and how to talk with them",
@@ -160,7 +160,7 @@ fn person(from: &Snapshot) -> Step {
 }
 
 /// Fields about the way to talk with the user.
-pub(super) fn calibration(from: &Snapshot) -> impl Iterator<Item = &String> {
+pub(super) fn calibration(from: &ConversationSnapshot) -> impl Iterator<Item = &String> {
     let single = [&from.depth, &from.reasoning_style, &from.collaboration];
     let single = single.into_iter().flatten();
     single
@@ -168,7 +168,7 @@ pub(super) fn calibration(from: &Snapshot) -> impl Iterator<Item = &String> {
         .chain(&from.comfortable_with)
 }
 
-fn context(from: &Snapshot) -> Step {
+fn context(from: &ConversationSnapshot) -> RetrievalStep {
     let pivots = from.pivots.iter().map(|pivot| {
         let text = |part: &Option<String>| part.clone().unwrap_or_else(|| "?".to_owned());
         format!("{} -> {}", text(&pivot.from), text(&pivot.to))
@@ -178,7 +178,7 @@ fn context(from: &Snapshot) -> Step {
         let confidence = confidence.map_or("no confidence given", |(_, text)| text);
         format!("{} ({confidence})", decision.decision)
     });
-    Step {
+    RetrievalStep {
         number: 6,
         name: "Context elements",
         purpose: "know how it came here, and what could follow",
@@ -203,9 +203,9 @@ fn context(from: &Snapshot) -> Step {
     }
 }
 
-fn artifacts(from: &Snapshot) -> Step {
+fn artifacts(from: &ConversationSnapshot) -> RetrievalStep {
     let ids = from.artifacts.iter().map(|artifact| artifact.id.clone());
-    Step {
+    RetrievalStep {
         number: 7,
         name: "Referenced artifacts",
         purpose: "know what can be loaded when somebody asks for it",

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::look::{Fault, Faults, Look};
+use super::look::{JsonView, SnapshotFault, SnapshotFaults};
 use crate::base::json;
 use crate::base::limits::{MAX_SNAPSHOT_BYTES, MAX_SNAPSHOT_ITEMS};
 use crate::base::text::one_line;
@@ -68,7 +68,7 @@ impl SnapshotError {
     missing_docs,
     reason = "the fields have the names of the snapshot format"
 )]
-pub struct Snapshot {
+pub struct ConversationSnapshot {
     pub version: String,
     pub later: bool,
     pub format: Option<String>,
@@ -77,7 +77,7 @@ pub struct Snapshot {
     pub session_id: Option<String>,
     pub phase: Option<String>,
     pub completion: Option<f64>,
-    pub blocking_issue: Option<Blocking>,
+    pub blocking_issue: Option<Blocker>,
     pub next_major_step: Option<String>,
     pub stage: Option<String>,
     pub last_major_activity: Option<String>,
@@ -86,9 +86,9 @@ pub struct Snapshot {
     pub question: Option<String>,
     pub question_type: Option<String>,
     pub question_priority: Option<String>,
-    pub question_blocking: Option<Blocking>,
+    pub question_blocking: Option<Blocker>,
     pub user_framing: Option<String>,
-    pub my_confidence: Option<(Certainty, String)>,
+    pub my_confidence: Option<(ConfidenceLevel, String)>,
     pub confidence_note: Option<String>,
     /// Stakes of the critical question, if the file states them.
     pub stakes: Vec<String>,
@@ -100,11 +100,11 @@ pub struct Snapshot {
     /// Current subject, if the file states it.
     pub subject: Option<String>,
     pub pivots: Vec<Pivot>,
-    pub decisions: Vec<Decided>,
+    pub decisions: Vec<SnapshotDecision>,
     pub insights: Vec<Insight>,
     pub open_questions: Vec<OpenQuestion>,
     pub next_steps: Vec<NextStep>,
-    pub deferred: Vec<Deferred>,
+    pub deferred: Vec<DeferredItem>,
     pub tradeoffs: Vec<Tradeoff>,
     /// Finished work according to the file.
     pub completed: Vec<String>,
@@ -124,10 +124,10 @@ pub struct Snapshot {
     /// State of the conversation's summary, if it is frozen or has proposals held back.
     pub conversation: Option<ConversationState>,
     /// Faults found in the file.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SnapshotFault>,
 }
 
-impl Snapshot {
+impl ConversationSnapshot {
     /// Parses a file.
     ///
     /// # Errors
@@ -152,8 +152,8 @@ impl Snapshot {
     }
 
     fn of(value: &Value) -> Result<Self, SnapshotError> {
-        let faults = Faults::default();
-        let file = Look::at_all(value, &faults);
+        let faults = SnapshotFaults::default();
+        let file = JsonView::at_all(value, &faults);
         let metadata = file.at("checkpoint_metadata").expect_object();
         let version = metadata.at("version").text();
         let version = version.ok_or(SnapshotError::NoVersion)?;
@@ -187,7 +187,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    fn read_position(&mut self, file: &Look<'_>) {
+    fn read_position(&mut self, file: &JsonView<'_>) {
         let state = file.at("session_state").expect_object();
         self.phase = state.at("phase").text();
         let completion = state.at("completion_percentage");
@@ -198,7 +198,7 @@ impl Snapshot {
             }
             within
         });
-        self.blocking_issue = Blocking::read(&state.at("blocking_issue"));
+        self.blocking_issue = Blocker::read(&state.at("blocking_issue"));
         self.next_major_step = state.at("next_major_step").text();
         let position = file.at("current_position").expect_object();
         self.stage = position.at("stage").text();
@@ -209,14 +209,14 @@ impl Snapshot {
         self.subject = self.subject.take().or(subject);
     }
 
-    fn read_question(&mut self, file: &Look<'_>) {
+    fn read_question(&mut self, file: &JsonView<'_>) {
         let question = file.at("critical_question").expect_object();
         self.question = question.at("question").text();
         self.question_type = question.at("type").text();
         self.question_priority = question.at("priority").text();
-        self.question_blocking = Blocking::read(&question.at("blocking"));
+        self.question_blocking = Blocker::read(&question.at("blocking"));
         self.user_framing = question.at("user_framing").text();
-        self.my_confidence = Certainty::read(&question.at("my_confidence"));
+        self.my_confidence = ConfidenceLevel::read(&question.at("my_confidence"));
         self.confidence_note = question.at("confidence_note").text();
         self.stakes = question.first(&["stakes", "at_stake", "impact"]).texts();
         let difficulty = ["difficulty", "what_makes_it_hard", "why_hard"];
@@ -225,7 +225,7 @@ impl Snapshot {
         self.alternatives = question.first(&alternatives).texts();
     }
 
-    fn read_history(&mut self, file: &Look<'_>) {
+    fn read_history(&mut self, file: &JsonView<'_>) {
         let journey = file.at("intellectual_journey").expect_object();
         self.start_topic = journey.at("start_topic").text();
         let subject = journey.first(&["current_topic", "current_focus"]).text();
@@ -240,14 +240,14 @@ impl Snapshot {
             })
         });
         self.decisions = items(&file.at("decisions_made"), |entry| {
-            Some(Decided {
+            Some(SnapshotDecision {
                 decision: entry.at("decision").text()?,
-                confidence: Certainty::read(&entry.at("confidence")),
+                confidence: ConfidenceLevel::read(&entry.at("confidence")),
                 rationale: entry.at("rationale").text(),
                 rejected: listed(&entry.at("alternatives_rejected")),
                 needs_revision: entry.at("needs_revision").truth().unwrap_or(false),
                 status: entry.at("status").text(),
-                decided_by: entry.at("decided_by").text(),
+                is_deciding_checkpoint: entry.at("decided_by").text(),
             })
         });
         self.insights = entries(&file.at("key_insights"), |_, entry| {
@@ -269,7 +269,7 @@ impl Snapshot {
         self.completed = entries(&completed, |name, entry| name.or_else(|| entry.own_text()));
     }
 
-    fn read_artifacts(&mut self, file: &Look<'_>) {
+    fn read_artifacts(&mut self, file: &JsonView<'_>) {
         let artifacts = file.first(&["artifacts_created", "artifacts_created_this_session"]);
         self.artifacts = items(&artifacts, |entry| {
             Some(Artifact {
@@ -288,7 +288,7 @@ impl Snapshot {
         });
     }
 
-    fn read_person(&mut self, file: &Look<'_>) {
+    fn read_person(&mut self, file: &JsonView<'_>) {
         let profile = file.at("user_profile").expect_object();
         self.read_goals(&profile.at("goals"));
         let approach = profile.at("approach").expect_object();
@@ -308,7 +308,7 @@ impl Snapshot {
     }
 
     /// Reads goals: an object, or a list ordered by importance.
-    fn read_goals(&mut self, goals: &Look<'_>) {
+    fn read_goals(&mut self, goals: &JsonView<'_>) {
         if goals.raw().is_some_and(Value::is_array) {
             let mut listed = goals.texts().into_iter();
             self.goal = listed.next();
@@ -322,7 +322,7 @@ impl Snapshot {
         self.needs = goals.at("key_needs").texts();
     }
 
-    fn read_future(&mut self, file: &Look<'_>) {
+    fn read_future(&mut self, file: &JsonView<'_>) {
         let steps = file.first(&["next_steps", "next_session_options"]);
         self.next_steps = list_entries(&steps, |entry| {
             let step = entry.first(&["step", "option", "action"]).text();
@@ -338,7 +338,7 @@ impl Snapshot {
         let deferred = file.first(&["deferred_items", "deferred_from_previous_session"]);
         self.deferred = entries(&deferred, |name, entry| {
             let item = entry.own_text().or_else(|| entry.at("item").text());
-            Some(Deferred {
+            Some(DeferredItem {
                 item: item.or(name)?,
                 reason: entry.at("reason").text(),
                 until: entry.at("defer_until").text(),
@@ -390,28 +390,31 @@ impl Snapshot {
 }
 
 /// Items of a list of objects that have the required field. Others are recorded as faults.
-fn items<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
+fn items<T>(list: &JsonView<'_>, read: impl Fn(&JsonView<'_>) -> Option<T>) -> Vec<T> {
     let all = list.list().into_iter();
     let all = all.map(|item| (None, item.expect_object())).collect();
     kept(list, all, |_, item| read(item))
 }
 
 /// Items of a list of objects or texts that have the required field.
-fn list_entries<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
+fn list_entries<T>(list: &JsonView<'_>, read: impl Fn(&JsonView<'_>) -> Option<T>) -> Vec<T> {
     let all = list.list().into_iter();
     let all = all.map(|item| (None, checked(item))).collect();
     kept(list, all, |_, item| read(item))
 }
 
 /// Items of a list, or of an object whose fields are the items by name, that have the required field.
-fn entries<T>(list: &Look<'_>, read: impl Fn(Option<String>, &Look<'_>) -> Option<T>) -> Vec<T> {
+fn entries<T>(
+    list: &JsonView<'_>,
+    read: impl Fn(Option<String>, &JsonView<'_>) -> Option<T>,
+) -> Vec<T> {
     let all = list.entries().into_iter();
     let all = all.map(|(name, item)| (name, checked(item))).collect();
     kept(list, all, read)
 }
 
 /// Records a fault if the item is neither an object nor a text.
-fn checked(item: Look<'_>) -> Look<'_> {
+fn checked(item: JsonView<'_>) -> JsonView<'_> {
     match item.raw() {
         Some(Value::String(_)) => item,
         Some(_) | None => item.expect_object(),
@@ -419,9 +422,9 @@ fn checked(item: Look<'_>) -> Look<'_> {
 }
 
 fn kept<T>(
-    list: &Look<'_>,
-    all: Vec<(Option<String>, Look<'_>)>,
-    read: impl Fn(Option<String>, &Look<'_>) -> Option<T>,
+    list: &JsonView<'_>,
+    all: Vec<(Option<String>, JsonView<'_>)>,
+    read: impl Fn(Option<String>, &JsonView<'_>) -> Option<T>,
 ) -> Vec<T> {
     if all.len() > MAX_SNAPSHOT_ITEMS {
         let found = all.len();
@@ -442,7 +445,7 @@ fn kept<T>(
 }
 
 /// A list of texts, or one text with commas between them.
-fn listed(look: &Look<'_>) -> Vec<String> {
+fn listed(look: &JsonView<'_>) -> Vec<String> {
     match look.own_text() {
         Some(text) => {
             let texts = text.split(", ").map(str::trim);
@@ -453,7 +456,7 @@ fn listed(look: &Look<'_>) -> Vec<String> {
     }
 }
 
-fn is_high(priority: &Look<'_>) -> bool {
+fn is_high(priority: &JsonView<'_>) -> bool {
     match priority.raw() {
         Some(Value::Number(number)) => number.as_f64() == Some(1.0),
         Some(Value::String(word)) => {

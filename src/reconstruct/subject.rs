@@ -10,29 +10,29 @@
 //! Current texts: artifacts that are not superseded, the session's name, the next major step, the last
 //! activity, the last pivot and the critical question.
 
-use super::snapshot::Snapshot;
+use super::snapshot::ConversationSnapshot;
 use super::words::{content_words, lowered, share_subject};
 
 /// Current subject, for the middle of a sentence.
-pub(super) fn subject(from: &Snapshot) -> Option<String> {
+pub(super) fn subject(from: &ConversationSnapshot) -> Option<String> {
     if let Some(stated) = &from.subject {
         return Some(lowered(stated));
     }
     let began = from.start_topic.as_deref();
-    if let Some(topic) = began.filter(|topic| is_at_hand(from, topic)) {
+    if let Some(topic) = began.filter(|topic| is_current(from, topic)) {
         return Some(lowered(topic));
     }
     if let Some(name) = shared_name(from) {
         return Some(name);
     }
-    let turned = began.is_some_and(|topic| has_turned_from(from, topic));
+    let turned = began.is_some_and(|topic| has_pivoted_from(from, topic));
     let began = began.filter(|_| !turned);
     let last = from.pivots.last().and_then(|pivot| pivot.to.as_deref());
     began.or(last).or(from.goal.as_deref()).map(lowered)
 }
 
 /// Current texts of the file.
-fn at_hand(from: &Snapshot) -> Vec<&str> {
+fn at_hand(from: &ConversationSnapshot) -> Vec<&str> {
     let artifacts = from
         .artifacts
         .iter()
@@ -50,12 +50,12 @@ fn at_hand(from: &Snapshot) -> Vec<&str> {
     artifacts.chain(others).flatten().collect()
 }
 
-fn is_at_hand(from: &Snapshot, topic: &str) -> bool {
+fn is_current(from: &ConversationSnapshot, topic: &str) -> bool {
     at_hand(from).iter().any(|text| share_subject(topic, text))
 }
 
 /// True if a pivot led away from a topic.
-fn has_turned_from(from: &Snapshot, topic: &str) -> bool {
+fn has_pivoted_from(from: &ConversationSnapshot, topic: &str) -> bool {
     let mut left = from.pivots.iter().filter_map(|pivot| pivot.from.as_deref());
     left.any(|left| share_subject(left, topic))
 }
@@ -123,7 +123,7 @@ fn name_of(identifier: &str) -> Vec<String> {
 }
 
 /// Name that most of the current texts share, if at least two do.
-fn shared_name(from: &Snapshot) -> Option<String> {
+fn shared_name(from: &ConversationSnapshot) -> Option<String> {
     let artifacts: Vec<_> = from
         .artifacts
         .iter()

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::look::Fault;
+use super::look::SnapshotFault;
 use super::retrieve::calibration;
-use super::snapshot::Snapshot;
+use super::snapshot::ConversationSnapshot;
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct ChecklistItem {
     /// Name of the check.
     pub name: &'static str,
     /// Question that the check answers.
@@ -19,7 +19,7 @@ pub struct Check {
     pub ask: Option<&'static str>,
 }
 
-impl Check {
+impl ChecklistItem {
     /// True if the check passed.
     #[must_use]
     pub fn is_clear(&self) -> bool {
@@ -31,9 +31,9 @@ impl Check {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checklist {
     /// The six checks.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ChecklistItem>,
     /// Faults found in the file.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SnapshotFault>,
     /// Doubt about the format itself.
     pub format: Option<String>,
 }
@@ -42,7 +42,9 @@ impl Checklist {
     /// True if all checks passed.
     #[must_use]
     pub fn is_clear(&self) -> bool {
-        self.checks.iter().all(Check::is_clear) && self.faults.is_empty() && self.format.is_none()
+        self.checks.iter().all(ChecklistItem::is_clear)
+            && self.faults.is_empty()
+            && self.format.is_none()
     }
 
     /// Unclear points, one per line.
@@ -72,7 +74,7 @@ impl Checklist {
 
 /// Runs all checks.
 #[must_use]
-pub fn validate(from: &Snapshot) -> Checklist {
+pub fn validate(from: &ConversationSnapshot) -> Checklist {
     let format = from.later.then(|| {
         format!(
             "the file is of version {}, and 2.x is known: what it says may mean something else",
@@ -97,11 +99,13 @@ fn check(
     name: &'static str,
     question: &'static str,
     ask: &'static str,
-    wanted: &[(&'static str, Known)],
-) -> Check {
-    let missing = wanted.iter().filter(|(_, known)| *known == Known::No);
+    wanted: &[(&'static str, FieldPresence)],
+) -> ChecklistItem {
+    let missing = wanted
+        .iter()
+        .filter(|(_, known)| *known == FieldPresence::No);
     let missing: Vec<_> = missing.map(|(path, _)| *path).collect();
-    Check {
+    ChecklistItem {
         name,
         question,
         ask: (!missing.is_empty()).then_some(ask),
@@ -110,23 +114,23 @@ fn check(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum FieldPresence {
     Yes,
     No,
 }
 
-fn known<T>(value: Option<&T>) -> Known {
+fn known<T>(value: Option<&T>) -> FieldPresence {
     match value {
-        Some(_) => Known::Yes,
-        None => Known::No,
+        Some(_) => FieldPresence::Yes,
+        None => FieldPresence::No,
     }
 }
 
-fn some<T>(list: &[T]) -> Known {
+fn some<T>(list: &[T]) -> FieldPresence {
     known(list.first())
 }
 
-fn position(from: &Snapshot) -> Check {
+fn position(from: &ConversationSnapshot) -> ChecklistItem {
     check(
         "Position",
         "Do I understand WHERE we are in the conversation?",
@@ -143,7 +147,7 @@ fn position(from: &Snapshot) -> Check {
     )
 }
 
-fn history(from: &Snapshot) -> Check {
+fn history(from: &ConversationSnapshot) -> ChecklistItem {
     check(
         "History",
         "Do I understand HOW we got here?",
@@ -155,10 +159,14 @@ fn history(from: &Snapshot) -> Check {
     )
 }
 
-fn challenge(from: &Snapshot) -> Check {
+fn challenge(from: &ConversationSnapshot) -> ChecklistItem {
     let why = super::challenge::why_blocking(from);
     let said = from.question_blocking.is_some() || why.is_some();
-    let blocking = if said { Known::Yes } else { Known::No };
+    let blocking = if said {
+        FieldPresence::Yes
+    } else {
+        FieldPresence::No
+    };
     check(
         "Challenge",
         "Do I understand WHAT'S unresolved?",
@@ -170,7 +178,7 @@ fn challenge(from: &Snapshot) -> Check {
     )
 }
 
-fn person(from: &Snapshot) -> Check {
+fn person(from: &ConversationSnapshot) -> ChecklistItem {
     let approach = [&from.style, &from.preference];
     let approach = approach.into_iter().flatten().chain(&from.values).next();
     check(
@@ -188,7 +196,7 @@ fn person(from: &Snapshot) -> Check {
     )
 }
 
-fn direction(from: &Snapshot) -> Check {
+fn direction(from: &ConversationSnapshot) -> ChecklistItem {
     check(
         "Direction",
         "Do I understand WHAT'S NEXT?",
@@ -197,7 +205,7 @@ fn direction(from: &Snapshot) -> Check {
     )
 }
 
-fn confidence(from: &Snapshot) -> Check {
+fn confidence(from: &ConversationSnapshot) -> ChecklistItem {
     let mut decided = from.decisions.iter();
     let told = decided.find_map(|decision| decision.confidence.as_ref());
     check(

@@ -19,7 +19,7 @@ pub(super) fn within(text: &str) -> String {
 }
 
 /// Formats several texts for the middle of a sentence.
-pub(super) fn all_within(texts: &[String]) -> Vec<String> {
+pub(super) fn all_mid_sentence(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| within(text)).collect()
 }
 
@@ -121,15 +121,15 @@ pub(super) fn clause(text: &str) -> String {
 
 /// Joins items: `a`, `a and b`, `a, b and c`.
 pub(super) fn joined(items: &[String]) -> String {
-    joined_with("and", items)
+    join_with("and", items)
 }
 
 /// Joins items: `a`, `a or b`, `a, b or c`.
-pub(super) fn joined_or(items: &[String]) -> String {
-    joined_with("or", items)
+pub(super) fn join_or(items: &[String]) -> String {
+    join_with("or", items)
 }
 
-fn joined_with(last_by: &str, items: &[String]) -> String {
+fn join_with(last_by: &str, items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),

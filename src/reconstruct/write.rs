@@ -11,7 +11,7 @@ use super::glossary::{COMPATIBLE_WITH, PROTOCOL_VERSION};
 
 /// Known facts about a session.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct SessionAccount {
     /// The session.
     pub session: String,
     /// Agent of the session.
@@ -73,14 +73,14 @@ pub struct AccountHeld {
     /// The gate.
     pub gate: String,
     /// Subject that waits there.
-    pub waits: Waits,
+    pub waits: WaitingSubject,
     /// Questions to the operator.
     pub asked: Vec<String>,
 }
 
 /// Subject that waits at a gate.
 #[derive(Clone, Debug, Default)]
-pub enum Waits {
+pub enum WaitingSubject {
     /// The session, before it begins.
     #[default]
     Start,
@@ -90,7 +90,7 @@ pub enum Waits {
     Session(String),
 }
 
-impl Waits {
+impl WaitingSubject {
     /// Description of the subject.
     fn words(&self) -> String {
         match self {
@@ -132,9 +132,9 @@ fn code(name: &str) -> String {
 
 /// JSON object with the known fields.
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct JsonFields(Map<String, Value>);
 
-impl Fields {
+impl JsonFields {
     fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.insert(name.to_owned(), value.into());
         self
@@ -156,16 +156,16 @@ impl Fields {
     }
 }
 
-impl From<Fields> for Value {
-    fn from(fields: Fields) -> Self {
+impl From<JsonFields> for Value {
+    fn from(fields: JsonFields) -> Self {
         Self::Object(fields.0)
     }
 }
 
 /// Builds the snapshot file of a session.
 #[must_use]
-pub fn written(account: &Account) -> Value {
-    let file = Fields::default()
+pub fn written(account: &SessionAccount) -> Value {
+    let file = JsonFields::default()
         .with("checkpoint_metadata", metadata(account))
         .with("session_state", session_state(account))
         .with("current_position", position(account))
@@ -182,7 +182,7 @@ pub fn written(account: &Account) -> Value {
     file.into()
 }
 
-fn metadata(account: &Account) -> Value {
+fn metadata(account: &SessionAccount) -> Value {
     let completed = account.final_status.as_deref() == Some("completed");
     let status = match (&account.final_status, account.ended) {
         (_, true) if completed => "complete".to_owned(),
@@ -195,7 +195,7 @@ fn metadata(account: &Account) -> Value {
     } else {
         "transition"
     };
-    let fields = Fields::default()
+    let fields = JsonFields::default()
         .with("version", COMPATIBLE_WITH)
         .with("format", "structured")
         .with("created_at", account.written_at.as_str())
@@ -208,11 +208,11 @@ fn metadata(account: &Account) -> Value {
 }
 
 /// Subject of the session: the direction of its conversation, else the agent's declared purpose.
-fn subject(account: &Account) -> Option<&str> {
+fn subject(account: &SessionAccount) -> Option<&str> {
     account.arc.as_deref().or(account.intent.as_deref())
 }
 
-fn session_state(account: &Account) -> Value {
+fn session_state(account: &SessionAccount) -> Value {
     let phase = if account.ended {
         "ended"
     } else if account.held.is_empty() {
@@ -224,7 +224,7 @@ fn session_state(account: &Account) -> Value {
         let (gate, what) = (code(&held.gate), held.waits.words());
         format!("gate {gate} waits for an operator: {what}")
     });
-    let fields = Fields::default()
+    let fields = JsonFields::default()
         .with("phase", phase)
         .with(
             "blocking_issue",
@@ -234,13 +234,13 @@ fn session_state(account: &Account) -> Value {
     fields.into()
 }
 
-fn position(account: &Account) -> Value {
+fn position(account: &SessionAccount) -> Value {
     let stage = match account.active.first() {
         _ if account.ended => "ended".to_owned(),
         Some(active) => format!("working on {active}"),
         None => "under way".to_owned(),
     };
-    let fields = Fields::default()
+    let fields = JsonFields::default()
         .with("stage", stage)
         .known("subject", subject(account))
         .known("last_major_activity", account.last_activity.clone());
@@ -248,7 +248,7 @@ fn position(account: &Account) -> Value {
 }
 
 /// Question to the operator at the first gate. If nothing is held, no question is known to be critical.
-fn question(account: &Account) -> Value {
+fn question(account: &SessionAccount) -> Value {
     let Some(held) = account.held.first() else {
         return Value::Null;
     };
@@ -263,18 +263,18 @@ fn question(account: &Account) -> Value {
     })
 }
 
-fn journey(account: &Account) -> Value {
+fn journey(account: &SessionAccount) -> Value {
     let pivots = account.pivots.iter();
     let pivots = pivots
         .map(|(from, to, insight)| json!({"from": from, "to": to, "insight": insight}))
         .collect::<Vec<_>>();
-    let fields = Fields::default()
+    let fields = JsonFields::default()
         .known("start_topic", account.intent.clone())
         .known("key_pivots", pivots);
     fields.into()
 }
 
-fn decisions(account: &Account) -> Value {
+fn decisions(account: &SessionAccount) -> Value {
     let said = account.decisions.iter();
     let said = said.map(|decision| json!({"decision": decision, "source": "memento"}));
     let decided = account.decided.iter().map(|decision| {
@@ -287,7 +287,7 @@ fn decisions(account: &Account) -> Value {
             Some(by) => format!("{by}: {reason}"),
             None => reason.to_owned(),
         });
-        let fields = Fields::default()
+        let fields = JsonFields::default()
             .with(
                 "decision",
                 format!("{what} {} ({})", decision.outcome, decision.gate),
@@ -301,7 +301,7 @@ fn decisions(account: &Account) -> Value {
     said.chain(decided).collect()
 }
 
-fn open_questions(account: &Account) -> Value {
+fn open_questions(account: &SessionAccount) -> Value {
     let asked = account.held.iter().flat_map(|held| {
         let gate = code(&held.gate);
         let asked = held.asked.iter();
@@ -312,7 +312,7 @@ fn open_questions(account: &Account) -> Value {
     asked.collect()
 }
 
-fn artifact(account: &Account) -> Value {
+fn artifact(account: &SessionAccount) -> Value {
     let sections = account.events.iter();
     let sections: Vec<_> = sections
         .map(|(name, count)| format!("{name}: {count}"))
@@ -327,14 +327,14 @@ fn artifact(account: &Account) -> Value {
     })
 }
 
-fn person(account: &Account) -> Value {
-    let goals = Fields::default()
+fn person(account: &SessionAccount) -> Value {
+    let goals = JsonFields::default()
         .known("primary", account.intent.as_deref())
         .known("key_needs", account.active.clone());
-    Fields::default().known("goals", goals).into()
+    JsonFields::default().known("goals", goals).into()
 }
 
-fn next_steps(account: &Account) -> Value {
+fn next_steps(account: &SessionAccount) -> Value {
     let gates = account.held.iter().map(|held| {
         json!({
             "step": format!("wait for the answer at gate {}", code(&held.gate)),
@@ -348,17 +348,17 @@ fn next_steps(account: &Account) -> Value {
     gates.chain(next).collect()
 }
 
-fn deferred(account: &Account) -> Value {
+fn deferred(account: &SessionAccount) -> Value {
     let parked = account.parked.iter();
     parked.map(|item| json!({"item": item})).collect()
 }
 
-fn conversation_state(account: &Account) -> Value {
+fn conversation_state(account: &SessionAccount) -> Value {
     let frozen = account.frozen.as_ref();
     if frozen.is_none() && account.held_back_count == 0 {
         return Value::Null;
     }
-    let fields = Fields::default()
+    let fields = JsonFields::default()
         .with("frozen", frozen.is_some())
         .known("frozen_since", frozen.map(|freeze| freeze.since.clone()))
         .known("until", frozen.and_then(|freeze| freeze.until.clone()))
@@ -367,7 +367,7 @@ fn conversation_state(account: &Account) -> Value {
     fields.into()
 }
 
-fn metrics(account: &Account) -> Value {
+fn metrics(account: &SessionAccount) -> Value {
     let events: u64 = account.events.iter().map(|(_, count)| count).sum();
     let blocked = account
         .events
@@ -379,7 +379,7 @@ fn metrics(account: &Account) -> Value {
             .filter(|decision| decision.outcome == outcome)
             .count()
     };
-    let fields = Fields::default()
+    let fields = JsonFields::default()
         .with("events", events)
         .with("passed", of("passed"))
         .with("denied", of("denied"))

@@ -12,18 +12,20 @@ use crate::atlas::redact::Redactor;
 use crate::base::clock::Timestamp;
 use crate::base::id::{SessionId, SpanId};
 use crate::base::limits::MAX_ACCOUNT_DECISIONS;
-use crate::engine::held::{Held, Subject};
-use crate::memento::{SignalItem, SignalKind, Summarised, Thread, ThreadMemento};
-use crate::reconstruct::{Account, AccountDecision, AccountFreeze, AccountHeld, Waits};
+use crate::engine::held::{Held, HeldSubject};
+use crate::memento::{SignalItem, SignalKind, SignalSummary, Thread, ThreadMemento};
+use crate::reconstruct::{
+    AccountDecision, AccountFreeze, AccountHeld, SessionAccount, WaitingSubject,
+};
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 use crate::trace::export::import_mark;
-use crate::trace::replay::{Holds, State};
-use crate::trace::source::{Source, each};
+use crate::trace::replay::{HoldScope, ReplayState};
+use crate::trace::source::{EventSource, each};
 
 /// Knowledge about a session apart from its record.
 #[derive(Clone, Copy, Debug)]
-pub struct Beside<'k> {
+pub struct AccountSources<'k> {
     /// Conversation of the session.
     pub thread: Option<&'k Thread>,
     /// Held requests of all sessions; `None` if only the record of this session is known.
@@ -36,13 +38,13 @@ pub struct Beside<'k> {
 ///
 /// # Errors
 /// Fails when the record cannot be read.
-pub fn account_of<S: Source>(
+pub fn account_of<S: EventSource>(
     source: &S,
     session: &SessionId,
-    beside: Beside<'_>,
+    beside: AccountSources<'_>,
     now: Timestamp,
-) -> Result<Account, S::Error> {
-    let mut gathering = Gathering::default();
+) -> Result<SessionAccount, S::Error> {
+    let mut gathering = AccountBuilder::default();
     let end = source.end(session)?;
     each(source, session, (0, end), |event| {
         gathering.apply(&event);
@@ -53,7 +55,7 @@ pub fn account_of<S: Source>(
         own.map(AsRef::as_ref).collect()
     });
     let thread = beside.thread.map(|thread| (thread, beside.atlases));
-    Ok(Account {
+    Ok(SessionAccount {
         imported: import_mark(&source.imports(session)?),
         ..gathering.finish(thread, held, now)
     })
@@ -61,8 +63,8 @@ pub fn account_of<S: Source>(
 
 /// An account under construction. It takes the events of a session in order.
 #[derive(Clone, Debug, Default)]
-pub struct Gathering {
-    state: State,
+pub struct AccountBuilder {
+    state: ReplayState,
     decided: VecDeque<GateDecision>,
     /// Reasons in answers to undecided gates, by the span of the gate.
     answered: BTreeMap<SpanId, String>,
@@ -77,7 +79,7 @@ struct GateDecision {
     decision: AccountDecision,
 }
 
-impl Gathering {
+impl AccountBuilder {
     /// Adds the next event.
     pub fn apply(&mut self, event: &Event) {
         let kind = canonical_type(&event.event_type);
@@ -102,7 +104,7 @@ impl Gathering {
         thread: Option<(&Thread, &[Atlas])>,
         held: Option<Vec<&Held>>,
         now: Timestamp,
-    ) -> Account {
+    ) -> SessionAccount {
         let held = match held {
             Some(held) => held.into_iter().flat_map(gates).collect(),
             None => recorded_gates(&self.state),
@@ -112,7 +114,7 @@ impl Gathering {
         atlases.dedup();
         let session = self.state.session.as_ref();
         let contexts = self.state.contexts.keys();
-        let account = Account {
+        let account = SessionAccount {
             session: session.map(ToString::to_string).unwrap_or_default(),
             agent: self.state.agent.name.clone(),
             intent: self.state.agent.intent.clone(),
@@ -129,7 +131,7 @@ impl Gathering {
                 .collect(),
             last_activity: self.last_activity,
             events: self.events.into_iter().collect(),
-            ..Account::default()
+            ..SessionAccount::default()
         };
         match thread {
             Some((thread, atlases)) => with_thread(account, thread, atlases),
@@ -240,8 +242,8 @@ impl Gathering {
         let mut held = self.state.held.iter();
         let found = held.find(|held| held.gates.iter().any(|open| open.span_id == *gate))?;
         match found.holds {
-            Holds::Action => Some(found.what.clone()),
-            Holds::Start | Holds::Session => None,
+            HoldScope::Action => Some(found.what.clone()),
+            HoldScope::Start | HoldScope::Session => None,
         }
     }
 }
@@ -316,9 +318,9 @@ fn gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
         AccountHeld {
             gate: gate.name(),
             waits: match &held.subject {
-                Subject::SessionStart => Waits::Start,
-                Subject::Action(call) => Waits::Action(call.action.clone()),
-                Subject::Moment(moment) => Waits::Session(moment.label.clone()),
+                HeldSubject::SessionStart => WaitingSubject::Start,
+                HeldSubject::Action(call) => WaitingSubject::Action(call.action.clone()),
+                HeldSubject::Moment(moment) => WaitingSubject::Session(moment.label.clone()),
             },
             asked: questions
                 .map(|question| question.text().to_owned())
@@ -328,7 +330,7 @@ fn gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
 }
 
 /// Returns the gates that are still open by the recorded events.
-fn recorded_gates(state: &State) -> Vec<AccountHeld> {
+fn recorded_gates(state: &ReplayState) -> Vec<AccountHeld> {
     if state.ended.is_some() {
         return Vec::new();
     }
@@ -336,9 +338,9 @@ fn recorded_gates(state: &State) -> Vec<AccountHeld> {
         held.gates.iter().map(|gate| AccountHeld {
             gate: gate.checkpoint.clone(),
             waits: match held.holds {
-                Holds::Start => Waits::Start,
-                Holds::Action => Waits::Action(held.what.clone()),
-                Holds::Session => Waits::Session(held.what.clone()),
+                HoldScope::Start => WaitingSubject::Start,
+                HoldScope::Action => WaitingSubject::Action(held.what.clone()),
+                HoldScope::Session => WaitingSubject::Session(held.what.clone()),
             },
             asked: vec![gate.why.clone()],
         })
@@ -346,7 +348,7 @@ fn recorded_gates(state: &State) -> Vec<AccountHeld> {
     gates.collect()
 }
 
-fn with_thread(account: Account, thread: &Thread, atlases: &[Atlas]) -> Account {
+fn with_thread(account: SessionAccount, thread: &Thread, atlases: &[Atlas]) -> SessionAccount {
     let Some(latest) = &thread.latest else {
         return account;
     };
@@ -361,12 +363,14 @@ fn with_thread(account: Account, thread: &Thread, atlases: &[Atlas]) -> Account 
     let pivots = pivots.collect();
     let held_back = thread.held_back.iter();
     let held_back = held_back.map(|turn| told(&turn.proposed.arc)).collect();
-    let thawed_by = thread.thawed_by().map(|reason| reason.words().to_owned());
+    let thaw_condition = thread
+        .thaw_condition()
+        .map(|reason| reason.words().to_owned());
     let frozen = thread.frozen_since.map(|since| AccountFreeze {
         since: since.to_string(),
-        until: thawed_by,
+        until: thaw_condition,
     });
-    Account {
+    SessionAccount {
         // A thread without a summary has a dash as its arc.
         arc: Some(told(&shape.arc)).filter(|arc| arc != "-"),
         active,
@@ -390,7 +394,7 @@ fn pivots(thread: &Thread) -> Vec<(String, String, String)> {
     let mut pivots = Vec::new();
     for memento in mementos {
         if let Some(turns) = turning(memento).filter(|_| memento.arc != before.arc) {
-            let insight = turns.summary.as_ref().map(Summarised::as_str);
+            let insight = turns.summary.as_ref().map(SignalSummary::as_str);
             let insight = insight.filter(|text| !text.trim().is_empty());
             let insight = insight.unwrap_or(turns.kind.description()).to_owned();
             pivots.push((before.arc.to_string(), memento.arc.to_string(), insight));

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::atlas::document::Acknowledge;
+use crate::atlas::document::AcknowledgeMode;
 use crate::base::canon::canonical;
 use crate::base::json;
 use crate::base::limits::MAX_EARLY_EVENTS;
@@ -19,7 +19,7 @@ pub(super) const ACKNOWLEDGEMENT: &str = "acknowledgement";
 /// Acknowledgement mode of one console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Acknowledgement {
-    mode: Acknowledge,
+    mode: AcknowledgeMode,
     /// Acknowledged events that may be missing after a crash.
     may_lose: u64,
     /// True while the console runs; an orderly stop clears it.
@@ -28,12 +28,12 @@ pub(super) struct Acknowledgement {
 
 impl Acknowledgement {
     /// Returns the value for a running console.
-    pub(super) fn running(mode: Acknowledge) -> Self {
+    pub(super) fn running(mode: AcknowledgeMode) -> Self {
         Self {
             mode,
             may_lose: match mode {
-                Acknowledge::Early => MAX_EARLY_EVENTS,
-                Acknowledge::Durable => 0,
+                AcknowledgeMode::Early => MAX_EARLY_EVENTS,
+                AcknowledgeMode::Durable => 0,
             },
             running: true,
         }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_acknowledgement_mode_reads_back_as_stored() {
-        for mode in [Acknowledge::Early, Acknowledge::Durable] {
+        for mode in [AcknowledgeMode::Early, AcknowledgeMode::Durable] {
             for kept in [
                 Acknowledgement::running(mode),
                 Acknowledgement::running(mode).stopped(),
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn only_a_console_that_answered_early_and_crashed_may_have_lost_acknowledged_events() {
-        let early = Acknowledgement::running(Acknowledge::Early);
+        let early = Acknowledgement::running(AcknowledgeMode::Early);
         let loss = loss_after(Some(early), false).unwrap();
         assert!(loss.contains("up to 256 acknowledged events"), "{loss}");
         let in_order = [
-            Acknowledgement::running(Acknowledge::Early).stopped(),
-            Acknowledgement::running(Acknowledge::Durable).stopped(),
-            Acknowledgement::running(Acknowledge::Durable),
+            Acknowledgement::running(AcknowledgeMode::Early).stopped(),
+            Acknowledgement::running(AcknowledgeMode::Durable).stopped(),
+            Acknowledgement::running(AcknowledgeMode::Durable),
         ];
         for before in in_order {
             assert_eq!(loss_after(Some(before), false), None);

@@ -7,31 +7,32 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::Snapshots;
-use super::hooks::Hooks;
+use super::SnapshotReceiver;
+use super::hooks::EventHooks;
 use super::ledger::Ledger;
 use super::live::LiveView;
-use super::message::Message;
-use super::notices::Outbox;
-use super::outside::Outside;
+use super::message::ActorMessage;
+use super::notices::NoticeOutbox;
+use super::outside::ExtensionCaller;
 use super::snapshot::{
-    ChainVerdict, ClockMovedAt, Drafts, Dropped, InForce, RanUnasked, Seat, Snapshot,
+    AtlasLoadInfo, ChainVerdict, ClockStepAt, ConsoleOperator, Drafts, RuntimeSnapshot,
+    UndeliveredCounts, UnrequestedAction,
 };
 use super::state_seal::StateSeal;
-use super::threads::Threads;
-use super::watched::{Watch, Watching};
-use crate::atlas::document::Acknowledge;
+use super::threads::ThreadStore;
+use super::watched::{EvaluationWatch, WatchSetting};
+use crate::atlas::document::AcknowledgeMode;
 use crate::atlas::recording;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::clock_step::StepDetector;
 use crate::base::id::{GateId, SessionId};
-use crate::base::limits::{CLOCK_CHECK, MESSAGE_BURST};
+use crate::base::limits::{CLOCK_CHECK_INTERVAL, MESSAGE_BURST};
 use crate::engine::Engine;
-use crate::engine::command::{AskId, Command, Denied, Effect, RecordFault, Reply};
-use crate::engine::extension::{CallId, Returned};
+use crate::engine::command::{CallerId, DenialReply, Effect, EngineCommand, RecordFault, Reply};
+use crate::engine::extension::{CallId, CallResult};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
-use crate::trace::verify::Report;
+use crate::trace::verify::VerificationReport;
 
 mod abandoned;
 mod clock_check;
@@ -48,10 +49,10 @@ mod turning;
 mod unasked;
 mod writing;
 
-pub(super) use sealing::{Copies, DRAFT, Sealing, begin};
+pub(super) use sealing::{DRAFT_KIND, HeadCopies, SealProgress, begin};
 pub(super) use told::stalled;
-use told::{barred, durability_of, only_reports, refusal_of, row, unavailable};
-use writing::{Pending, Written};
+use told::{barred, durability_of, only_reports, refusal_reply, row, unavailable};
+use writing::{PendingBatch, WrittenBatch};
 
 /// The actor.
 pub(super) struct Actor {
@@ -60,27 +61,27 @@ pub(super) struct Actor {
     state_seal: StateSeal,
     /// Reason why the stored state was not trusted at the start.
     distrusted: Option<Arc<str>>,
-    sealing: Sealing,
-    copies: Copies,
+    sealing: SealProgress,
+    copies: HeadCopies,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    seat: Seat,
+    seat: ConsoleOperator,
     verdict: ChainVerdict,
     /// Callers that wait for a reply. A caller that disconnected has a closed channel.
-    waiting: HashMap<AskId, oneshot::Sender<Reply>>,
+    waiting: HashMap<CallerId, oneshot::Sender<Reply>>,
     deadlines: BTreeSet<(Timestamp, GateId)>,
     steps: StepDetector,
     /// The last step of the wall clock.
-    clock_moved: Option<ClockMovedAt>,
-    ran_unasked: Option<RanUnasked>,
+    clock_moved: Option<ClockStepAt>,
+    unrequested_run_alarm: Option<UnrequestedAction>,
     /// Time of the last check for abandoned sessions.
     abandoned_checked: Option<Timestamp>,
     /// Changes of the current messages that are not handed to the store yet.
-    pending: Pending,
+    pending: PendingBatch,
     /// Batches that are handed to the store and not yet durable, in order.
-    writes: FuturesOrdered<Boxed<'static, Written>>,
+    writes: FuturesOrdered<Boxed<'static, WrittenBatch>>,
     /// Time of answers to agents: before or after their events are durable.
-    acknowledge: Acknowledge,
+    acknowledge: AcknowledgeMode,
     /// Acknowledged events that are not durable yet.
     early_events: u64,
     /// True while a snapshot waits for a batch to be durable; at most one does.
@@ -88,39 +89,39 @@ pub(super) struct Actor {
     /// True if something changed since the newest snapshot.
     changed: bool,
     poison: Option<String>,
-    hooks: Hooks,
-    outside: Outside,
+    hooks: EventHooks,
+    outside: ExtensionCaller,
     /// Drafts that operators typed and have not submitted.
     drafts: Arc<Drafts>,
-    watching: Watching,
-    threads: Threads,
-    outbox: Outbox,
-    in_force: InForce,
-    dropped: Dropped,
+    watching: EvaluationWatch,
+    threads: ThreadStore,
+    outbox: NoticeOutbox,
+    in_force: AtlasLoadInfo,
+    dropped: UndeliveredCounts,
     live: LiveView,
-    snapshots: watch::Sender<Arc<Snapshot>>,
+    snapshots: watch::Sender<Arc<RuntimeSnapshot>>,
 }
 
 /// Initial parts of an actor.
-pub(super) struct Beginning {
+pub(super) struct ActorParts {
     pub(super) engine: Engine,
     pub(super) ledger: Ledger,
     pub(super) state_seal: StateSeal,
     pub(super) distrusted: Option<Arc<str>>,
-    pub(super) sealing: Sealing,
-    pub(super) copies: Copies,
+    pub(super) sealing: SealProgress,
+    pub(super) copies: HeadCopies,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) seat: Seat,
-    pub(super) hooks: Hooks,
-    pub(super) outside: Outside,
+    pub(super) seat: ConsoleOperator,
+    pub(super) hooks: EventHooks,
+    pub(super) outside: ExtensionCaller,
     pub(super) drafts: Drafts,
-    pub(super) threads: Threads,
-    pub(super) outbox: Outbox,
+    pub(super) threads: ThreadStore,
+    pub(super) outbox: NoticeOutbox,
 }
 
 impl Actor {
-    pub(super) fn new(parts: Beginning) -> Self {
+    pub(super) fn new(parts: ActorParts) -> Self {
         let steps = StepDetector::new(parts.clock.as_ref());
         let mut actor = Self {
             live: LiveView::new(&parts.engine),
@@ -139,10 +140,10 @@ impl Actor {
             steps,
             clock_moved: None,
             abandoned_checked: None,
-            ran_unasked: None,
-            pending: Pending::default(),
+            unrequested_run_alarm: None,
+            pending: PendingBatch::default(),
             writes: FuturesOrdered::new(),
-            acknowledge: Acknowledge::default(),
+            acknowledge: AcknowledgeMode::default(),
             early_events: 0,
             picture_pending: false,
             changed: false,
@@ -150,15 +151,15 @@ impl Actor {
             hooks: parts.hooks,
             outside: parts.outside,
             drafts: Arc::new(parts.drafts),
-            watching: Watching::default(),
+            watching: EvaluationWatch::default(),
             threads: parts.threads,
             outbox: parts.outbox,
-            in_force: InForce::default(),
-            dropped: Dropped::default(),
-            snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
+            in_force: AtlasLoadInfo::default(),
+            dropped: UndeliveredCounts::default(),
+            snapshots: watch::Sender::new(Arc::new(RuntimeSnapshot::empty())),
         };
         actor.acknowledge = recording::acknowledge(actor.engine.atlases());
-        actor.in_force = InForce {
+        actor.in_force = AtlasLoadInfo {
             hash: Some(actor.engine.atlas_hash()),
             since: Some(actor.clock.now()),
             before: None,
@@ -168,12 +169,16 @@ impl Actor {
         actor
     }
 
-    pub(super) fn snapshots(&self) -> Snapshots {
+    pub(super) fn snapshots(&self) -> SnapshotReceiver {
         self.snapshots.subscribe()
     }
 
     /// Runs until a stop message comes, or until all handles are dropped.
-    pub(super) async fn run(mut self, effects: Vec<Effect>, mut inbox: mpsc::Receiver<Message>) {
+    pub(super) async fn run(
+        mut self,
+        effects: Vec<Effect>,
+        mut inbox: mpsc::Receiver<ActorMessage>,
+    ) {
         self.carry_out(effects);
         let mut burst = Vec::new();
         loop {
@@ -196,13 +201,13 @@ impl Actor {
                     self.wake().await;
                 }
                 // After a clock step backwards, the other timers do not fire in time.
-                () = clock.sleep_for(CLOCK_CHECK), if is_timed => self.check_clock().await,
+                () = clock.sleep_for(CLOCK_CHECK_INTERVAL), if is_timed => self.check_clock().await,
                 // Sign written records before more are written: the unsigned end stays short.
                 read_back = self.sealing.next(), if self.sealing.is_reading() => {
                     self.read_back(read_back).await;
                 }
                 kept = self.copies.copied(), if self.copies.is_copying() => {
-                    self.head_kept(kept);
+                    self.on_head_copied(kept);
                 }
                 () = sleep_until(clock.as_ref(), due), if due.is_some() => {
                     self.seal_all().await;
@@ -220,7 +225,7 @@ impl Actor {
                         self.drain().await;
                         return;
                     }
-                    if self.take_messages(&mut burst).await.is_break() {
+                    if self.handle_messages(&mut burst).await.is_break() {
                         return;
                     }
                 }
@@ -228,13 +233,13 @@ impl Actor {
         }
     }
 
-    async fn ask(&mut self, ask: AskId, command: Command, reply: oneshot::Sender<Reply>) {
+    async fn ask(&mut self, ask: CallerId, command: EngineCommand, reply: oneshot::Sender<Reply>) {
         if let Some(what) = &self.poison {
             let _ = reply.send(unavailable(&command, what));
             return;
         }
         if let Some(denied) = self.bar(&command) {
-            let _ = reply.send(refusal_of(&command, denied));
+            let _ = reply.send(refusal_reply(&command, denied));
             return;
         }
         let looked_up = self.look_up(command.named_session()).await;
@@ -242,13 +247,16 @@ impl Actor {
             let _ = reply.send(unavailable(&command, &error.to_string()));
             return;
         }
-        if matches!(command, Command::Decide(..) | Command::Answer(..)) {
+        if matches!(
+            command,
+            EngineCommand::Decide(..) | EngineCommand::Answer(..)
+        ) {
             // The engine releases a run to a waiting caller, and leaves a permit for one that has
             // disconnected.
-            self.notice_who_left();
+            self.note_disconnected();
         }
-        if let Command::RequestAction(_, request) = &command {
-            self.notice_twins_left(request);
+        if let EngineCommand::RequestAction(_, request) = &command {
+            self.note_disconnected_twins(request);
         }
         self.waiting.insert(ask, reply);
         let now = self.clock.now();
@@ -266,12 +274,12 @@ impl Actor {
             return Ok(());
         };
         if self.store.head(session.clone()).await?.is_some() {
-            self.engine.note_ended(session.clone());
+            self.engine.mark_ended(session.clone());
         }
         Ok(())
     }
 
-    fn watch(&mut self, watch: Watch) {
+    fn watch(&mut self, watch: WatchSetting) {
         if self.watching.set(watch) {
             self.changed = true;
             self.show();
@@ -279,18 +287,18 @@ impl Actor {
     }
 
     /// Handles the answer of an extension. After a failed write, ignores it.
-    fn returned(&mut self, id: CallId, returned: Returned) {
+    fn returned(&mut self, id: CallId, returned: CallResult) {
         if self.poison.is_none() {
-            self.notice_who_left();
+            self.note_disconnected();
             let returned = match self.unknown_fault() {
                 // While the record is faulty, no answer may permit anything.
-                Some(fault) => Returned {
+                Some(fault) => CallResult {
                     outcome: Err(barred(&fault).reason),
                     ..returned
                 },
                 None => returned,
             };
-            let command = Command::Returned(id, returned);
+            let command = EngineCommand::Returned(id, returned);
             let effects = self.engine.handle(command, self.clock.now());
             self.carry_out(effects);
         }
@@ -298,11 +306,11 @@ impl Actor {
 
     /// Executes effects of the engine.
     fn carry_out(&mut self, effects: Vec<Effect>) {
-        self.carry_out_with(effects, Vec::new());
+        self.execute_with_state(effects, Vec::new());
     }
 
     /// Executes effects, together with rows of state that are not the engine's.
-    fn carry_out_with(&mut self, effects: Vec<Effect>, state: Vec<StateRow>) {
+    fn execute_with_state(&mut self, effects: Vec<Effect>, state: Vec<StateRow>) {
         if effects.is_empty() {
             return;
         }
@@ -321,7 +329,7 @@ impl Actor {
                     self.dropped.advice += u64::from(skipped);
                     let draft = self.hooks.before(draft);
                     batch.records.push(self.ledger.seal(&draft));
-                    if let Some(alarm) = self.note_unasked(&draft) {
+                    if let Some(alarm) = self.note_unrequested(&draft) {
                         batch
                             .records
                             .push(self.ledger.entry(alarm, draft.timestamp));
@@ -366,7 +374,7 @@ impl Actor {
         self.write(batch, replies, durability);
     }
 
-    fn tell(&mut self, replies: Vec<(AskId, Reply)>) {
+    fn tell(&mut self, replies: Vec<(CallerId, Reply)>) {
         for (ask, reply) in replies {
             if let Some(waiting) = self.waiting.remove(&ask) {
                 // A caller that disconnected does not get the reply; the record has it.
@@ -379,14 +387,14 @@ impl Actor {
 
     /// Returns the denial of a command while the disk is full or the record is faulty. A faulty record does
     /// not stop reports.
-    fn bar(&self, command: &Command) -> Option<Denied> {
+    fn bar(&self, command: &EngineCommand) -> Option<DenialReply> {
         let denied = self.bar_all()?;
         let is_full = self.store.known_shortage().is_some();
         (is_full || !only_reports(command)).then_some(denied)
     }
 
     /// Returns the denial while the disk is full or the record is faulty.
-    fn bar_all(&self) -> Option<Denied> {
+    fn bar_all(&self) -> Option<DenialReply> {
         match self.store.known_shortage() {
             Some(shortage) => Some(stalled(&shortage)),
             None => self.unknown_fault().as_ref().map(barred),
@@ -395,11 +403,11 @@ impl Actor {
 
     /// Returns the fault of the record, unless an operator has acknowledged it.
     fn unknown_fault(&self) -> Option<RecordFault> {
-        self.verdict.unknown_fault(self.engine.known_fault())
+        self.verdict.unknown_fault(self.engine.acknowledged_fault())
     }
 
     /// Handles the result of a full verification. An unreadable record stops recording until a restart.
-    async fn checked(&mut self, checked: &Result<Report, String>) {
+    async fn checked(&mut self, checked: &Result<VerificationReport, String>) {
         self.verdict = ChainVerdict::from(checked);
         self.changed = true;
         if let (None, Err(what)) = (&self.poison, checked) {
@@ -408,7 +416,9 @@ impl Actor {
             return;
         }
         if self.poison.is_none() && self.verdict.fault().is_none() {
-            let effects = self.engine.handle(Command::RecordSound, self.clock.now());
+            let effects = self
+                .engine
+                .handle(EngineCommand::RecordSound, self.clock.now());
             self.carry_out(effects);
         }
         self.show();

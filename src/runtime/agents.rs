@@ -2,35 +2,40 @@
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::Snapshots;
+use super::SnapshotReceiver;
 use super::actor::stalled;
-use super::message::{AskIds, HandOverAsked, Message, TurnAsked};
-use super::threads::{HandOver, TakeTurn};
+use super::message::{ActorMessage, AskIds, HandOverRequest, TurnRequest};
+use super::threads::{SessionTurn, ThreadHandOver};
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{
-    Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Caller, Command,
-    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Given, Input,
-    InvalidAnswers, Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession,
-    Wrapper, WrapperCheck,
+    AcceptedEvent, ActionCompletion, ActionRequest, AgentAnswer, AgentQuestions, AgentReport,
+    Caller, CallerId, ContextRequest, DenialReply, DenyCode, EndSession, EngineCommand,
+    ErrorReport, Feedback, Injected, InputReport, InvalidAnswers, OutputReport, Recovery, Reply,
+    ReportReceipt, ResolveRequest, RunPermission, StartSession, StartedSession, Wrapper,
+    WrapperCheck,
 };
-use crate::engine::consult::{Consult, Consulted};
+use crate::engine::consult::{Consultation, ConsultationAnswer};
 use crate::engine::resolve::Resolution;
-use crate::memento::Outcome;
+use crate::memento::TurnOutcome;
 
 /// Handle for agents: it asks, and never decides.
 ///
 /// Dropping a call before its answer means that the caller disconnects: a later decision becomes a permit
 /// for the identical request.
 #[derive(Clone, Debug)]
-pub struct Agents {
-    messages: mpsc::Sender<Message>,
+pub struct AgentHandle {
+    messages: mpsc::Sender<ActorMessage>,
     ids: AskIds,
-    snapshots: Snapshots,
+    snapshots: SnapshotReceiver,
 }
 
-impl Agents {
-    pub(super) fn new(messages: mpsc::Sender<Message>, ids: AskIds, snapshots: Snapshots) -> Self {
+impl AgentHandle {
+    pub(super) fn new(
+        messages: mpsc::Sender<ActorMessage>,
+        ids: AskIds,
+        snapshots: SnapshotReceiver,
+    ) -> Self {
         Self {
             messages,
             ids,
@@ -52,7 +57,7 @@ impl Agents {
     }
 
     /// Returns the denial while the store does not respond: a call would have to wait for it.
-    fn stalled(&self) -> Option<Denied> {
+    fn stalled(&self) -> Option<DenialReply> {
         let picture = self.snapshots.borrow();
         picture.store.stall().map(stalled)
     }
@@ -61,10 +66,13 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when it is denied.
-    pub async fn start_session(&self, start: StartSession) -> Result<SessionStarted, Denied> {
-        match self.ask(|ask| Command::StartSession(ask, start)).await {
+    pub async fn start_session(&self, start: StartSession) -> Result<StartedSession, DenialReply> {
+        match self
+            .ask(|ask| EngineCommand::StartSession(ask, start))
+            .await
+        {
             Reply::Started(started) => Ok(started),
-            other => Err(denied_by(other)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -78,15 +86,15 @@ impl Agents {
         session: SessionId,
         owner: Option<Digest>,
         from: Option<Caller>,
-    ) -> Result<(), Denied> {
-        let consult = Consult::Owner {
+    ) -> Result<(), DenialReply> {
+        let consult = Consultation::Owner {
             session,
             owner,
             from,
         };
-        match self.ask(|ask| Command::Consult(ask, consult)).await {
-            Reply::Consulted(Consulted::Owned) => Ok(()),
-            other => Err(denied_by(other)),
+        match self.ask(|ask| EngineCommand::Consult(ask, consult)).await {
+            Reply::Consulted(ConsultationAnswer::Owned) => Ok(()),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -94,10 +102,10 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when the session is unknown.
-    pub async fn end_session(&self, end: EndSession) -> Result<Given, Denied> {
-        match self.ask(|ask| Command::EndSession(ask, end)).await {
+    pub async fn end_session(&self, end: EndSession) -> Result<Injected, DenialReply> {
+        match self.ask(|ask| EngineCommand::EndSession(ask, end)).await {
             Reply::Ended(given) => Ok(given),
-            other => Err(denied_by(other)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -106,11 +114,17 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when it is denied. Every failure is a denial.
-    pub async fn request_action(&self, request: ActionRequest) -> Result<Requested, Denied> {
-        match self.ask(|ask| Command::RequestAction(ask, request)).await {
-            Reply::Allowed(allowed) => Ok(Requested::Allowed(allowed)),
-            Reply::Asked(asked) => Ok(Requested::Asked(asked)),
-            other => Err(denied_by(other)),
+    pub async fn request_action(
+        &self,
+        request: ActionRequest,
+    ) -> Result<RequestReply, DenialReply> {
+        match self
+            .ask(|ask| EngineCommand::RequestAction(ask, request))
+            .await
+        {
+            Reply::Allowed(allowed) => Ok(RequestReply::Allowed(allowed)),
+            Reply::Asked(asked) => Ok(RequestReply::Asked(asked)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -118,13 +132,13 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when it is denied.
-    pub async fn answer(&self, answer: Answer) -> Result<Answered, Denied> {
-        match self.ask(|ask| Command::Answer(ask, answer)).await {
-            Reply::Allowed(allowed) => Ok(Answered::Allowed(allowed)),
-            Reply::Accepted(accepted) => Ok(Answered::Accepted(accepted)),
-            Reply::Invalid(invalid) => Ok(Answered::Invalid(invalid)),
-            Reply::Asked(asked) => Ok(Answered::Asked(asked)),
-            other => Err(denied_by(other)),
+    pub async fn answer(&self, answer: AgentAnswer) -> Result<AnswerReply, DenialReply> {
+        match self.ask(|ask| EngineCommand::Answer(ask, answer)).await {
+            Reply::Allowed(allowed) => Ok(AnswerReply::Allowed(allowed)),
+            Reply::Accepted(accepted) => Ok(AnswerReply::Accepted(accepted)),
+            Reply::Invalid(invalid) => Ok(AnswerReply::Invalid(invalid)),
+            Reply::Asked(asked) => Ok(AnswerReply::Asked(asked)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -132,10 +146,10 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when the session is unknown, or its input is refused.
-    pub async fn resolve(&self, resolve: Resolve) -> Result<Resolution, Denied> {
-        match self.ask(|ask| Command::Resolve(ask, resolve)).await {
+    pub async fn resolve(&self, resolve: ResolveRequest) -> Result<Resolution, DenialReply> {
+        match self.ask(|ask| EngineCommand::Resolve(ask, resolve)).await {
             Reply::Resolved(resolution) => Ok(*resolution),
-            other => Err(denied_by(other)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -143,13 +157,16 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when no such run was allowed.
-    pub async fn complete_action(&self, completed: ActionCompleted) -> Result<Given, Denied> {
+    pub async fn complete_action(
+        &self,
+        completed: ActionCompletion,
+    ) -> Result<Injected, DenialReply> {
         match self
-            .ask(|ask| Command::CompleteAction(ask, completed))
+            .ask(|ask| EngineCommand::CompleteAction(ask, completed))
             .await
         {
             Reply::Completed(given) => Ok(given),
-            other => Err(denied_by(other)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -157,13 +174,13 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when it is denied.
-    pub async fn input(&self, input: Input) -> Result<Accepted, Denied> {
-        accepted(self.take_input(input).await?)
+    pub async fn input(&self, input: InputReport) -> Result<AcceptedEvent, DenialReply> {
+        accepted(self.send_input(input).await?)
     }
 
     /// Reports input, and returns questions to the agent as a separate outcome.
-    pub(crate) async fn take_input(&self, input: Input) -> Result<Taken, Denied> {
-        self.moment(|ask| Command::Input(ask, input)).await
+    pub(crate) async fn send_input(&self, input: InputReport) -> Result<EventReply, DenialReply> {
+        self.moment(|ask| EngineCommand::Input(ask, input)).await
     }
 
     /// Reports the agent's wrapper. Returns when the report and its check are on disk, with all failures of
@@ -171,32 +188,34 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when the session is unknown, or the report is refused.
-    pub async fn report_wrapper(&self, wrapper: Wrapper) -> Result<Noted, Denied> {
-        self.report(Report::Wrapper(wrapper)).await
+    pub async fn report_wrapper(&self, wrapper: Wrapper) -> Result<ReportReceipt, DenialReply> {
+        self.report(AgentReport::Wrapper(wrapper)).await
     }
 
     /// Reports the result of a check of the agent's wrapper. Returns when it is on disk.
     ///
     /// # Errors
     /// Fails when the session is unknown, or the report is refused.
-    pub async fn report_wrapper_check(&self, check: WrapperCheck) -> Result<(), Denied> {
-        self.report(Report::WrapperCheck(check)).await.map(drop)
+    pub async fn report_wrapper_check(&self, check: WrapperCheck) -> Result<(), DenialReply> {
+        self.report(AgentReport::WrapperCheck(check))
+            .await
+            .map(drop)
     }
 
     /// Reports whether a context helped.
     ///
     /// # Errors
     /// Fails when the session is unknown, or did not receive that context.
-    pub async fn context_feedback(&self, feedback: Feedback) -> Result<(), Denied> {
-        self.report(Report::Feedback(feedback)).await.map(drop)
+    pub async fn context_feedback(&self, feedback: Feedback) -> Result<(), DenialReply> {
+        self.report(AgentReport::Feedback(feedback)).await.map(drop)
     }
 
     /// Reports output of the agent. Only its hash and its size are kept.
     ///
     /// # Errors
     /// Fails when the session is unknown.
-    pub async fn output(&self, output: Output) -> Result<(), Denied> {
-        self.report(Report::Output(output)).await.map(drop)
+    pub async fn output(&self, output: OutputReport) -> Result<(), DenialReply> {
+        self.report(AgentReport::Output(output)).await.map(drop)
     }
 
     /// Reports that the agent recovered from an error, or tried to. [`Agents::report_error`] returned the
@@ -204,8 +223,8 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when the session is unknown, or no such error is open.
-    pub async fn error_recovered(&self, recovery: Recovery) -> Result<(), Denied> {
-        self.report(Report::Recovery(recovery)).await.map(drop)
+    pub async fn error_recovered(&self, recovery: Recovery) -> Result<(), DenialReply> {
+        self.report(AgentReport::Recovery(recovery)).await.map(drop)
     }
 
     /// Takes a turn of a conversation. Returns when its record and its memento are durable.
@@ -213,32 +232,35 @@ impl Agents {
     /// # Errors
     /// Fails when the session is unknown, the thread belongs to another one, or the memento has changed since it
     /// was read.
-    pub async fn turn(&self, take: TakeTurn) -> Result<TurnTaken, Denied> {
+    pub async fn turn(&self, take: SessionTurn) -> Result<TurnReply, DenialReply> {
         if let Some(denied) = self.stalled() {
             return Err(denied);
         }
         let (outcome, told) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
-        let asked = TurnAsked {
+        let asked = TurnRequest {
             ask: self.ids.next(),
             take,
             outcome,
             reply,
         };
-        let sent = self.messages.send(Message::Turn(Box::new(asked))).await;
+        let sent = self
+            .messages
+            .send(ActorMessage::Turn(Box::new(asked)))
+            .await;
         if sent.is_err() {
-            return Err(denied_by(stopped()));
+            return Err(into_denial(stopped()));
         }
         match answer.await.unwrap_or_else(|_| stopped()) {
             Reply::Noted(noted) => {
-                let outcome = told.await.map_err(|_| denied_by(stopped()))?;
-                Ok(TurnTaken {
+                let outcome = told.await.map_err(|_| into_denial(stopped()))?;
+                Ok(TurnReply {
                     outcome,
                     given: noted.given,
                     held: noted.held,
                 })
             }
-            other => Err(denied_by(other)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -247,27 +269,30 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when the session does not own the thread, or the other session is unknown.
-    pub async fn hand_over(&self, hand_over: HandOver) -> Result<(), Denied> {
+    pub async fn hand_over(&self, hand_over: ThreadHandOver) -> Result<(), DenialReply> {
         let (reply, answer) = oneshot::channel();
-        let asked = HandOverAsked {
+        let asked = HandOverRequest {
             ask: self.ids.next(),
             hand_over,
             reply,
         };
-        let sent = self.messages.send(Message::HandOver(Box::new(asked))).await;
+        let sent = self
+            .messages
+            .send(ActorMessage::HandOver(Box::new(asked)))
+            .await;
         if sent.is_err() {
-            return Err(denied_by(stopped()));
+            return Err(into_denial(stopped()));
         }
         match answer.await.unwrap_or_else(|_| stopped()) {
             Reply::Noted(_) => Ok(()),
-            other => Err(denied_by(other)),
+            other => Err(into_denial(other)),
         }
     }
 
-    async fn report(&self, report: Report) -> Result<Noted, Denied> {
-        match self.ask(|ask| Command::Report(ask, report)).await {
+    async fn report(&self, report: AgentReport) -> Result<ReportReceipt, DenialReply> {
+        match self.ask(|ask| EngineCommand::Report(ask, report)).await {
             Reply::Noted(noted) => Ok(noted),
-            other => Err(denied_by(other)),
+            other => Err(into_denial(other)),
         }
     }
 
@@ -275,47 +300,54 @@ impl Agents {
     ///
     /// # Errors
     /// Fails when it is denied.
-    pub async fn report_error(&self, report: ErrorReport) -> Result<Accepted, Denied> {
-        accepted(self.take_error(report).await?)
+    pub async fn report_error(&self, report: ErrorReport) -> Result<AcceptedEvent, DenialReply> {
+        accepted(self.send_error(report).await?)
     }
 
     /// Reports an error, and returns questions to the agent as a separate outcome.
-    pub(crate) async fn take_error(&self, report: ErrorReport) -> Result<Taken, Denied> {
-        self.moment(|ask| Command::ReportError(ask, report)).await
+    pub(crate) async fn send_error(&self, report: ErrorReport) -> Result<EventReply, DenialReply> {
+        self.moment(|ask| EngineCommand::ReportError(ask, report))
+            .await
     }
 
     /// Asks for context, or for a checkpoint by its name.
     ///
     /// # Errors
     /// Fails when it is denied.
-    pub async fn request_context(&self, request: ContextRequest) -> Result<Accepted, Denied> {
-        accepted(self.take_context_request(request).await?)
+    pub async fn request_context(
+        &self,
+        request: ContextRequest,
+    ) -> Result<AcceptedEvent, DenialReply> {
+        accepted(self.send_context_request(request).await?)
     }
 
     /// Requests context, and returns questions to the agent as a separate outcome.
-    pub(crate) async fn take_context_request(
+    pub(crate) async fn send_context_request(
         &self,
         request: ContextRequest,
-    ) -> Result<Taken, Denied> {
-        self.moment(|ask| Command::RequestContext(ask, request))
+    ) -> Result<EventReply, DenialReply> {
+        self.moment(|ask| EngineCommand::RequestContext(ask, request))
             .await
     }
 
-    async fn moment(&self, command: impl FnOnce(AskId) -> Command) -> Result<Taken, Denied> {
+    async fn moment(
+        &self,
+        command: impl FnOnce(CallerId) -> EngineCommand,
+    ) -> Result<EventReply, DenialReply> {
         match self.ask(command).await {
-            Reply::Accepted(accepted) => Ok(Taken::Accepted(accepted)),
-            Reply::Asked(asked) => Ok(Taken::Asked(asked)),
-            other => Err(denied_by(other)),
+            Reply::Accepted(accepted) => Ok(EventReply::Accepted(accepted)),
+            Reply::Asked(asked) => Ok(EventReply::Asked(asked)),
+            other => Err(into_denial(other)),
         }
     }
 
-    async fn ask(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
+    async fn ask(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
         if let Some(denied) = self.stalled() {
             return Reply::Denied(denied);
         }
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
-        let message = Message::Ask {
+        let message = ActorMessage::Ask {
             ask,
             command: command(ask),
             reply,
@@ -329,55 +361,55 @@ impl Agents {
 
 /// A turn that was taken.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TurnTaken {
+pub struct TurnReply {
     /// Decision about the turn, and the resulting memento.
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
     /// Contexts that the message triggered, and contexts that the session was still owed.
-    pub given: Given,
+    pub given: Injected,
     /// Gates before the session: until they are passed it gets no contexts.
     pub held: Vec<GateId>,
 }
 
 /// Outcome of input, an error or a request for context that was not denied.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Taken {
+pub(crate) enum EventReply {
     /// The event was accepted.
-    Accepted(Accepted),
+    Accepted(AcceptedEvent),
     /// The event is held, with questions to the agent.
-    Asked(Asked),
+    Asked(AgentQuestions),
 }
 
-fn accepted(taken: Taken) -> Result<Accepted, Denied> {
+fn accepted(taken: EventReply) -> Result<AcceptedEvent, DenialReply> {
     match taken {
-        Taken::Accepted(accepted) => Ok(accepted),
-        Taken::Asked(asked) => Err(denied_until_answered(asked)),
+        EventReply::Accepted(accepted) => Ok(accepted),
+        EventReply::Asked(asked) => Err(denied_until_answered(asked)),
     }
 }
 
 /// Outcome of a request for an action that was not denied.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Requested {
+pub enum RequestReply {
     /// The action may run once.
-    Allowed(Allowed),
+    Allowed(RunPermission),
     /// The request is held, with questions to the agent.
-    Asked(Asked),
+    Asked(AgentQuestions),
 }
 
 /// Outcome of an agent's answers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answered {
+pub enum AnswerReply {
     /// The action may run once.
-    Allowed(Allowed),
+    Allowed(RunPermission),
     /// A held event other than an action is released, as far as the agent's answers decide.
-    Accepted(Accepted),
+    Accepted(AcceptedEvent),
     /// The answers break rules; the request is still held.
     Invalid(InvalidAnswers),
     /// The answers were accepted, and the agent has further questions to answer.
-    Asked(Asked),
+    Asked(AgentQuestions),
 }
 
 fn stopped() -> Reply {
-    Reply::Denied(Denied {
+    Reply::Denied(DenialReply {
         code: DenyCode::Unavailable,
         reason: "the console has stopped, so nothing is allowed".to_owned(),
         help: Some("start cra again, and ask again".to_owned()),
@@ -386,7 +418,7 @@ fn stopped() -> Reply {
 }
 
 /// Returns a denial until the agent has answered; its reason has the questions.
-fn denied_until_answered(asked: Asked) -> Denied {
+fn denied_until_answered(asked: AgentQuestions) -> DenialReply {
     let questions = asked.gates.iter().flat_map(|gate| {
         let id = &gate.checkpoint_id;
         let questions = gate.questions.iter();
@@ -394,7 +426,7 @@ fn denied_until_answered(asked: Asked) -> Denied {
             .map(move |question| format!("`{id}` asks `{}`: {}", question.id(), question.text()))
     });
     let questions: Vec<_> = questions.collect();
-    Denied {
+    DenialReply {
         code: DenyCode::InvalidAnswer,
         reason: format!("the agent has to answer first: {}", questions.join("; ")),
         help: Some(format!(
@@ -406,7 +438,7 @@ fn denied_until_answered(asked: Asked) -> Denied {
 }
 
 /// Converts any other reply into a denial, including one that does not fit.
-fn denied_by(reply: Reply) -> Denied {
+fn into_denial(reply: Reply) -> DenialReply {
     match reply {
         Reply::Denied(denied) => denied,
         Reply::Started(_)
@@ -422,7 +454,7 @@ fn denied_by(reply: Reply) -> Denied {
         | Reply::Approved(_)
         | Reply::Acted
         | Reply::Invalid(_)
-        | Reply::Refused(_) => Denied {
+        | Reply::Refused(_) => DenialReply {
             code: DenyCode::Unavailable,
             reason: "the console gave an answer that does not fit".to_owned(),
             help: None,

@@ -8,11 +8,11 @@ use crate::base::id::SessionId;
 use crate::trace::chain::Chain;
 use crate::trace::event::Draft;
 use crate::trace::record::Record;
-use crate::trace::verify::Head;
+use crate::trace::verify::ChainHead;
 
 /// The ends of all chains.
 #[derive(Debug)]
-pub(super) struct Chains {
+pub(super) struct ChainEnds {
     ends: HashMap<SessionId, Chain>,
     /// The log, which is not counted among the sessions.
     log: SessionId,
@@ -20,9 +20,9 @@ pub(super) struct Chains {
     events: u64,
 }
 
-impl Chains {
+impl ChainEnds {
     /// Creates the chains from the heads in a store.
-    pub(super) fn resume(heads: Vec<Head>, log: SessionId) -> Self {
+    pub(super) fn resume(heads: Vec<ChainHead>, log: SessionId) -> Self {
         let mut ends = HashMap::new();
         let mut events = 0;
         let sessions = heads.iter().filter(|head| head.session != log).count() as u64;

@@ -6,35 +6,37 @@ use std::sync::{Arc, Weak};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::load::{Load, LoadRefused};
-use super::message::{AskIds, DraftOf, EntryAsked, Message, ThreadActAsked};
-use super::snapshot::Access;
-use super::threads::ThreadAct;
-use super::watched::Watch;
-use super::{Reading, RecordedSession, Records, Snapshots};
+use super::load::{AtlasLoad, LoadRefusal};
+use super::message::{ActorMessage, AskIds, DraftSubject, EntryRequest, ThreadActionRequest};
+use super::snapshot::ConsoleAccess;
+use super::threads::ThreadAction;
+use super::watched::WatchSetting;
+use super::{RecordReader, RecordStream, RecordedSession, SnapshotReceiver};
 use crate::base::id::SessionId;
-use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
-use crate::engine::explain::{Account, Question};
-use crate::memento::Name;
+use crate::engine::command::{
+    CallerId, DecisionRefusal, DecisionRequest, EngineCommand, OperatorAction, Reply,
+};
+use crate::engine::explain::{ExplainQuestion, FullExplanation};
+use crate::memento::ExternalName;
 use crate::store::{Store, StoreError};
 use crate::trace::event::{AnswerRejected, Event, Payload};
 use crate::trace::note::Verifier;
-use crate::trace::verify::{Progress, Report, Trust};
+use crate::trace::verify::{TrustAnchors, VerificationProgress, VerificationReport};
 
 /// Handle for the operator: it sees everything, and decides.
 #[derive(Clone)]
-pub struct Desk {
-    messages: mpsc::Sender<Message>,
-    snapshots: Snapshots,
+pub struct OperatorHandle {
+    messages: mpsc::Sender<ActorMessage>,
+    snapshots: SnapshotReceiver,
     store: Arc<dyn Store>,
     ids: AskIds,
     key: Verifier,
 }
 
-impl Desk {
+impl OperatorHandle {
     pub(super) fn new(
-        messages: mpsc::Sender<Message>,
-        snapshots: Snapshots,
+        messages: mpsc::Sender<ActorMessage>,
+        snapshots: SnapshotReceiver,
         store: Arc<dyn Store>,
         ids: AskIds,
         key: Verifier,
@@ -50,7 +52,7 @@ impl Desk {
 
     /// Returns the stream of snapshots.
     #[must_use]
-    pub fn snapshots(&self) -> Snapshots {
+    pub fn snapshots(&self) -> SnapshotReceiver {
         self.snapshots.clone()
     }
 
@@ -65,25 +67,25 @@ impl Desk {
     }
 
     /// Returns a read-only stream of records.
-    pub(super) fn records(&self) -> Records {
-        Records::new(Arc::clone(&self.store), self.snapshots.clone())
+    pub(super) fn records(&self) -> RecordStream {
+        RecordStream::new(Arc::clone(&self.store), self.snapshots.clone())
     }
 
     /// Decides about a held request. Returns when the record is durable.
-    pub async fn decide(&self, decide: Decide) -> Reply {
-        self.act(|ask| Command::Decide(ask, decide)).await
+    pub async fn decide(&self, decide: DecisionRequest) -> Reply {
+        self.act(|ask| EngineCommand::Decide(ask, decide)).await
     }
 
     /// Executes another operator command, which lets nothing pass. Returns when the record is durable.
     ///
     /// # Errors
     /// Fails when it is refused.
-    pub async fn operate(&self, operate: Operate) -> Result<(), Refused> {
-        acted(self.act(|ask| Command::Operate(ask, operate)).await)
+    pub async fn operate(&self, operate: OperatorAction) -> Result<(), DecisionRefusal> {
+        acted(self.act(|ask| EngineCommand::Operate(ask, operate)).await)
     }
 
-    async fn act(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
-        self.send(|ask, reply| Message::Ask {
+    async fn act(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
+        self.send(|ask, reply| ActorMessage::Ask {
             ask,
             command: command(ask),
             reply,
@@ -96,7 +98,10 @@ impl Desk {
     ///
     /// # Errors
     /// Fails when it cannot be recorded.
-    pub async fn record_rejected_answer(&self, rejected: AnswerRejected) -> Result<(), Refused> {
+    pub async fn record_rejected_answer(
+        &self,
+        rejected: AnswerRejected,
+    ) -> Result<(), DecisionRefusal> {
         self.record_entry(rejected.into()).await
     }
 
@@ -104,10 +109,10 @@ impl Desk {
     ///
     /// # Errors
     /// Fails when it cannot be recorded.
-    pub async fn record_entry(&self, payload: Payload) -> Result<(), Refused> {
+    pub async fn record_entry(&self, payload: Payload) -> Result<(), DecisionRefusal> {
         let ask = self.ids.next();
         let message = |reply| {
-            Message::Enter(Box::new(EntryAsked {
+            ActorMessage::Enter(Box::new(EntryRequest {
                 ask,
                 payload,
                 reply,
@@ -116,18 +121,21 @@ impl Desk {
         acted(self.deliver(message).await)
     }
 
-    async fn send(&self, message: impl FnOnce(AskId, oneshot::Sender<Reply>) -> Message) -> Reply {
-        if self.snapshots.borrow().access == Access::ReadOnly {
+    async fn send(
+        &self,
+        message: impl FnOnce(CallerId, oneshot::Sender<Reply>) -> ActorMessage,
+    ) -> Reply {
+        if self.snapshots.borrow().access == ConsoleAccess::ReadOnly {
             let what = "this console is read-only".to_owned();
-            return Reply::Refused(Refused::Unavailable(what));
+            return Reply::Refused(DecisionRefusal::Unavailable(what));
         }
         let ask = self.ids.next();
         self.deliver(|reply| message(ask, reply)).await
     }
 
     /// Sends a message to the actor, and waits for the reply.
-    async fn deliver(&self, message: impl FnOnce(oneshot::Sender<Reply>) -> Message) -> Reply {
-        let unavailable = |what: String| Reply::Refused(Refused::Unavailable(what));
+    async fn deliver(&self, message: impl FnOnce(oneshot::Sender<Reply>) -> ActorMessage) -> Reply {
+        let unavailable = |what: String| Reply::Refused(DecisionRefusal::Unavailable(what));
         let refused = || unavailable("the console is stopping".to_owned());
         if let Some(what) = self.snapshots.borrow().store.stall() {
             return unavailable(what.to_owned());
@@ -148,15 +156,19 @@ impl Desk {
     ///
     /// # Errors
     /// Fails when it is refused.
-    pub async fn act_on_thread(&self, thread: Name, act: ThreadAct) -> Result<(), Refused> {
+    pub async fn act_on_thread(
+        &self,
+        thread: ExternalName,
+        act: ThreadAction,
+    ) -> Result<(), DecisionRefusal> {
         let reply = self.send(|ask, reply| {
-            let asked = ThreadActAsked {
+            let asked = ThreadActionRequest {
                 ask,
                 thread,
                 act,
                 reply,
             };
-            Message::ThreadAct(Box::new(asked))
+            ActorMessage::ThreadAct(Box::new(asked))
         });
         acted(reply.await)
     }
@@ -203,9 +215,9 @@ impl Desk {
     /// Fails with a message when the function panics.
     pub async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Reading) -> T + Send + 'static,
+        read: impl FnOnce(&RecordReader) -> T + Send + 'static,
     ) -> Result<T, String> {
-        let reading = Reading::new(
+        let reading = RecordReader::new(
             Arc::clone(&self.store),
             self.key.clone(),
             tokio::runtime::Handle::current(),
@@ -216,12 +228,15 @@ impl Desk {
 
     /// Stores or removes an operator's draft for a held request or a conversation. Does not wait for the
     /// write: the next draft follows soon. A read-only console stores nothing.
-    pub async fn keep_draft(&self, of: impl Into<DraftOf>, draft: Option<Value>) {
-        if self.snapshots.borrow().access == Access::ReadOnly {
+    pub async fn keep_draft(&self, of: impl Into<DraftSubject>, draft: Option<Value>) {
+        if self.snapshots.borrow().access == ConsoleAccess::ReadOnly {
             return;
         }
         // Without an actor nothing is held, so the draft is useless.
-        let _ = self.messages.send(Message::Draft(of.into(), draft)).await;
+        let _ = self
+            .messages
+            .send(ActorMessage::Draft(of.into(), draft))
+            .await;
     }
 
     /// Explains a held request or a hypothetical one. This changes nothing, so a read-only console can do
@@ -229,10 +244,13 @@ impl Desk {
     ///
     /// # Errors
     /// Fails with a message when there is nothing of that name to explain.
-    pub async fn explain(&self, question: Question) -> Result<Account, String> {
+    pub async fn explain(&self, question: ExplainQuestion) -> Result<FullExplanation, String> {
         let stopping = || "the console is stopping".to_owned();
         let (reply, answer) = oneshot::channel();
-        let sent = self.messages.send(Message::Explain(question, reply)).await;
+        let sent = self
+            .messages
+            .send(ActorMessage::Explain(question, reply))
+            .await;
         sent.map_err(|_| stopping())?;
         answer.await.map_err(|_| stopping())?
     }
@@ -241,14 +259,14 @@ impl Desk {
     ///
     /// # Errors
     /// Fails when the new Atlases are refused; the old ones stay loaded then.
-    pub async fn load(&self, load: Load) -> Result<(), LoadRefused> {
-        if self.snapshots.borrow().access == Access::ReadOnly {
-            return Err(LoadRefused::ReadOnly);
+    pub async fn load(&self, load: AtlasLoad) -> Result<(), LoadRefusal> {
+        if self.snapshots.borrow().access == ConsoleAccess::ReadOnly {
+            return Err(LoadRefusal::ReadOnly);
         }
         let (reply, answer) = oneshot::channel();
-        let sent = self.messages.send(Message::Load(load, reply)).await;
-        sent.map_err(|_| LoadRefused::Stopping)?;
-        answer.await.map_err(|_| LoadRefused::Stopping)?
+        let sent = self.messages.send(ActorMessage::Load(load, reply)).await;
+        sent.map_err(|_| LoadRefusal::Stopping)?;
+        answer.await.map_err(|_| LoadRefusal::Stopping)?
     }
 
     /// Returns the number of queued messages. It is above zero only if the disk is slower than the agents'
@@ -260,15 +278,15 @@ impl Desk {
     }
 
     /// Starts or stops shadow Atlases, which only observe and decide nothing.
-    pub async fn shadow(&self, load: Option<Load>) {
+    pub async fn shadow(&self, load: Option<AtlasLoad>) {
         // Without an actor there is nothing to observe.
-        let _ = self.messages.send(Message::Shadow(load)).await;
+        let _ = self.messages.send(ActorMessage::Shadow(load)).await;
     }
 
     /// Starts or stops to watch evaluations. Snapshots show them from then on.
-    pub async fn watch(&self, watch: Watch) {
+    pub async fn watch(&self, watch: WatchSetting) {
         // Without an actor there is nothing to watch.
-        let _ = self.messages.send(Message::Watch(watch)).await;
+        let _ = self.messages.send(ActorMessage::Watch(watch)).await;
     }
 
     /// Verifies all chains and reports progress to a caller that may stop it. Returns `None` if it was
@@ -276,14 +294,20 @@ impl Desk {
     ///
     /// # Errors
     /// Fails with a message when the record cannot be read.
-    pub async fn verify_watched(&self, progress: Progress) -> Result<Option<Report>, String> {
-        let trust = Trust::nothing().key(self.key.clone());
+    pub async fn verify_watched(
+        &self,
+        progress: VerificationProgress,
+    ) -> Result<Option<VerificationReport>, String> {
+        let trust = TrustAnchors::nothing().key(self.key.clone());
         let checked = match self.store.verify_watched(trust, progress).await {
             Err(StoreError::Stopped) => return Ok(None),
             checked => checked.map_err(|error| error.to_string()),
         };
         // Without an actor no snapshot shows the result.
-        let _ = self.messages.send(Message::Checked(checked.clone())).await;
+        let _ = self
+            .messages
+            .send(ActorMessage::Checked(checked.clone()))
+            .await;
         checked.map(Some)
     }
 
@@ -291,14 +315,14 @@ impl Desk {
     ///
     /// # Errors
     /// Fails with a message when the record cannot be read.
-    pub async fn verify(&self) -> Result<Report, String> {
-        let checked = self.verify_watched(Progress::default()).await?;
+    pub async fn verify(&self) -> Result<VerificationReport, String> {
+        let checked = self.verify_watched(VerificationProgress::default()).await?;
         checked.ok_or_else(|| StoreError::Stopped.to_string())
     }
 }
 
 /// Converts the reply to an operator's action into a result.
-fn acted(reply: Reply) -> Result<(), Refused> {
+fn acted(reply: Reply) -> Result<(), DecisionRefusal> {
     match reply {
         Reply::Acted => Ok(()),
         Reply::Refused(refused) => Err(refused),
@@ -314,13 +338,13 @@ fn acted(reply: Reply) -> Result<(), Refused> {
         | Reply::Noted(_)
         | Reply::Decided(_)
         | Reply::Approved(_)
-        | Reply::Invalid(_) => Err(Refused::Unavailable(
+        | Reply::Invalid(_) => Err(DecisionRefusal::Unavailable(
             "nobody can tell what became of it; look again".to_owned(),
         )),
     }
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for OperatorHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desk").finish_non_exhaustive()
     }

@@ -37,12 +37,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::atlas::Configure;
+use crate::atlas::ManifestTransform;
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::base::clock::Boxed;
-use crate::base::limits::{EXTENSION_TIMEOUT, MAX_CALLS_OUT};
+use crate::base::limits::{EXTENSION_TIMEOUT, MAX_EXTENSION_CALLS};
 use crate::base::pattern::Pattern;
-use crate::engine::extension::{Call, CallQuestion, Extensions, Plugin};
+use crate::engine::extension::{CallQuestion, ExtensionCall, Extensions, Plugin};
 
 mod client;
 mod config;
@@ -54,7 +54,7 @@ mod program;
 mod wasm;
 
 pub use super::hooks::EventHook;
-use super::hooks::Hooked;
+use super::hooks::RegisteredHook;
 pub use client::Client;
 pub use event::{EventTypeDefinition, EventTypes, EventValidator};
 pub use http::HttpExtension;
@@ -70,7 +70,11 @@ pub use wasm::{WasmExtension, WasmLimits};
 pub trait Extension: Send + Sync {
     /// Answers a question, as JSON. The extension can ask back through `client`; those answers permit
     /// nothing.
-    fn call<'a>(&'a self, call: &'a Call, client: Client) -> Boxed<'a, Result<Value, String>>;
+    fn call<'a>(
+        &'a self,
+        call: &'a ExtensionCall,
+        client: Client,
+    ) -> Boxed<'a, Result<Value, String>>;
 }
 
 /// Kind of question that an extension answers.
@@ -128,13 +132,13 @@ pub enum RegisterError {
 /// All extensions by role and name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    entries: BTreeMap<(Role, String), Entry>,
+    entries: BTreeMap<(Role, String), ExtensionEntry>,
     /// Handlers of all checkpoints of a type, in the order of registration.
     by_type: BTreeMap<String, Vec<String>>,
     /// Checkpoint types of this process, by name.
-    types: BTreeMap<String, TypeNote>,
+    types: BTreeMap<String, CheckpointTypeInfo>,
     plugins: Vec<Arc<dyn CheckpointPlugin>>,
-    hooks: Vec<Hooked>,
+    hooks: Vec<RegisteredHook>,
     events: EventTypes,
     /// Registered plugins, for the record.
     loaded: Vec<Plugin>,
@@ -144,7 +148,7 @@ pub struct Registry {
 
 /// Description and default priority of a checkpoint type.
 #[derive(Clone)]
-struct TypeNote {
+struct CheckpointTypeInfo {
     description: String,
     priority: Option<i64>,
 }
@@ -161,7 +165,7 @@ pub struct CustomType {
 }
 
 #[derive(Clone)]
-struct Entry {
+struct ExtensionEntry {
     extension: Arc<dyn Extension>,
     timeout: Duration,
 }
@@ -189,7 +193,8 @@ impl Registry {
             let name = name.to_owned();
             return Err(RegisterError::Taken { role, name });
         }
-        self.entries.insert(key, Entry { extension, timeout });
+        self.entries
+            .insert(key, ExtensionEntry { extension, timeout });
         Ok(())
     }
 
@@ -211,7 +216,7 @@ impl Registry {
         definition: CheckpointTypeDefinition,
     ) -> Result<(), RegisterError> {
         let name = definition.name.clone();
-        let note = TypeNote {
+        let note = CheckpointTypeInfo {
             description: definition.description.clone(),
             priority: definition.default_priority,
         };
@@ -238,7 +243,7 @@ impl Registry {
         name: &str,
         handler: Arc<dyn CheckpointHandler>,
     ) -> Result<(), RegisterError> {
-        let handler = Arc::new(plugin::Handling(handler));
+        let handler = Arc::new(plugin::HandlerExtension(handler));
         self.register(Role::Handler, name, handler, EXTENSION_TIMEOUT)
     }
 
@@ -251,7 +256,7 @@ impl Registry {
         name: &str,
         validator: Arc<dyn AnswerValidator>,
     ) -> Result<(), RegisterError> {
-        let validator = Arc::new(plugin::Validating(validator));
+        let validator = Arc::new(plugin::ValidatorExtension(validator));
         self.register(Role::Validator, name, validator, EXTENSION_TIMEOUT)
     }
 
@@ -277,7 +282,7 @@ impl Registry {
     }
 
     /// Returns the hooks in the order of registration.
-    pub(super) fn hooks(&self) -> &[Hooked] {
+    pub(super) fn hooks(&self) -> &[RegisteredHook] {
         &self.hooks
     }
 
@@ -421,16 +426,16 @@ impl Registry {
 
     /// Returns the changes of [`Registry::configure`] as a function, for all code that loads Atlases.
     #[must_use]
-    pub fn configuration(&self) -> Configure {
+    pub fn configuration(&self) -> ManifestTransform {
         if self.types.is_empty() && self.plugins.is_empty() {
-            return Configure::default();
+            return ManifestTransform::default();
         }
         let registry = self.clone();
-        Configure::new(move |manifest| registry.configure(manifest))
+        ManifestTransform::new(move |manifest| registry.configure(manifest))
     }
 
     /// Sends a question to its extension. An answer always comes, and in time.
-    pub(super) async fn ask(self, call: Call, client: Client) -> Result<Value, String> {
+    pub(super) async fn ask(self, call: ExtensionCall, client: Client) -> Result<Value, String> {
         let key = (Role::of(&call.question), call.name.clone());
         let Some(entry) = self.entries.get(&key) else {
             return Err(format!("there is no {} called `{}`", key.0.as_str(), key.1));
@@ -448,4 +453,4 @@ impl Registry {
 const UNVERSIONED: &str = "unversioned";
 
 /// Most questions that run at once.
-pub(super) const CALLS_OUT: usize = MAX_CALLS_OUT;
+pub(super) const MAX_RUNNING_CALLS: usize = MAX_EXTENSION_CALLS;

@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
-use crate::trace::export::html::Report;
-use crate::trace::export::{self, ExportError, Format};
-use crate::trace::source::Source;
+use crate::trace::export::html::HtmlReport;
+use crate::trace::export::{self, ExportError, ExportFormatArg};
+use crate::trace::source::EventSource;
 
 /// Writes one session as a new file, and returns its size in bytes.
 ///
 /// # Errors
 /// Fails with a message when the session cannot be read or the file cannot be written. No file exists then.
-pub fn export_session<S: Source<Error = String>>(
+pub fn export_session<S: EventSource<Error = String>>(
     source: &S,
     session: &SessionId,
-    format: Format,
+    format: ExportFormatArg,
     path: &Path,
     now: Timestamp,
 ) -> Result<u64, String> {
     let failed = |error: io::Error| format!("`{}`: {error}", path.display());
-    let report = Report {
+    let report = HtmlReport {
         made_at: now,
         facts: Vec::new(),
         log: Vec::new(),
     };
     let mut bytes = 0;
     write_whole(path, failed, |out| {
-        let mut out = TextOut::new(out);
+        let mut out = TextWriter::new(out);
         let sessions = std::slice::from_ref(session);
         let written = export::write(format, source, sessions, &report, &mut out);
         bytes = out.bytes();
@@ -45,7 +45,7 @@ pub fn export_session<S: Source<Error = String>>(
 
 /// Treatment of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum There {
+pub enum ExistingFile {
     /// The existing file stays, and nothing is written.
     Stays,
     /// The existing file is replaced: the user agreed.
@@ -61,7 +61,7 @@ pub fn write_whole<E>(
     failed: impl Fn(io::Error) -> E,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    write_whole_as(path, There::Stays, failed, write)
+    write_or_replace_file(path, ExistingFile::Stays, failed, write)
 }
 
 /// Writes a file completely or not at all, and keeps or replaces an existing file. After any failure the
@@ -69,19 +69,19 @@ pub fn write_whole<E>(
 ///
 /// # Errors
 /// The error of `write`, or the result of `failed` for an error of the file.
-pub fn write_whole_as<E>(
+pub fn write_or_replace_file<E>(
     path: &Path,
-    there: There,
+    there: ExistingFile,
     failed: impl Fn(io::Error) -> E,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     match (path.symlink_metadata(), there) {
-        (Ok(_), There::Stays) => return Err(failed(exists())),
-        (Ok(known), There::Goes) if !known.is_file() => return Err(failed(no_file())),
-        (Ok(_), There::Goes) | (Err(_), _) => {}
+        (Ok(_), ExistingFile::Stays) => return Err(failed(exists())),
+        (Ok(known), ExistingFile::Goes) if !known.is_file() => return Err(failed(no_file())),
+        (Ok(_), ExistingFile::Goes) | (Err(_), _) => {}
     }
     remove_leftovers(path);
-    let partial = Partial::beside(path).map_err(&failed)?;
+    let partial = PartialFile::beside(path).map_err(&failed)?;
     let file = partial.create().map_err(&failed)?;
     let mut out = BufWriter::new(file);
     write(&mut out)?;
@@ -90,20 +90,20 @@ pub fn write_whole_as<E>(
         .map_err(|error| failed(error.into_error()))?;
     file.sync_all().map_err(&failed)?;
     match there {
-        There::Stays => partial.finish(path),
-        There::Goes => fs::rename(&partial.0, path),
+        ExistingFile::Stays => partial.finish(path),
+        ExistingFile::Goes => fs::rename(&partial.0, path),
     }
     .map_err(failed)
 }
 
 /// Adapter from text output to a byte writer. It keeps the first error.
-pub struct TextOut<'o> {
+pub struct TextWriter<'o> {
     out: &'o mut dyn Write,
     bytes: u64,
     failed: Option<io::Error>,
 }
 
-impl<'o> TextOut<'o> {
+impl<'o> TextWriter<'o> {
     /// Creates an adapter that writes to `out`.
     pub fn new(out: &'o mut dyn Write) -> Self {
         Self {
@@ -127,13 +127,13 @@ impl<'o> TextOut<'o> {
     }
 }
 
-impl fmt::Debug for TextOut<'_> {
+impl fmt::Debug for TextWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TextOut").finish_non_exhaustive()
     }
 }
 
-impl fmt::Write for TextOut<'_> {
+impl fmt::Write for TextWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.out.write_all(text.as_bytes()).map_err(|error| {
             self.failed = Some(error);
@@ -156,9 +156,9 @@ fn no_file() -> io::Error {
 }
 
 /// A temporary file next to its target. It is removed unless it is finished.
-struct Partial(PathBuf);
+struct PartialFile(PathBuf);
 
-impl Partial {
+impl PartialFile {
     fn beside(path: &Path) -> io::Result<Self> {
         let Some(name) = path.file_name() else {
             return Err(io::Error::new(
@@ -224,7 +224,7 @@ fn remove_leftovers(path: &Path) {
     }
 }
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         // A finished file has its own name by now; a partial one is useless.
         let _ = fs::remove_file(&self.0);

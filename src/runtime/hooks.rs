@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::base::limits::HOOK_QUEUE;
 use crate::base::pattern::Pattern;
-use crate::trace::event::{Draft, Event, Payload, REDACTED, Registered};
+use crate::trace::event::{Draft, Event, Payload, REDACTED, RegisteredEvent};
 use crate::trace::record::Record;
 
 use super::extension::EventTypes;
@@ -33,17 +33,17 @@ pub trait EventHook: Send + Sync {
 }
 
 /// A hook, and the pattern of its event types.
-pub(super) type Hooked = (Pattern, Arc<dyn EventHook>);
+pub(super) type RegisteredHook = (Pattern, Arc<dyn EventHook>);
 
 /// All registered hooks.
-pub(super) struct Hooks {
-    all: Vec<Hooked>,
+pub(super) struct EventHooks {
+    all: Vec<RegisteredHook>,
     types: EventTypes,
     told: Option<mpsc::Sender<Event>>,
 }
 
-impl Hooks {
-    pub(super) fn new(hooks: Vec<Hooked>, types: EventTypes) -> Self {
+impl EventHooks {
+    pub(super) fn new(hooks: Vec<RegisteredHook>, types: EventTypes) -> Self {
         let told = (!hooks.is_empty()).then(|| {
             let (told, heard) = mpsc::channel(HOOK_QUEUE);
             tokio::spawn(tell(hooks.clone(), heard));
@@ -57,7 +57,7 @@ impl Hooks {
     }
 
     /// Creates hooks that are called only before events: the caller shows them recorded events.
-    pub(super) fn waiting(hooks: Vec<Hooked>, types: EventTypes) -> Self {
+    pub(super) fn waiting(hooks: Vec<RegisteredHook>, types: EventTypes) -> Self {
         Self {
             all: hooks,
             types,
@@ -98,7 +98,7 @@ impl Hooks {
         own.remove(REDACTED);
         match self.types.fault(event_type, &own) {
             Some(fault) => Err(fault),
-            None => Registered::new(event_type, details)
+            None => RegisteredEvent::new(event_type, details)
                 .map(Payload::from)
                 .ok_or("its type cannot be recorded".to_owned()),
         }
@@ -120,7 +120,7 @@ impl Hooks {
     }
 }
 
-async fn tell(hooks: Vec<Hooked>, mut heard: mpsc::Receiver<Event>) {
+async fn tell(hooks: Vec<RegisteredHook>, mut heard: mpsc::Receiver<Event>) {
     while let Some(event) = heard.recv().await {
         for (pattern, hook) in &hooks {
             if pattern.matches(&event.event_type) {
@@ -141,9 +141,9 @@ mod tests {
     use crate::trace::chain::Chain;
     use crate::trace::event::Durability;
 
-    struct Silent;
+    struct NoopHook;
 
-    impl EventHook for Silent {}
+    impl EventHook for NoopHook {}
 
     fn records(count: usize) -> Vec<Record> {
         let session: SessionId = "s-1".parse().unwrap();
@@ -168,7 +168,7 @@ mod tests {
     #[tokio::test]
     async fn events_that_slow_hooks_miss_are_counted() {
         let all = Pattern::new("*");
-        let hooks = Hooks::new(vec![(all, Arc::new(Silent))], EventTypes::default());
+        let hooks = EventHooks::new(vec![(all, Arc::new(NoopHook))], EventTypes::default());
         assert_eq!(hooks.after(&records(HOOK_QUEUE)), 0);
         assert_eq!(hooks.after(&records(3)), 3, "nobody has heard one yet");
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::acknowledgement::{Acknowledgement, loss_after};
-use super::chains::Chains;
+use super::chains::ChainEnds;
 use crate::base::clock::Timestamp;
 use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
@@ -21,7 +21,7 @@ use crate::trace::event::{Draft, Durability, LogSealed, Payload, SealedHead, Sto
 use crate::trace::head::{KnownHead, LogHead};
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
-use crate::trace::tree::Tree;
+use crate::trace::tree::MerkleTree;
 use crate::trace::verify;
 
 /// Most records that are read back at a time.
@@ -30,10 +30,10 @@ const PAGE: usize = 1024;
 /// Writer of the log.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    chains: Chains,
+    chains: ChainEnds,
     log: SessionId,
     signer: Signer,
-    tree: Tree,
+    tree: MerkleTree,
     /// Sessions with records after the last entry that covers them.
     changed: BTreeSet<SessionId>,
     /// Sessions among them that have ended.
@@ -76,7 +76,7 @@ impl Ledger {
             kept_head,
             ..
         } = store.log().await?;
-        let chains = Chains::resume(store.heads().await?, log.clone());
+        let chains = ChainEnds::resume(store.heads().await?, log.clone());
         let hashes = store.hashes(log.clone()).await?;
         let mut heads: Vec<_> = known.iter().map(|known| known.head.clone()).collect();
         if let Some(seal) = &seal {
@@ -89,7 +89,7 @@ impl Ledger {
         }
         let tree = grow(&log, &hashes, &heads)?;
         let (read_back, unsealed) = ReadBack::resume(store, &log, sealed_records).await?;
-        let Unsealed {
+        let UnsealedTail {
             records,
             changed,
             entries,
@@ -122,7 +122,7 @@ impl Ledger {
             .keep(|session| is_live(session) || unsealed.contains(session));
     }
 
-    pub(super) fn chains(&self) -> &Chains {
+    pub(super) fn chains(&self) -> &ChainEnds {
         &self.chains
     }
 
@@ -150,7 +150,7 @@ impl Ledger {
         let unlogged = (self.is_new() && before > 0).then(|| {
             format!("the log begins behind {before} events that were there before it, and unsigned")
         });
-        let lost = loss_after(promised, state.dropped_a_write());
+        let lost = loss_after(promised, state.has_dropped_write());
         let mended = state.mended.clone().into_iter();
         let what: Vec<_> = mended.chain(lost).chain(unlogged).collect();
         (!what.is_empty()).then(|| StoreRecovered {
@@ -269,10 +269,10 @@ impl Ledger {
     }
 
     /// Returns the position of the newest entry, which has this hash.
-    pub(super) fn place(&self, hash: Digest) -> EntryPlace {
+    pub(super) fn place(&self, hash: Digest) -> EntryPosition {
         let (entries, events) = self.ends();
         let records = entries.saturating_add(events);
-        EntryPlace { hash, records }
+        EntryPosition { hash, records }
     }
 
     /// Signs a head. The records that it covers must have been read back.
@@ -286,7 +286,7 @@ impl Ledger {
 
 /// Records after the last signed head.
 #[derive(Debug, Default)]
-struct Unsealed {
+struct UnsealedTail {
     records: u64,
     /// Number of records that belong to the log.
     entries: u64,
@@ -298,7 +298,7 @@ struct Unsealed {
 
 /// Position of a log entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EntryPlace {
+pub(super) struct EntryPosition {
     pub(super) hash: Digest,
     /// Number of records of log and sessions, including the entry.
     pub(super) records: u64,
@@ -317,7 +317,7 @@ impl ReadBack {
         store: &dyn Store,
         log: &SessionId,
         records: u64,
-    ) -> Result<(Self, Unsealed), LogError> {
+    ) -> Result<(Self, UnsealedTail), LogError> {
         let heads = store.heads().await?;
         let heads = heads
             .into_iter()
@@ -326,7 +326,7 @@ impl ReadBack {
             records,
             heads: heads.collect(),
         };
-        let mut unsealed = Unsealed::default();
+        let mut unsealed = UnsealedTail::default();
         loop {
             let page = store.records(records + unsealed.records, PAGE).await?;
             unsealed.records += page.len() as u64;
@@ -369,7 +369,7 @@ impl ReadBack {
         mut self,
         store: Arc<dyn Store>,
         log: SessionId,
-        entry: EntryPlace,
+        entry: EntryPosition,
     ) -> Result<Self, LogError> {
         loop {
             // Agents continue meanwhile: records after the entry are not read twice.
@@ -432,8 +432,8 @@ fn head_beside(note: &str, entries: u64) -> Result<LogHead, LogError> {
 }
 
 /// Builds the tree over all entries. Known heads must agree with it.
-fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<Tree, LogError> {
-    let mut tree = Tree::default();
+fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<MerkleTree, LogError> {
+    let mut tree = MerkleTree::default();
     for size in 0..=hashes.len() as u64 {
         for head in heads.iter().filter(|head| head.size == size) {
             if head.log != *log {

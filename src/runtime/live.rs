@@ -11,7 +11,7 @@ use super::snapshot::{AtlasSummary, SessionList, SessionSummary};
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::engine::Engine;
-use crate::engine::command::{Decided, StateChange, StateKind};
+use crate::engine::command::{SettledRequest, StateChange, StateKind};
 use crate::engine::held::Held;
 
 /// The view, and its outdated parts.
@@ -20,7 +20,7 @@ pub(super) struct LiveView {
     pub(super) atlases: Vec<AtlasSummary>,
     pub(super) sessions: SessionList,
     pub(super) held: Vec<Arc<Held>>,
-    pub(super) decided: Vec<Arc<Decided>>,
+    pub(super) decided: Vec<Arc<SettledRequest>>,
     /// Start of each listed session: half of its key in the list.
     started: HashMap<SessionId, Timestamp>,
     /// Opening of each listed request: half of its key in the list.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::named_twice;
+use super::duplicate_atlas_id;
 use crate::atlas::Atlas;
 use crate::base::digest::Digest;
 use crate::engine::Engine;
@@ -10,7 +10,7 @@ use crate::engine::reload::hash_of;
 
 /// A request to replace the loaded Atlases.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub struct AtlasLoad {
     /// All Atlases to load. An `Atlas` is always validated.
     pub atlases: Arc<[Atlas]>,
     /// Digest of the Atlases that the operator saw loaded. Other Atlases are not replaced unseen.
@@ -19,7 +19,7 @@ pub struct Load {
     pub by: String,
 }
 
-impl PartialEq for Load {
+impl PartialEq for AtlasLoad {
     fn eq(&self, other: &Self) -> bool {
         let of = |load: &Self| (hash_of(&load.atlases), load.instead_of);
         of(self) == of(other) && self.by == other.by
@@ -28,7 +28,7 @@ impl PartialEq for Load {
 
 /// Reason why Atlases are refused. The loaded ones stay.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LoadRefused {
+pub enum LoadRefusal {
     /// This console is read-only.
     #[error("this console is read-only")]
     ReadOnly,
@@ -52,19 +52,19 @@ pub enum LoadRefused {
     Unavailable(String),
 }
 
-impl Load {
+impl AtlasLoad {
     /// Returns the reason why it cannot replace the loaded Atlases, if there is one.
-    pub(super) fn fault(&self, engine: &Engine) -> Option<LoadRefused> {
+    pub(super) fn fault(&self, engine: &Engine) -> Option<LoadRefusal> {
         let in_force = engine.atlas_hash();
         if self.instead_of != in_force {
-            return Some(LoadRefused::Changed);
+            return Some(LoadRefusal::Changed);
         }
         if hash_of(&self.atlases) == in_force {
-            return Some(LoadRefused::Same);
+            return Some(LoadRefusal::Same);
         }
         if self.atlases.is_empty() {
-            return Some(LoadRefused::Nothing);
+            return Some(LoadRefusal::Nothing);
         }
-        named_twice(&self.atlases).map(|id| LoadRefused::SameAtlas(id.to_owned()))
+        duplicate_atlas_id(&self.atlases).map(|id| LoadRefusal::SameAtlas(id.to_owned()))
     }
 }

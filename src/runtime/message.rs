@@ -7,49 +7,52 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::load::{Load, LoadRefused};
-use super::threads::{HandOver, TakeTurn, ThreadAct};
-use super::watched::Watch;
+use super::load::{AtlasLoad, LoadRefusal};
+use super::threads::{SessionTurn, ThreadAction, ThreadHandOver};
+use super::watched::WatchSetting;
 use crate::base::id::GateId;
-use crate::engine::command::{AskId, Command, Reply};
-use crate::engine::explain::{Account, Question};
-use crate::engine::extension::{CallId, Returned};
-use crate::memento::{Name, Outcome};
+use crate::engine::command::{CallerId, EngineCommand, Reply};
+use crate::engine::explain::{ExplainQuestion, FullExplanation};
+use crate::engine::extension::{CallId, CallResult};
+use crate::memento::{ExternalName, TurnOutcome};
 use crate::store::StoreError;
 use crate::trace::event::Payload;
-use crate::trace::verify::Report;
+use crate::trace::verify::VerificationReport;
 
 /// A message to the actor.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum ActorMessage {
     /// A command for the engine, with the channel for its reply.
     Ask {
-        ask: AskId,
-        command: Command,
+        ask: CallerId,
+        command: EngineCommand,
         reply: oneshot::Sender<Reply>,
     },
     /// An extension answered or failed.
-    Returned(CallId, Returned),
+    Returned(CallId, CallResult),
     /// Result of a full verification.
-    Checked(Result<Report, String>),
+    Checked(Result<VerificationReport, String>),
     /// An operator typed a draft or discarded it.
-    Draft(DraftOf, Option<Value>),
+    Draft(DraftSubject, Option<Value>),
     /// A request for an explanation. It changes nothing.
-    Explain(Question, oneshot::Sender<Result<Account, String>>),
+    Explain(
+        ExplainQuestion,
+        oneshot::Sender<Result<FullExplanation, String>>,
+    ),
     /// A console starts or stops to watch evaluations.
-    Watch(Watch),
+    Watch(WatchSetting),
     /// Start or stop shadow Atlases, which only observe.
-    Shadow(Option<Load>),
+    Shadow(Option<AtlasLoad>),
     /// A turn of a conversation.
-    Turn(Box<TurnAsked>),
+    Turn(Box<TurnRequest>),
     /// A session hands a thread over.
-    HandOver(Box<HandOverAsked>),
+    HandOver(Box<HandOverRequest>),
     /// An operator acts on a conversation.
-    ThreadAct(Box<ThreadActAsked>),
+    ThreadAct(Box<ThreadActionRequest>),
     /// A log entry that does not result from a command.
-    Enter(Box<EntryAsked>),
+    Enter(Box<EntryRequest>),
     /// Other Atlases are to be loaded.
-    Load(Load, oneshot::Sender<Result<(), LoadRefused>>),
+    Load(AtlasLoad, oneshot::Sender<Result<(), LoadRefusal>>),
     /// The store failed while nothing was written.
     StoreFailed(StoreError),
     /// Nothing could be recorded for this time and reason; now recording works again.
@@ -60,56 +63,56 @@ pub(super) enum Message {
 
 /// Subject of a draft.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DraftOf {
+pub enum DraftSubject {
     /// A held request.
     Gate(GateId),
     /// The summary of a conversation.
-    Thread(Name),
+    Thread(ExternalName),
 }
 
-impl From<GateId> for DraftOf {
+impl From<GateId> for DraftSubject {
     fn from(gate: GateId) -> Self {
         Self::Gate(gate)
     }
 }
 
-impl From<Name> for DraftOf {
-    fn from(thread: Name) -> Self {
+impl From<ExternalName> for DraftSubject {
+    fn from(thread: ExternalName) -> Self {
         Self::Thread(thread)
     }
 }
 
 /// A turn with its channels: first for the outcome, then for the reply when it is durable.
 #[derive(Debug)]
-pub(super) struct TurnAsked {
-    pub(super) ask: AskId,
-    pub(super) take: TakeTurn,
-    pub(super) outcome: oneshot::Sender<Outcome>,
+pub(super) struct TurnRequest {
+    pub(super) ask: CallerId,
+    pub(super) take: SessionTurn,
+    pub(super) outcome: oneshot::Sender<TurnOutcome>,
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
 /// An entry for the log, with the channel for the reply when it is durable.
 #[derive(Debug)]
-pub(super) struct EntryAsked {
-    pub(super) ask: AskId,
+pub(super) struct EntryRequest {
+    pub(super) ask: CallerId,
     pub(super) payload: Payload,
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
 /// A hand-over of a thread, with the channel for the reply.
 #[derive(Debug)]
-pub(super) struct HandOverAsked {
-    pub(super) ask: AskId,
-    pub(super) hand_over: HandOver,
+pub(super) struct HandOverRequest {
+    pub(super) ask: CallerId,
+    pub(super) hand_over: ThreadHandOver,
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
 /// An operator's action on a conversation, with the channel for the reply.
 #[derive(Debug)]
-pub(super) struct ThreadActAsked {
-    pub(super) ask: AskId,
-    pub(super) thread: Name,
-    pub(super) act: ThreadAct,
+pub(super) struct ThreadActionRequest {
+    pub(super) ask: CallerId,
+    pub(super) thread: ExternalName,
+    pub(super) act: ThreadAction,
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
@@ -118,7 +121,7 @@ pub(super) struct ThreadActAsked {
 pub(super) struct AskIds(Arc<AtomicU64>);
 
 impl AskIds {
-    pub(super) fn next(&self) -> AskId {
-        AskId(self.0.fetch_add(1, Ordering::Relaxed))
+    pub(super) fn next(&self) -> CallerId {
+        CallerId(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }

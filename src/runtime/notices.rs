@@ -16,9 +16,9 @@ mod outbox;
 mod post;
 mod secret;
 
-pub(super) use kept::NOTICE;
-pub use kept::{KeptNotice, NoticeState};
-pub(super) use outbox::{Came, Outbox};
+pub(super) use kept::NOTICE_KIND;
+pub use kept::{DeliveryState, StoredNotice};
+pub(super) use outbox::{NoticeOutbox, NoticeResult};
 pub use secret::{SECRET_FILE, Secret, SecretError, SecretSource};
 
 /// Setting of notices to stewards.
@@ -27,12 +27,12 @@ pub enum Webhooks {
     /// Notices are sent, signed with this secret.
     On(SecretSource),
     /// Notices are neither sent nor stored.
-    Off(Off),
+    Off(NoticesOff),
 }
 
 /// Reason why notices are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Off {
+pub enum NoticesOff {
     /// The user's setting.
     Setting,
     /// The demo sends nothing.
@@ -41,7 +41,7 @@ pub enum Off {
     NoConsole,
 }
 
-impl Off {
+impl NoticesOff {
     /// Returns a description, for people.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -55,9 +55,9 @@ impl Off {
 
 /// Summary of notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NoticesState {
+pub struct NoticeSummary {
     /// Reason why notices are off, if they are.
-    pub off: Option<Off>,
+    pub off: Option<NoticesOff>,
     /// Number of undelivered notices.
     pub waiting: usize,
     /// Number of notices that were given up.
@@ -67,10 +67,10 @@ pub struct NoticesState {
     /// Error of the last failed attempt, while any notice is left.
     pub error: Option<String>,
     /// Counts for each Atlas with notices.
-    pub by_atlas: BTreeMap<String, AtlasNotices>,
+    pub by_atlas: BTreeMap<String, AtlasNoticeSummary>,
 }
 
-impl NoticesState {
+impl NoticeSummary {
     /// Returns the number of notices that will not be sent without help: given up, or over the limit.
     #[must_use]
     pub fn unheard(&self) -> usize {
@@ -81,7 +81,7 @@ impl NoticesState {
 
 /// Summary of one Atlas' notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AtlasNotices {
+pub struct AtlasNoticeSummary {
     /// Number of undelivered notices.
     pub waiting: usize,
     /// Number of notices that were given up.
@@ -92,16 +92,16 @@ pub struct AtlasNotices {
 
 /// Returns the notices among rows of state, the oldest first, and the keys and errors of unreadable ones.
 #[must_use]
-pub fn kept_notices(rows: Vec<StateRow>) -> (Vec<KeptNotice>, Vec<(String, String)>) {
-    let rows = rows.into_iter().filter(|row| row.kind == NOTICE);
+pub fn stored_notices(rows: Vec<StateRow>) -> (Vec<StoredNotice>, Vec<(String, String)>) {
+    let rows = rows.into_iter().filter(|row| row.kind == NOTICE_KIND);
     let (mut notices, mut unreadable) = (Vec::new(), Vec::new());
     for row in rows {
-        match KeptNotice::read(&row) {
+        match StoredNotice::read(&row) {
             Ok(notice) => notices.push(notice),
             Err(error) => unreadable.push((row.key, error)),
         }
     }
-    notices.sort_by(|a: &KeptNotice, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
+    notices.sort_by(|a: &StoredNotice, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
     (notices, unreadable)
 }
 
@@ -111,7 +111,7 @@ pub fn kept_notices(rows: Vec<StateRow>) -> (Vec<KeptNotice>, Vec<(String, Strin
 /// Fails when the store fails.
 pub async fn retry(
     store: &dyn Store,
-    notices: Vec<KeptNotice>,
+    notices: Vec<StoredNotice>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let again = notices.into_iter().map(|mut notice| {
@@ -125,8 +125,8 @@ pub async fn retry(
 ///
 /// # Errors
 /// Fails when the store fails.
-pub async fn forget(store: &dyn Store, notices: &[KeptNotice]) -> Result<(), StoreError> {
-    write(store, notices.iter().map(KeptNotice::no_row).collect()).await
+pub async fn forget(store: &dyn Store, notices: &[StoredNotice]) -> Result<(), StoreError> {
+    write(store, notices.iter().map(StoredNotice::no_row).collect()).await
 }
 
 async fn write(store: &dyn Store, state: Vec<StateRow>) -> Result<(), StoreError> {

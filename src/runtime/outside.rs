@@ -5,34 +5,34 @@ use std::time::Instant;
 
 use tokio::sync::{Semaphore, mpsc};
 
-use super::extension::{CALLS_OUT, Client, Registry};
-use super::message::{AskIds, Message};
-use crate::engine::extension::{Call, Returned};
+use super::extension::{Client, MAX_RUNNING_CALLS, Registry};
+use super::message::{ActorMessage, AskIds};
+use crate::engine::extension::{CallResult, ExtensionCall};
 
 /// Caller of extensions.
-pub(super) struct Outside {
+pub(super) struct ExtensionCaller {
     registry: Registry,
-    messages: mpsc::WeakSender<Message>,
+    messages: mpsc::WeakSender<ActorMessage>,
     ids: AskIds,
     turns: Arc<Semaphore>,
 }
 
-impl Outside {
+impl ExtensionCaller {
     pub(super) fn new(
         registry: Registry,
-        messages: mpsc::WeakSender<Message>,
+        messages: mpsc::WeakSender<ActorMessage>,
         ids: AskIds,
     ) -> Self {
         Self {
             registry,
             messages,
             ids,
-            turns: Arc::new(Semaphore::new(CALLS_OUT)),
+            turns: Arc::new(Semaphore::new(MAX_RUNNING_CALLS)),
         }
     }
 
     /// Sends a question, and returns the answer later as a message. Does not wait.
-    pub(super) fn ask(&self, call: Call) {
+    pub(super) fn ask(&self, call: ExtensionCall) {
         let id = call.id;
         let session = call.context.session.id.clone();
         let client = Client::new(self.messages.clone(), self.ids.clone(), session);
@@ -43,13 +43,13 @@ impl Outside {
             let begun = Instant::now();
             // Runs in a separate task: a panic counts as a failed answer.
             let asked = tokio::spawn(registry.ask(call, client)).await;
-            let returned = Returned {
+            let returned = CallResult {
                 outcome: asked.unwrap_or_else(|_| Err("it broke down".to_owned())),
                 took: begun.elapsed(),
             };
             drop(turn);
             if let Some(messages) = messages.upgrade() {
-                let _ = messages.send(Message::Returned(id, returned)).await;
+                let _ = messages.send(ActorMessage::Returned(id, returned)).await;
             }
         });
     }

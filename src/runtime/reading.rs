@@ -10,18 +10,18 @@ use crate::store::Store;
 use crate::trace::event::Event;
 use crate::trace::note::Verifier;
 use crate::trace::record::Record;
-use crate::trace::source::Source;
-use crate::trace::verify::{Checked, Imported, Trust};
+use crate::trace::source::EventSource;
+use crate::trace::verify::{ChainVerification, ImportEntry, TrustAnchors};
 
 /// The record as a [`Source`]. It blocks on the disk, so it is only for threads that may block.
 #[derive(Clone)]
-pub struct Reading {
+pub struct RecordReader {
     store: Arc<dyn Store>,
     key: Verifier,
     runtime: Handle,
 }
 
-impl Reading {
+impl RecordReader {
     /// Creates a reader of this store. The key verifies its heads; `runtime` runs the reads.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, key: Verifier, runtime: Handle) -> Self {
@@ -48,7 +48,7 @@ impl Reading {
     }
 }
 
-impl Source for Reading {
+impl EventSource for RecordReader {
     type Error = String;
 
     fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, String> {
@@ -62,14 +62,14 @@ impl Source for Reading {
         Ok(head.map_or(0, |head| head.count))
     }
 
-    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, String> {
-        let trust = Trust::nothing().key(self.key.clone());
+    fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, String> {
+        let trust = TrustAnchors::nothing().key(self.key.clone());
         let report = self.runtime.block_on(self.store.verify(trust));
         let report = report.map_err(|error| error.to_string())?;
         Ok(report.of_session(session))
     }
 
-    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, String> {
+    fn imports(&self, session: &SessionId) -> Result<Vec<ImportEntry>, String> {
         let sessions = self.runtime.block_on(self.store.sessions());
         let sessions = sessions.map_err(|error| error.to_string())?;
         let mut sessions = sessions.into_iter();
@@ -78,7 +78,7 @@ impl Source for Reading {
     }
 }
 
-impl fmt::Debug for Reading {
+impl fmt::Debug for RecordReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reading").finish_non_exhaustive()
     }

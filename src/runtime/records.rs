@@ -3,20 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Snapshots;
+use super::SnapshotReceiver;
 use crate::base::id::SessionId;
 use crate::store::Store;
 use crate::trace::event::Event;
 
 /// Read-only access to the growing record. It shows only durable events.
 #[derive(Clone)]
-pub struct Records {
+pub struct RecordStream {
     store: Arc<dyn Store>,
-    snapshots: Snapshots,
+    snapshots: SnapshotReceiver,
 }
 
-impl Records {
-    pub(super) fn new(store: Arc<dyn Store>, snapshots: Snapshots) -> Self {
+impl RecordStream {
+    pub(super) fn new(store: Arc<dyn Store>, snapshots: SnapshotReceiver) -> Self {
         Self { store, snapshots }
     }
 
@@ -44,7 +44,7 @@ impl Records {
     }
 }
 
-impl fmt::Debug for Records {
+impl fmt::Debug for RecordStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Records").finish_non_exhaustive()
     }

@@ -10,28 +10,28 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-use super::agents::Requested;
+use super::agents::RequestReply;
 use super::extension::Registry;
-use super::notices::{Off, Webhooks};
-use super::snapshot::{Access, Snapshot};
-use super::{Desk, Parts, Runtime, TakeTurn};
+use super::notices::{NoticesOff, Webhooks};
+use super::snapshot::{ConsoleAccess, RuntimeSnapshot};
+use super::{OperatorHandle, Runtime, RuntimeParts, SessionTurn};
 use crate::atlas::load_str;
 use crate::base::clock::{Clock, ManualClock, Timestamp};
 use crate::base::id::CountedIds;
-use crate::engine::command::{ActionRequest, Denied, EndSession, FinalStatus, StartSession};
+use crate::engine::command::{ActionRequest, DenialReply, EndSession, FinalStatus, StartSession};
 use crate::engine::command::{StateChange, StateKind};
 use crate::engine::held::Held;
 use crate::engine::held_in;
 use crate::memento::Turn;
-use crate::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use crate::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use crate::store::{Store, StoreError};
 use crate::trace::event::Event;
 use crate::trace::head::LogHead;
 use crate::trace::note::Signer;
-use crate::trace::verify::Trust;
+use crate::trace::verify::TrustAnchors;
 
 /// Pending answer to an agent's request.
-pub(crate) type Asked = JoinHandle<Result<Requested, Denied>>;
+pub(crate) type PendingAnswer = JoinHandle<Result<RequestReply, DenialReply>>;
 
 /// More events than any test has in a session.
 const MOST: usize = 10_000;
@@ -49,25 +49,25 @@ const APART: &str = r#"
 "#;
 
 /// A running runtime on a store in a temporary folder.
-pub(crate) struct Rehearsal {
+pub(crate) struct TestRuntime {
     folder: TempDir,
     atlas: String,
     operator: String,
-    access: Access,
+    access: ConsoleAccess,
     pub(crate) clock: Arc<ManualClock>,
     store: Option<Arc<SqliteStore>>,
     runtime: Option<Runtime>,
     runs: u32,
 }
 
-impl Rehearsal {
+impl TestRuntime {
     /// Starts a runtime with one Atlas and a new store.
     pub(crate) async fn begin(atlas: &str, operator: &str, now: Timestamp) -> Self {
         let mut rehearsal = Self {
             folder: tempfile::tempdir().unwrap(),
             atlas: atlas.to_owned(),
             operator: operator.to_owned(),
-            access: Access::Write,
+            access: ConsoleAccess::Write,
             clock: Arc::new(ManualClock::new(now)),
             store: None,
             runtime: None,
@@ -78,7 +78,7 @@ impl Rehearsal {
     }
 
     /// Stops the runtime, applies a change, and starts it again on the old store.
-    pub(crate) async fn again(&mut self, change: impl FnOnce(&mut Restart<'_>)) {
+    pub(crate) async fn again(&mut self, change: impl FnOnce(&mut RestartChanges<'_>)) {
         if let Some(runtime) = self.runtime.take() {
             runtime.stop().await;
         }
@@ -88,7 +88,7 @@ impl Rehearsal {
                 tokio::task::yield_now().await;
             }
         }
-        change(&mut Restart(self));
+        change(&mut RestartChanges(self));
         self.open().await;
     }
 
@@ -104,7 +104,7 @@ impl Rehearsal {
         let atlas = load_str("test.yaml", &self.atlas);
         let atlas = atlas.unwrap_or_else(|error| panic!("{error}")).atlas;
         self.runs += 1;
-        let runtime = Runtime::start(Parts {
+        let runtime = Runtime::start(RuntimeParts {
             store: Arc::clone(&store) as Arc<dyn Store>,
             atlases: vec![atlas],
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
@@ -114,7 +114,7 @@ impl Rehearsal {
             extensions: Registry::default(),
             signer: Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap(),
             head_file: None,
-            webhooks: Webhooks::Off(Off::NoConsole),
+            webhooks: Webhooks::Off(NoticesOff::NoConsole),
         });
         let runtime = runtime.await.unwrap();
         runtime.desk().verify().await.unwrap();
@@ -127,16 +127,19 @@ impl Rehearsal {
         self.runtime.as_ref().unwrap()
     }
 
-    pub(crate) fn desk(&self) -> Desk {
+    pub(crate) fn desk(&self) -> OperatorHandle {
         self.runtime().desk()
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<RuntimeSnapshot> {
         Arc::clone(&self.desk().snapshots().borrow())
     }
 
     /// Waits for a snapshot that satisfies `wanted`.
-    pub(crate) async fn until(&self, wanted: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+    pub(crate) async fn until(
+        &self,
+        wanted: impl Fn(&RuntimeSnapshot) -> bool,
+    ) -> Arc<RuntimeSnapshot> {
         let mut snapshots = self.desk().snapshots();
         let found =
             tokio::time::timeout(Duration::from_secs(20), snapshots.wait_for(|s| wanted(s)));
@@ -157,7 +160,7 @@ impl Rehearsal {
 
     pub(crate) async fn end_session(&self, session: &str) {
         let end = EndSession {
-            delivery: crate::engine::command::GivenWhen::Now,
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Cancelled,
             summary: None,
@@ -167,7 +170,7 @@ impl Rehearsal {
 
     /// Reports a turn of an agent's conversation.
     pub(crate) async fn turn(&self, session: &str, turn: &Value) {
-        let take = TakeTurn {
+        let take = SessionTurn {
             session: session.parse().unwrap(),
             thread: None,
             turn: Turn::read(turn.to_string().as_bytes()).unwrap(),
@@ -176,7 +179,7 @@ impl Rehearsal {
     }
 
     /// Sends an agent's request, and waits for the answer in another task.
-    pub(crate) fn ask(&self, session: &str, action: &str, params: Value) -> Asked {
+    pub(crate) fn ask(&self, session: &str, action: &str, params: Value) -> PendingAnswer {
         let request = ActionRequest {
             session: session.parse().unwrap(),
             action: action.to_owned(),
@@ -189,8 +192,8 @@ impl Rehearsal {
         tokio::spawn(async move { agents.request_action(request).await })
     }
 
-    fn reader(&self) -> Reader {
-        Reader::open(&self.folder.path().join(FILE_NAME)).unwrap()
+    fn reader(&self) -> StoreReader {
+        StoreReader::open(&self.folder.path().join(FILE_NAME)).unwrap()
     }
 
     /// Returns all events of a type on disk, including the log's own, as another process reads them.
@@ -221,15 +224,15 @@ impl Rehearsal {
 
     /// Returns true if every chain on disk is valid.
     pub(crate) fn is_sound(&self) -> bool {
-        let report = self.reader().verify(Trust::nothing()).unwrap();
+        let report = self.reader().verify(TrustAnchors::nothing()).unwrap();
         report.is_sound()
     }
 }
 
 /// Changes that are possible while no process uses the store.
-pub(crate) struct Restart<'r>(&'r mut Rehearsal);
+pub(crate) struct RestartChanges<'r>(&'r mut TestRuntime);
 
-impl Restart<'_> {
+impl RestartChanges<'_> {
     /// Sets another operator for the next start.
     pub(crate) fn operator(&mut self, name: &str) {
         name.clone_into(&mut self.0.operator);
@@ -241,7 +244,7 @@ impl Restart<'_> {
     }
 
     /// Sets the access for the next start.
-    pub(crate) fn access(&mut self, access: Access) {
+    pub(crate) fn access(&mut self, access: ConsoleAccess) {
         self.0.access = access;
     }
 

@@ -9,13 +9,13 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::limits::{DIFFERENCES_KEPT, EVIDENCE_CHARS};
 use crate::engine::Engine;
-use crate::engine::command::Command;
-use crate::engine::explain::Verdict;
-use crate::engine::shade::Shade;
+use crate::engine::command::EngineCommand;
+use crate::engine::explain::ExplainedVerdict;
+use crate::engine::shade::ShadowEngine;
 
 /// Summary of shadow Atlases.
 #[derive(Clone, Debug)]
-pub struct Shadowed {
+pub struct ShadowSummary {
     /// Digest of all of them.
     pub hash: Digest,
     /// Time of their start.
@@ -25,12 +25,12 @@ pub struct Shadowed {
     /// Number of commands with another verdict.
     pub differ: u64,
     /// The newest differences, newest first.
-    pub kept: Vec<Arc<Difference>>,
+    pub kept: Vec<Arc<ShadowDifference>>,
 }
 
 /// A command on which the shadow Atlases differ from the loaded ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ShadowDifference {
     /// Time of the command.
     pub at: Timestamp,
     /// The session.
@@ -47,16 +47,16 @@ pub struct Difference {
 
 /// Running shadow Atlases.
 #[derive(Debug)]
-pub(super) struct Shadow {
-    shade: Shade,
+pub(super) struct ShadowAtlases {
+    shade: ShadowEngine,
     since: Timestamp,
     looked: u64,
     differ: u64,
-    kept: VecDeque<Arc<Difference>>,
-    shown: Option<Arc<Shadowed>>,
+    kept: VecDeque<Arc<ShadowDifference>>,
+    shown: Option<Arc<ShadowSummary>>,
 }
 
-impl Shadow {
+impl ShadowAtlases {
     pub(super) fn new(engine: &Engine, atlases: Arc<[Atlas]>, now: Timestamp) -> Self {
         Self {
             shade: engine.shade(atlases),
@@ -69,7 +69,12 @@ impl Shadow {
     }
 
     /// Evaluates a command before the engine executes it. Returns true if the summary changed.
-    pub(super) fn look(&mut self, engine: &Engine, command: &Command, now: Timestamp) -> bool {
+    pub(super) fn look(
+        &mut self,
+        engine: &Engine,
+        command: &EngineCommand,
+        now: Timestamp,
+    ) -> bool {
         let Some((session, agent, live)) = engine.looked(command, now) else {
             return false;
         };
@@ -81,7 +86,7 @@ impl Shadow {
         if !same(&live.verdict, &shadow.verdict) {
             self.differ += 1;
             let cut = |text: String| text.chars().take(EVIDENCE_CHARS).collect();
-            self.kept.push_front(Arc::new(Difference {
+            self.kept.push_front(Arc::new(ShadowDifference {
                 at: now,
                 session,
                 agent,
@@ -95,9 +100,9 @@ impl Shadow {
     }
 
     /// Returns the summary for the screen.
-    pub(super) fn picture(&mut self) -> Arc<Shadowed> {
+    pub(super) fn picture(&mut self) -> Arc<ShadowSummary> {
         let made = || {
-            Arc::new(Shadowed {
+            Arc::new(ShadowSummary {
                 hash: self.shade.hash(),
                 since: self.since,
                 looked: self.looked,
@@ -110,17 +115,17 @@ impl Shadow {
 }
 
 /// Returns true if two verdicts mean one thing for the caller and for the operator.
-fn same(one: &Verdict, other: &Verdict) -> bool {
+fn same(one: &ExplainedVerdict, other: &ExplainedVerdict) -> bool {
     match (one, other) {
-        (Verdict::Denied(one), Verdict::Denied(other)) => one.code == other.code,
+        (ExplainedVerdict::Denied(one), ExplainedVerdict::Denied(other)) => one.code == other.code,
         (one, other) => one == other,
     }
 }
 
-fn words(verdict: &Verdict) -> String {
+fn words(verdict: &ExplainedVerdict) -> String {
     match verdict {
-        Verdict::Allowed => "passes".to_owned(),
-        Verdict::Held { gates } => format!("held at {}", gates.join(", ")),
-        Verdict::Denied(denied) => format!("denied: {}", denied.reason),
+        ExplainedVerdict::Allowed => "passes".to_owned(),
+        ExplainedVerdict::Held { gates } => format!("held at {}", gates.join(", ")),
+        ExplainedVerdict::Denied(denied) => format!("denied: {}", denied.reason),
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::notices::NoticesState;
-pub use super::shadow::{Difference, Shadowed};
+use super::notices::NoticeSummary;
+pub use super::shadow::{ShadowDifference, ShadowSummary};
 pub use super::store_state::StoreState;
 use super::threads::ThreadDrafts;
-use super::watched::Watch;
+use super::watched::WatchSetting;
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Capability;
 use crate::base::clock::Timestamp;
@@ -19,13 +19,13 @@ use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::pattern::Patterns;
-use crate::engine::command::{Decided, Overruled, RecordFault};
-use crate::engine::explain::Account;
+use crate::engine::command::{OverruledDenial, RecordFault, SettledRequest};
+use crate::engine::explain::FullExplanation;
 use crate::engine::held::Held;
-use crate::engine::session::{Entry, Session};
-pub use crate::engine::usage::LimitUse;
+use crate::engine::session::{Session, StartState};
+pub use crate::engine::usage::SessionLimitUsage;
 use crate::memento::Thread;
-use crate::trace::verify::{Report, Verdict};
+use crate::trace::verify::{VerificationReport, VerificationVerdict};
 
 mod sessions;
 
@@ -33,7 +33,7 @@ pub use sessions::SessionList;
 
 /// An action that an agent ran without a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RanUnasked {
+pub struct UnrequestedAction {
     /// The session.
     pub session: SessionId,
     /// Description from the hook, without secrets.
@@ -44,21 +44,21 @@ pub struct RanUnasked {
 
 /// A snapshot of the state.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct RuntimeSnapshot {
     /// Grows with every snapshot.
     pub revision: u64,
     /// Operator at this console.
     pub operator: String,
     /// Tells whether this console can decide.
-    pub access: Access,
+    pub access: ConsoleAccess,
     /// Summaries of the loaded Atlases.
     pub atlases: Vec<AtlasSummary>,
     /// The loaded Atlases.
     pub loaded: Arc<[Atlas]>,
     /// Load time of the Atlases, and their predecessors.
-    pub in_force: InForce,
+    pub in_force: AtlasLoadInfo,
     /// Watched evaluations.
-    pub watched: Watched,
+    pub watched: EvaluationLog,
     /// Conversations, the one with the newest turn first.
     pub threads: Arc<[Arc<Thread>]>,
     /// Sessions that have not ended, in the order they started.
@@ -66,27 +66,27 @@ pub struct Snapshot {
     /// Held requests, in the order of their arrival.
     pub held: Vec<Arc<Held>>,
     /// Decisions, newest first.
-    pub decided: Vec<Arc<Decided>>,
+    pub decided: Vec<Arc<SettledRequest>>,
     /// Drafts of operators for held requests, by gate. They survive a restart.
     pub drafts: Arc<Drafts>,
     /// Drafts of operators for summaries that were not accepted. They survive a restart, too.
     pub thread_drafts: Arc<ThreadDrafts>,
     /// Operators' other actions, as far as they still apply.
-    pub acts: Acts,
+    pub acts: OperatorActs,
     /// State of the record.
-    pub chain: ChainState,
+    pub chain: RecordSummary,
     /// State of the store.
     pub store: StoreState,
     /// Counts of undelivered items.
-    pub dropped: Dropped,
+    pub dropped: UndeliveredCounts,
     /// State of notices to stewards.
-    pub notices: Arc<NoticesState>,
+    pub notices: Arc<NoticeSummary>,
     /// The last step of the wall clock while this console ran.
-    pub clock_moved: Option<ClockMovedAt>,
+    pub clock_moved: Option<ClockStepAt>,
     /// Time of the last new thread that was refused because no other thread could be dropped for it.
     pub threads_full_at: Option<Timestamp>,
     /// The last action without a request, as its hook reported, while this console ran.
-    pub ran_unasked: Option<RanUnasked>,
+    pub unrequested_run_alarm: Option<UnrequestedAction>,
     /// Reason why the stored state was not trusted at the start, for people.
     pub distrusted: Option<Arc<str>>,
     /// True if the head file next to the store was missing at the start.
@@ -95,14 +95,14 @@ pub struct Snapshot {
 
 /// A step of the wall clock, with the time after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockMovedAt {
+pub struct ClockStepAt {
     /// Direction and size.
     pub step: ClockStep,
     /// Time on the wall clock when it was noticed.
     pub at: Timestamp,
 }
 
-impl Snapshot {
+impl RuntimeSnapshot {
     /// Returns the fault of the record that no operator has acknowledged, if there is one. Agents are
     /// denied for it.
     #[must_use]
@@ -117,25 +117,25 @@ impl Snapshot {
         Self {
             revision: 0,
             operator: String::new(),
-            access: Access::ReadOnly,
+            access: ConsoleAccess::ReadOnly,
             atlases: Vec::new(),
             loaded: Arc::default(),
-            in_force: InForce::default(),
-            watched: Watched::default(),
+            in_force: AtlasLoadInfo::default(),
+            watched: EvaluationLog::default(),
             threads: Arc::default(),
             sessions: SessionList::default(),
             held: Vec::new(),
             decided: Vec::new(),
             drafts: Arc::default(),
             thread_drafts: Arc::default(),
-            acts: Acts::default(),
-            chain: ChainState::default(),
+            acts: OperatorActs::default(),
+            chain: RecordSummary::default(),
             store: StoreState::Ready,
-            dropped: Dropped::default(),
+            dropped: UndeliveredCounts::default(),
             notices: Arc::default(),
             clock_moved: None,
             threads_full_at: None,
-            ran_unasked: None,
+            unrequested_run_alarm: None,
             distrusted: None,
             headless: false,
         }
@@ -144,7 +144,7 @@ impl Snapshot {
 
 /// Counts of undelivered items since the runtime started. Gates are never among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct UndeliveredCounts {
     /// Advice that an Atlas' budget skipped; the record names each.
     pub advice: u64,
     /// Events that slow hooks missed; the record has them all.
@@ -153,7 +153,7 @@ pub struct Dropped {
     pub answers: u64,
 }
 
-impl Dropped {
+impl UndeliveredCounts {
     /// Returns the sum.
     #[must_use]
     pub fn total(self) -> u64 {
@@ -163,31 +163,31 @@ impl Dropped {
 
 /// Operators' actions other than decisions, as far as they still apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Acts {
+pub struct OperatorActs {
     /// Overruled denials that no operator has acknowledged, the oldest first.
-    pub overruled: Vec<Overruled>,
+    pub overruled: Vec<OverruledDenial>,
     /// Fault of the record that an operator has acknowledged.
     pub known: Option<RecordFault>,
 }
 
 /// Watched evaluations. Nothing is added while no console watches.
 #[derive(Clone, Debug, Default)]
-pub struct Watched {
+pub struct EvaluationLog {
     /// Tells whether a console watches.
-    pub watch: Watch,
+    pub watch: WatchSetting,
     /// Number of watched evaluations since the runtime started.
     pub total: u64,
     /// The newest evaluations, newest first.
-    pub evaluations: Arc<[Arc<Evaluated>]>,
+    pub evaluations: Arc<[Arc<WatchedEvaluation>]>,
     /// Use of limits, by session.
-    pub limits: Arc<BTreeMap<SessionId, Vec<LimitUse>>>,
+    pub limits: Arc<BTreeMap<SessionId, Vec<SessionLimitUsage>>>,
     /// Shadow Atlases, and their differences.
-    pub shadow: Option<Arc<Shadowed>>,
+    pub shadow: Option<Arc<ShadowSummary>>,
 }
 
 /// Evaluation of an event by checkpoints and policies.
 #[derive(Clone, Debug)]
-pub struct Evaluated {
+pub struct WatchedEvaluation {
     /// Number, counted from 1.
     pub number: u64,
     /// Time of the event.
@@ -199,14 +199,14 @@ pub struct Evaluated {
     /// Numbers of checkpoints that fired, that did not fire, and that did not apply.
     pub counts: (usize, usize, usize),
     /// Findings, as far as they are kept.
-    pub account: Account,
+    pub account: FullExplanation,
     /// Immediate outcome.
-    pub came: Came,
+    pub came: EvaluationOutcome,
 }
 
 /// Immediate outcome of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum EvaluationOutcome {
     /// Allowed.
     Allowed,
     /// Held.
@@ -222,14 +222,14 @@ pub type Drafts = BTreeMap<GateId, Value>;
 
 /// Operator of a console, and the access rights.
 #[derive(Clone, Debug)]
-pub(super) struct Seat {
+pub(super) struct ConsoleOperator {
     pub(super) operator: String,
-    pub(super) access: Access,
+    pub(super) access: ConsoleAccess,
 }
 
 /// Access of a console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum ConsoleAccess {
     /// The console can decide.
     Write,
     /// The console can only show.
@@ -265,7 +265,7 @@ impl AtlasSummary {
 
 /// Load time of the Atlases, and their predecessors.
 #[derive(Clone, Debug, Default)]
-pub struct InForce {
+pub struct AtlasLoadInfo {
     /// Digest of all Atlases: a held request that was judged under another digest cannot pass.
     pub hash: Option<Digest>,
     /// Time of loading.
@@ -284,7 +284,7 @@ pub struct SessionSummary {
     /// Purpose that the agent stated.
     pub intent: Option<String>,
     /// Tells whether the session may act.
-    pub entry: Entry,
+    pub entry: StartState,
     /// Held gates before all requests of the session.
     pub pending: Vec<GateId>,
     /// Start of the session.
@@ -347,7 +347,7 @@ fn written<'p>(patterns: impl IntoIterator<Item = &'p Patterns>) -> Vec<String> 
 
 /// Summary of the whole record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChainState {
+pub struct RecordSummary {
     /// Number of recorded sessions.
     pub sessions: u64,
     /// Number of recorded events.
@@ -366,12 +366,12 @@ pub struct HeadState {
     /// Events that it covers, if it was signed since the start: they were read back first.
     pub covered: u64,
     /// State of the external copy.
-    pub elsewhere: Elsewhere,
+    pub elsewhere: HeadCopyState,
 }
 
 /// State of the external copy of the log's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Elsewhere {
+pub enum HeadCopyState {
     /// Not configured.
     #[default]
     Nowhere,
@@ -415,7 +415,7 @@ pub enum ChainVerdict {
 
 impl ChainVerdict {
     /// Converts a report.
-    fn of(report: &Report) -> Self {
+    fn of(report: &VerificationReport) -> Self {
         match report.first_fault() {
             None => Self::Verified {
                 events: report.chains.iter().map(|one| one.events).sum(),
@@ -424,10 +424,12 @@ impl ChainVerdict {
             Some((session, verdict)) => Self::Broken {
                 session: session.clone(),
                 what: match verdict {
-                    Verdict::Broken { sequence, what } => format!("event {sequence}: {what}"),
-                    Verdict::Holds(_) | Verdict::Diverged { .. } | Verdict::Truncated { .. } => {
-                        verdict.to_string()
+                    VerificationVerdict::Broken { sequence, what } => {
+                        format!("event {sequence}: {what}")
                     }
+                    VerificationVerdict::Holds(_)
+                    | VerificationVerdict::Diverged { .. }
+                    | VerificationVerdict::Truncated { .. } => verdict.to_string(),
                 },
                 mark: mark(report),
             },
@@ -463,8 +465,8 @@ impl ChainVerdict {
     }
 }
 
-impl From<&Result<Report, String>> for ChainVerdict {
-    fn from(checked: &Result<Report, String>) -> Self {
+impl From<&Result<VerificationReport, String>> for ChainVerdict {
+    fn from(checked: &Result<VerificationReport, String>) -> Self {
         match checked {
             Err(what) => Self::Unreadable { what: what.clone() },
             Ok(report) => Self::of(report),
@@ -473,7 +475,7 @@ impl From<&Result<Report, String>> for ChainVerdict {
 }
 
 /// Returns a digest of all faults: an operator's acknowledgement of one fault does not cover another.
-fn mark(report: &Report) -> Digest {
+fn mark(report: &VerificationReport) -> Digest {
     let faults = report.faults();
     let told: Vec<_> = faults
         .flat_map(|(session, verdict)| [session.to_string(), verdict.to_string()])
@@ -482,9 +484,11 @@ fn mark(report: &Report) -> Digest {
 }
 
 /// Returns the number of events of a chain that no head covers.
-fn unsealed(verdict: &Verdict) -> u64 {
+fn unsealed(verdict: &VerificationVerdict) -> u64 {
     match verdict {
-        Verdict::Holds(proven) => proven.tail(),
-        Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => 0,
+        VerificationVerdict::Holds(proven) => proven.tail(),
+        VerificationVerdict::Diverged { .. }
+        | VerificationVerdict::Truncated { .. }
+        | VerificationVerdict::Broken { .. } => 0,
     }
 }

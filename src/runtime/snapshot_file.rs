@@ -7,9 +7,9 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use super::file::{There, write_whole_as};
+use super::file::{ExistingFile, write_or_replace_file};
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
-use crate::reconstruct::{Account, Artifact, Snapshot, SnapshotError, written};
+use crate::reconstruct::{Artifact, ConversationSnapshot, SessionAccount, SnapshotError, written};
 
 /// Reason why a snapshot file could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ impl SnapshotFileError {
 
     /// Returns true if an existing file prevents the write.
     #[must_use]
-    pub fn is_there_already(&self) -> bool {
+    pub fn is_existing_file(&self) -> bool {
         match self {
             Self::Write(_, error) => error.kind() == io::ErrorKind::AlreadyExists,
             Self::Read(..) | Self::Unusable(..) | Self::Elsewhere(_) => false,
@@ -53,7 +53,7 @@ impl SnapshotFileError {
 ///
 /// # Errors
 /// Fails when the file cannot be read, or is not a snapshot.
-pub fn read_snapshot(file: &Path) -> Result<Snapshot, SnapshotFileError> {
+pub fn read_snapshot(file: &Path) -> Result<ConversationSnapshot, SnapshotFileError> {
     let text = read(file).map_err(|error| SnapshotFileError::Read(file.to_owned(), error))?;
     of_text(file, &text)
 }
@@ -62,8 +62,9 @@ pub fn read_snapshot(file: &Path) -> Result<Snapshot, SnapshotFileError> {
 ///
 /// # Errors
 /// Fails when the text is not a snapshot.
-pub fn of_text(file: &Path, text: &[u8]) -> Result<Snapshot, SnapshotFileError> {
-    Snapshot::read(text).map_err(|error| SnapshotFileError::Unusable(file.to_owned(), error))
+pub fn of_text(file: &Path, text: &[u8]) -> Result<ConversationSnapshot, SnapshotFileError> {
+    ConversationSnapshot::read(text)
+        .map_err(|error| SnapshotFileError::Unusable(file.to_owned(), error))
 }
 
 /// Returns the content of an artifact: from the snapshot file, or from a file in its folder. A path or a
@@ -113,7 +114,7 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the text of a session's snapshot file.
 #[must_use]
-pub fn snapshot_text(account: &Account) -> String {
+pub fn snapshot_text(account: &SessionAccount) -> String {
     let mut text = serde_json::to_string_pretty(&written(account)).unwrap_or_default();
     text.push('\n');
     text
@@ -125,11 +126,11 @@ pub fn snapshot_text(account: &Account) -> String {
 /// Fails when the file cannot be written, or exists and must stay.
 pub fn write_snapshot(
     path: &Path,
-    account: &Account,
-    there: There,
+    account: &SessionAccount,
+    there: ExistingFile,
 ) -> Result<(), SnapshotFileError> {
     let failed = |error| SnapshotFileError::Write(path.to_owned(), error);
-    write_whole_as(path, there, failed, |out| {
+    write_or_replace_file(path, there, failed, |out| {
         let text = snapshot_text(account);
         out.write_all(text.as_bytes()).map_err(failed)
     })

@@ -22,12 +22,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::acknowledgement::Acknowledgement;
-use super::actor::DRAFT;
+use super::actor::DRAFT_KIND;
 use super::actor::told::row;
 use super::ledger::{Ledger, LogError};
-use super::notices::NOTICE;
-use super::threads::{THREAD, THREAD_DRAFT, unverified_thread};
-use crate::atlas::document::Acknowledge;
+use super::notices::NOTICE_KIND;
+use super::threads::{THREAD, THREAD_DRAFT_KIND, unverified_thread};
+use crate::atlas::document::AcknowledgeMode;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::engine::Engine;
@@ -56,12 +56,12 @@ pub(super) struct StateSeal {
     rows: HashMap<(String, String), Lanes>,
     sum: Lanes,
     written: Option<Digest>,
-    standing: Standing,
+    standing: RowOrigin,
 }
 
 /// Origin of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum RowOrigin {
     /// The console wrote them: it continues to seal them.
     Own,
     /// Another process changed them: they are never sealed.
@@ -72,7 +72,7 @@ enum Standing {
 
 /// Result of checking the rows of a store against its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Backing {
+pub(super) enum SealCheck {
     /// A console wrote these rows last.
     Backed,
     /// The rows differ from those that a console wrote last, for this reason.
@@ -83,7 +83,7 @@ pub(super) enum Backing {
 
 /// Version of cra that wrote to a store last, as far as it matters for the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WrittenBy {
+pub(super) enum WriterVersion {
     /// A version that seals the state.
     Sealing,
     /// An earlier version.
@@ -94,28 +94,31 @@ pub(super) enum WrittenBy {
 ///
 /// # Errors
 /// Fails when the store cannot be read, or the entry does not match its hash.
-pub(super) async fn written_by(store: &dyn Store, log: &LogState) -> Result<WrittenBy, LogError> {
+pub(super) async fn writer_version(
+    store: &dyn Store,
+    log: &LogState,
+) -> Result<WriterVersion, LogError> {
     let Some(size) = log.seal.as_ref().map(|seal| seal.size) else {
-        return Ok(WrittenBy::Earlier);
+        return Ok(WriterVersion::Earlier);
     };
     let newest = size.saturating_sub(1);
     let entry = store.session_records(log.log.clone(), newest, 1).await?;
     let Some(entry) = entry.first() else {
-        return Ok(WrittenBy::Sealing);
+        return Ok(WriterVersion::Sealing);
     };
     let changed = |what: String| LogError::ReadBack { what };
     let (envelope, _) = verify::check(&entry.text, &entry.hash).map_err(changed)?;
-    let marker = serde_json::from_str::<Marker>(envelope.payload);
+    let marker = serde_json::from_str::<SealMarker>(envelope.payload);
     match marker {
-        Ok(marker) if !marker.state_sealed.unwrap_or_default() => Ok(WrittenBy::Earlier),
+        Ok(marker) if !marker.state_sealed.unwrap_or_default() => Ok(WriterVersion::Earlier),
         // An unreadable entry does not come from an earlier version.
-        Ok(_) | Err(_) => Ok(WrittenBy::Sealing),
+        Ok(_) | Err(_) => Ok(WriterVersion::Sealing),
     }
 }
 
 /// The part of an entry that tells whether the state was sealed.
 #[derive(serde::Deserialize)]
-struct Marker {
+struct SealMarker {
     #[serde(default)]
     state_sealed: Option<bool>,
 }
@@ -132,26 +135,31 @@ impl StateSeal {
             rows: HashMap::new(),
             sum: [0; 4],
             written: None,
-            standing: Standing::Own,
+            standing: RowOrigin::Own,
         };
         seal.note(rows);
         seal
     }
 
     /// Compares the rows of a store with the stored seal.
-    pub(super) fn backing(&self, rows: &[StateRow], ledger: &Ledger, by: WrittenBy) -> Backing {
+    pub(super) fn backing(
+        &self,
+        rows: &[StateRow],
+        ledger: &Ledger,
+        by: WriterVersion,
+    ) -> SealCheck {
         let stored = rows.iter().find(|row| row.kind == STATE_SEAL);
         let stored = stored.and_then(|row| row.body.as_deref());
         match stored {
-            Some(stored) if stored == body(&self.code(ledger)) => Backing::Backed,
-            Some(stored) if stored == body(&self.engine_code(ledger)) => Backing::Backed,
-            Some(stored) if stored == body(&self.orphan_code(ledger)) => Backing::Orphaned,
-            Some(_) => Backing::Unbacked("its seal does not fit"),
-            None if by == WrittenBy::Sealing => Backing::Unbacked("its seal is gone"),
-            None if self.rows.is_empty() => Backing::Backed,
-            None if ledger.is_new() => Backing::Unbacked("there is no log that goes with it"),
+            Some(stored) if stored == body(&self.code(ledger)) => SealCheck::Backed,
+            Some(stored) if stored == body(&self.engine_code(ledger)) => SealCheck::Backed,
+            Some(stored) if stored == body(&self.key_lost_code(ledger)) => SealCheck::Orphaned,
+            Some(_) => SealCheck::Unbacked("its seal does not fit"),
+            None if by == WriterVersion::Sealing => SealCheck::Unbacked("its seal is gone"),
+            None if self.rows.is_empty() => SealCheck::Backed,
+            None if ledger.is_new() => SealCheck::Unbacked("there is no log that goes with it"),
             // An earlier version, which did not seal state, wrote them.
-            None => Backing::Backed,
+            None => SealCheck::Backed,
         }
     }
 
@@ -166,26 +174,26 @@ impl StateSeal {
 
     /// Stops sealing the rows of this store: another process changed them.
     pub(super) fn distrust(&mut self) {
-        self.standing = Standing::Foreign;
+        self.standing = RowOrigin::Foreign;
     }
 
     /// Returns true if the rows are still sealed.
     pub(super) fn is_own(&self) -> bool {
-        self.standing == Standing::Own
+        self.standing == RowOrigin::Own
     }
 
     /// Marks the rows of this store from now on: the key that sealed them is lost.
     pub(super) fn orphan(&mut self) {
-        self.standing = Standing::Orphaned;
+        self.standing = RowOrigin::Orphaned;
     }
 
     /// Adds the seal to a batch that changes rows or adds records. The ledger already has the records.
     pub(super) fn stamp(&mut self, batch: &mut Batch, ledger: &Ledger) {
         self.note(&batch.state);
         let code = match self.standing {
-            Standing::Own => self.code(ledger),
-            Standing::Foreign => return,
-            Standing::Orphaned => self.orphan_code(ledger),
+            RowOrigin::Own => self.code(ledger),
+            RowOrigin::Foreign => return,
+            RowOrigin::Orphaned => self.key_lost_code(ledger),
         };
         if self.written != Some(code) {
             self.written = Some(code);
@@ -242,7 +250,7 @@ impl StateSeal {
     }
 
     /// Returns the code which marks that the key of the rows is lost. It covers no row.
-    fn orphan_code(&self, ledger: &Ledger) -> Digest {
+    fn key_lost_code(&self, ledger: &Ledger) -> Digest {
         let what = b"the key that sealed the rows is lost";
         code_with(&self.seal_key, ledger, what)
     }
@@ -271,7 +279,7 @@ impl fmt::Debug for StateSeal {
 
 /// Counts of rows that are ignored because the seal does not confirm them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct UntrustedRows {
     /// Permits.
     pub permits: usize,
     /// Held requests.
@@ -282,7 +290,7 @@ pub struct Dropped {
     pub threads: usize,
 }
 
-impl Dropped {
+impl UntrustedRows {
     pub(super) fn of(rows: &[StateRow]) -> Self {
         let count = |kind: &str| rows.iter().filter(|row| row.kind == kind).count();
         Self {
@@ -316,11 +324,11 @@ impl OpenedState {
         seal: StateSeal,
         rows: Vec<StateRow>,
         ledger: &Ledger,
-        by: WrittenBy,
+        by: WriterVersion,
         now: Timestamp,
     ) -> Self {
         let why = match seal.backing(&rows, ledger, by) {
-            Backing::Backed => {
+            SealCheck::Backed => {
                 return Self {
                     seal,
                     rows,
@@ -328,15 +336,15 @@ impl OpenedState {
                     distrusted: None,
                 };
             }
-            Backing::Unbacked(why) => {
+            SealCheck::Unbacked(why) => {
                 format!("the state was changed while no console was open ({why})")
             }
-            Backing::Orphaned => {
+            SealCheck::Orphaned => {
                 "the key was changed without the old one, so the state cannot be verified"
                     .to_owned()
             }
         };
-        let dropped = Dropped::of(&rows);
+        let dropped = UntrustedRows::of(&rows);
         let what = format!(
             "{why}: {} permits and {} held requests do not count, {} sessions are over, {} threads wait until an operator \
              hands them over, and limits that all sessions share count as used up: rates for one window, budgets until \
@@ -358,7 +366,7 @@ impl OpenedState {
         // The start writes its own row; this one tells what the last console may have lost.
         replace_row(
             &mut rows,
-            Acknowledgement::running(Acknowledge::Early).row(),
+            Acknowledgement::running(AcknowledgeMode::Early).row(),
         );
         Self {
             seal,
@@ -386,14 +394,14 @@ fn lets_nothing_run(row: &StateRow) -> bool {
         Some(StateKind::Session | StateKind::Held | StateKind::Permit | StateKind::Fault) => false,
         Some(StateKind::Counter | StateKind::Usage | StateKind::Overruled) => true,
         // A forged draft could pass for an operator's own text.
-        None => row.kind != DRAFT && row.kind != THREAD_DRAFT,
+        None => row.kind != DRAFT_KIND && row.kind != THREAD_DRAFT_KIND,
     }
 }
 
 /// Returns true if the seal covers rows of a kind. Commands change notices while no console is open, and a
 /// notice decides nothing.
 fn is_covered(kind: &str) -> bool {
-    kind != STATE_SEAL && kind != NOTICE
+    kind != STATE_SEAL && kind != NOTICE_KIND
 }
 
 /// Returns the kind of one of the engine's rows; `None` for rows of the runtime.

@@ -18,7 +18,9 @@ use crate::base::id::{EventId, IdSource, RandomIds, SessionId};
 use crate::base::json;
 use crate::base::limits::{MAX_SESSION_THREADS, MAX_THREADS, MAX_THREADS_PER_PEER};
 use crate::engine::Engine;
-use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner, Turn};
+use crate::memento::{
+    ExternalName, SummaryShape, Thread, ThreadOwner, Turn, TurnIds, TurnOutcome, TurnRefusal,
+};
 use crate::store::StateRow;
 use crate::trace::event::{DriftFlagged, Payload, ThreadHandedOver};
 
@@ -28,36 +30,36 @@ mod recorded;
 mod redacted;
 mod room;
 
-use named::refuse_name_of_another;
-use redacted::{recorded_edit, redacted_shape};
-use room::Victim;
+use named::check_reserved_name;
+use redacted::{edit_record, redact_shape};
+use room::DroppedThread;
 
-pub use recorded::recorded_turn;
+pub use recorded::turn_record;
 
 /// State kind of threads.
 pub(super) const THREAD: &str = "thread";
 
 /// State kind of drafts for threads that were not accepted.
-pub(super) const THREAD_DRAFT: &str = "thread_draft";
+pub(super) const THREAD_DRAFT_KIND: &str = "thread_draft";
 
 /// Name of the deciding actor in the contract of the breakpoint engine.
-const ACTOR: &str = "solserver";
+const ACTOR_NAME: &str = "solserver";
 
 /// A turn with its session.
 #[derive(Clone, Debug)]
-pub struct TakeTurn {
+pub struct SessionTurn {
     /// Session of the agent.
     pub session: SessionId,
     /// Conversation; without a name, the session's own thread.
-    pub thread: Option<Name>,
+    pub thread: Option<ExternalName>,
     /// The turn.
     pub turn: Turn,
 }
 
-impl TakeTurn {
+impl SessionTurn {
     /// Returns the conversation of the turn.
     #[must_use]
-    pub fn thread(&self) -> Option<Name> {
+    pub fn thread(&self) -> Option<ExternalName> {
         let own = || self.session.as_str().parse().ok();
         self.thread.clone().or_else(own)
     }
@@ -65,17 +67,17 @@ impl TakeTurn {
 
 /// Hand-over of a thread by the session that owns it.
 #[derive(Clone, Debug)]
-pub struct HandOver {
+pub struct ThreadHandOver {
     /// Session that owns the thread.
     pub session: SessionId,
     /// Name of the thread; without a name, the session's own thread.
-    pub thread: Option<Name>,
+    pub thread: Option<ExternalName>,
     /// Session that may continue the thread.
     pub to: SessionId,
 }
 
-impl HandOver {
-    pub(super) fn thread(&self) -> Option<Name> {
+impl ThreadHandOver {
+    pub(super) fn thread(&self) -> Option<ExternalName> {
         let own = || self.session.as_str().parse().ok();
         self.thread.clone().or_else(own)
     }
@@ -110,11 +112,11 @@ impl LiveSessions<'_> {
 
 /// An operator's action on a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ThreadAct {
+pub enum ThreadAction {
     /// Rewrites its summary.
     Edit {
         /// New summary.
-        shape: Shape,
+        shape: SummaryShape,
         /// Etag of the memento that the operator read.
         if_match: String,
     },
@@ -129,8 +131,8 @@ pub enum ThreadAct {
 
 /// All threads by name.
 #[derive(Debug)]
-pub(super) struct Threads {
-    all: BTreeMap<Name, Arc<Thread>>,
+pub(super) struct ThreadStore {
+    all: BTreeMap<ExternalName, Arc<Thread>>,
     /// Names of unreadable stored threads. A new thread does not replace them.
     unreadable: BTreeSet<String>,
     ids: RandomIds,
@@ -143,11 +145,11 @@ pub(super) struct Threads {
 
 /// Drafts of operators for summaries that were not accepted, by conversation. Only the console interprets
 /// them.
-pub type ThreadDrafts = BTreeMap<Name, Value>;
+pub type ThreadDrafts = BTreeMap<ExternalName, Value>;
 
 /// Threads of a store.
 #[derive(Debug, Default)]
-pub struct KeptThreads {
+pub struct StoredThreads {
     /// Readable threads, the one with the newest turn first.
     pub threads: Vec<Arc<Thread>>,
     /// Names of unreadable threads, with the errors.
@@ -156,8 +158,8 @@ pub struct KeptThreads {
 
 /// Returns the threads among rows of state.
 #[must_use]
-pub fn kept_threads(rows: impl IntoIterator<Item = StateRow>) -> KeptThreads {
-    let mut kept = KeptThreads::default();
+pub fn stored_threads(rows: impl IntoIterator<Item = StateRow>) -> StoredThreads {
+    let mut kept = StoredThreads::default();
     for row in rows.into_iter().filter(|row| row.kind == THREAD) {
         let Some(body) = row.body else { continue };
         match json::read::<Thread>(body.as_bytes()) {
@@ -185,20 +187,21 @@ fn newest_first(threads: &mut [Arc<Thread>]) {
 
 /// A turn that was classified and is not recorded yet.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct ClassifiedTurn {
     thread: Thread,
     /// Thread that is dropped for it.
-    victim: Option<Victim>,
-    pub(super) outcome: Outcome,
+    victim: Option<DroppedThread>,
+    pub(super) outcome: TurnOutcome,
     pub(super) payload: Payload,
 }
 
-impl Threads {
+impl ThreadStore {
     /// Restores stored threads. Unreadable ones are skipped: the record has the decisions.
     pub(super) fn restored(rows: impl IntoIterator<Item = StateRow>) -> Self {
-        let (drafts, rows): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.kind == THREAD_DRAFT);
-        let kept = kept_threads(rows);
+        let (drafts, rows): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|row| row.kind == THREAD_DRAFT_KIND);
+        let kept = stored_threads(rows);
         for (thread, error) in &kept.unreadable {
             tracing::warn!(%thread, %error, "a kept thread cannot be read");
         }
@@ -241,14 +244,14 @@ impl Threads {
     /// retry is not recorded.
     pub(super) fn answered(
         &self,
-        take: &TakeTurn,
+        take: &SessionTurn,
         live: LiveSessions<'_>,
-    ) -> Result<Option<Outcome>, Refused> {
+    ) -> Result<Option<TurnOutcome>, ThreadRefusal> {
         let by = live.owner(&take.session);
         let id = self.name_for(take.thread.as_ref(), &by)?;
         match self.all.get(&id) {
             Some(thread) if thread.is_owned_by(&by) => {
-                thread.answered(&take.turn).map_err(Refused::Turn)
+                thread.answered(&take.turn).map_err(ThreadRefusal::Turn)
             }
             Some(_) | None => Ok(None),
         }
@@ -257,38 +260,38 @@ impl Threads {
     /// Classifies a turn. Nothing is stored yet.
     pub(super) fn take(
         &mut self,
-        take: &TakeTurn,
+        take: &SessionTurn,
         live: LiveSessions<'_>,
         now: Timestamp,
-    ) -> Result<Taken, Refused> {
+    ) -> Result<ClassifiedTurn, ThreadRefusal> {
         let by = live.owner(&take.session);
         let id = self.name_for(take.thread.as_ref(), &by)?;
         let (thread, victim) = match self.all.get(&id) {
-            Some(thread) if !thread.admits(&by) => return Err(refused_write(thread)),
+            Some(thread) if !thread.admits(&by) => return Err(write_refusal(thread)),
             Some(thread) if thread.is_owned_by(&by) => (Arc::clone(thread), None),
             Some(thread) => {
-                let victim = self.room_to_take_up(thread, &by, live)?;
+                let victim = self.check_limits_for_takeover(thread, &by, live)?;
                 (Arc::clone(thread), victim)
             }
-            None if self.unreadable.contains(id.as_str()) => return Err(Refused::Unreadable),
+            None if self.unreadable.contains(id.as_str()) => return Err(ThreadRefusal::Unreadable),
             None => {
-                refuse_name_of_another(&id, &by, live)?;
+                check_reserved_name(&id, &by, live)?;
                 let room = self.room_for(&by, live, now);
-                if room == Err(Refused::Full) {
+                if room == Err(ThreadRefusal::Full) {
                     self.full_at = Some(now);
                 }
                 let victim = room?;
                 (Arc::new(Thread::new(id, take.session.clone())), victim)
             }
         };
-        let named = Named {
+        let named = TurnIds {
             by: by.clone(),
             memento: self.name()?,
         };
         let taken = thread.take(&take.turn, named, now);
-        let (thread, outcome) = taken.map_err(Refused::Turn)?;
-        let payload = recorded_turn(&thread, take, &outcome).into();
-        Ok(Taken {
+        let (thread, outcome) = taken.map_err(ThreadRefusal::Turn)?;
+        let payload = turn_record(&thread, take, &outcome).into();
+        Ok(ClassifiedTurn {
             thread,
             victim,
             outcome,
@@ -300,7 +303,7 @@ impl Threads {
     /// that was dropped for it.
     pub(super) fn keep(
         &mut self,
-        taken: Taken,
+        taken: ClassifiedTurn,
         event: Option<(EventId, u64)>,
     ) -> (Vec<StateRow>, Option<Payload>) {
         let mut thread = taken.thread;
@@ -321,27 +324,27 @@ impl Threads {
     /// store.
     pub(super) fn hand_over(
         &self,
-        hand_over: &HandOver,
+        hand_over: &ThreadHandOver,
         live: LiveSessions<'_>,
-    ) -> Result<(Payload, Thread), Refused> {
+    ) -> Result<(Payload, Thread), ThreadRefusal> {
         let by = live.owner(&hand_over.session);
         let id = self.name_for(hand_over.thread.as_ref(), &by)?;
-        let thread = self.all.get(&id).ok_or(Refused::NoThread)?;
+        let thread = self.all.get(&id).ok_or(ThreadRefusal::NoThread)?;
         if !thread.is_owned_by(&by) {
-            return Err(refused_write(thread));
+            return Err(write_refusal(thread));
         }
         offer(thread, &hand_over.to, hand_over.session.as_str(), live)
     }
 
     /// Stores a thread after an event about it is recorded. Returns the row to write.
-    pub(super) fn keep_changed(&mut self, thread: Thread) -> StateRow {
+    pub(super) fn store_thread(&mut self, thread: Thread) -> StateRow {
         self.put(thread)
     }
 
     /// Counts a refused write of a session. Returns the row to write.
     pub(super) fn count_refused(
         &mut self,
-        id: &Name,
+        id: &ExternalName,
         session: &SessionId,
         now: Timestamp,
     ) -> Option<StateRow> {
@@ -353,37 +356,37 @@ impl Threads {
     /// Executes an operator's action. Returns the event to record, and the row to write.
     pub(super) fn act(
         &mut self,
-        id: &Name,
-        act: &ThreadAct,
+        id: &ExternalName,
+        act: &ThreadAction,
         (by, live): (&str, LiveSessions<'_>),
         now: Timestamp,
-    ) -> Result<(Payload, StateRow), Refused> {
-        let thread = self.all.get(id).ok_or(Refused::NoThread)?;
+    ) -> Result<(Payload, StateRow), ThreadRefusal> {
+        let thread = self.all.get(id).ok_or(ThreadRefusal::NoThread)?;
         let thread = Arc::clone(thread);
         let thread_id = id.to_string();
         match act {
-            ThreadAct::Edit { shape, if_match } => {
-                let shape = redacted_shape(shape, live.0.atlases());
+            ThreadAction::Edit { shape, if_match } => {
+                let shape = redact_shape(shape, live.0.atlases());
                 let edited = thread.edit(&shape, if_match, self.name()?, now);
-                let edited = edited.map_err(Refused::Turn)?;
-                let payload = recorded_edit(&thread, &edited, by, if_match, live.0.atlases());
+                let edited = edited.map_err(ThreadRefusal::Turn)?;
+                let payload = edit_record(&thread, &edited, by, if_match, live.0.atlases());
                 Ok((payload.into(), self.put(edited)))
             }
-            ThreadAct::FlagDrift => {
+            ThreadAction::FlagDrift => {
                 let by = by.to_owned();
                 let flagged = thread.flag_drift(&by);
                 Ok((DriftFlagged { thread_id, by }.into(), self.put(flagged)))
             }
-            ThreadAct::HandOver { to } => {
+            ThreadAction::HandOver { to } => {
                 let (payload, offered) = offer(&thread, to, by, live)?;
                 Ok((payload, self.put(offered)))
             }
         }
     }
 
-    fn name(&mut self) -> Result<Name, Refused> {
+    fn name(&mut self) -> Result<ExternalName, ThreadRefusal> {
         let id = self.ids.next().hyphenated().to_string();
-        id.parse().map_err(|_| Refused::NoThread)
+        id.parse().map_err(|_| ThreadRefusal::NoThread)
     }
 
     fn put(&mut self, thread: Thread) -> StateRow {
@@ -404,12 +407,16 @@ impl Threads {
 
     /// Stores or removes a draft for a conversation. Returns the row to write; `None` if the conversation
     /// does not exist.
-    pub(super) fn keep_draft(&mut self, thread: Name, draft: Option<Value>) -> Option<StateRow> {
+    pub(super) fn keep_draft(
+        &mut self,
+        thread: ExternalName,
+        draft: Option<Value>,
+    ) -> Option<StateRow> {
         if draft.is_some() && !self.all.contains_key(&thread) {
             return None;
         }
         let row = StateRow {
-            kind: THREAD_DRAFT.to_owned(),
+            kind: THREAD_DRAFT_KIND.to_owned(),
             key: thread.to_string(),
             body: draft.as_ref().map(canonical),
         };
@@ -424,7 +431,7 @@ impl Threads {
 
 /// Reason why a turn or an operator's action is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum ThreadRefusal {
     /// The thread does not exist.
     #[error("there is no such thread")]
     NoThread,
@@ -455,14 +462,14 @@ pub(super) enum Refused {
     Full,
     /// The thread refused the turn.
     #[error(transparent)]
-    Turn(Refusal),
+    Turn(TurnRefusal),
 }
 
-fn refused_write(thread: &Thread) -> Refused {
+fn write_refusal(thread: &Thread) -> ThreadRefusal {
     if thread.unverified {
-        Refused::Unverified
+        ThreadRefusal::Unverified
     } else {
-        Refused::Foreign
+        ThreadRefusal::Foreign
     }
 }
 
@@ -472,9 +479,9 @@ fn offer(
     to: &SessionId,
     by: &str,
     live: LiveSessions<'_>,
-) -> Result<(Payload, Thread), Refused> {
+) -> Result<(Payload, Thread), ThreadRefusal> {
     if !live.contains(to) {
-        return Err(Refused::NoSession(to.clone()));
+        return Err(ThreadRefusal::NoSession(to.clone()));
     }
     let owner = thread.owner.as_ref();
     let payload = ThreadHandedOver {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::acknowledgement::Acknowledgement;
 use super::actor::begin;
-use super::ledger::{EntryPlace, Ledger, LogError, ReadBack};
-pub use super::state_seal::Dropped;
-use super::state_seal::{Backing, StateSeal, written_by};
+use super::ledger::{EntryPosition, Ledger, LogError, ReadBack};
+pub use super::state_seal::UntrustedRows;
+use super::state_seal::{SealCheck, StateSeal, writer_version};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -18,18 +18,18 @@ use crate::trace::event::{KeyRotated, LogStarted, Payload, RetentionApplied, Tra
 use crate::trace::head::KnownHead;
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
-use crate::trace::verify::Remains;
+use crate::trace::verify::RemainsDigest;
 
 mod holds;
 mod pruning;
 
-pub use pruning::{PruneOrder, Pruned};
+pub use pruning::{PruneRequest, PruneResult};
 
 /// Most records that are written or read together.
 const PAGE: usize = 1024;
 
 /// An open record, with exclusive access for maintenance.
-pub struct Upkeep {
+pub struct Maintenance {
     store: Arc<dyn Store>,
     ledger: Ledger,
     read_back: ReadBack,
@@ -52,7 +52,7 @@ pub enum StateKey<'k> {
 
 /// Reason why maintenance of a record failed.
 #[derive(Debug, thiserror::Error)]
-pub enum UpkeepError {
+pub enum MaintenanceError {
     /// The log cannot be continued.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -73,7 +73,7 @@ pub enum UpkeepError {
     NotHeld(SessionId),
 }
 
-impl UpkeepError {
+impl MaintenanceError {
     /// Returns advice on the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
@@ -89,7 +89,7 @@ impl UpkeepError {
     }
 }
 
-impl Upkeep {
+impl Maintenance {
     /// Opens the log of a store, and signs all unsigned records. Heads known from other places must agree
     /// with it.
     ///
@@ -100,7 +100,7 @@ impl Upkeep {
         signer: Signer,
         clock: Arc<dyn Clock>,
         known: &[KnownHead],
-    ) -> Result<Self, UpkeepError> {
+    ) -> Result<Self, MaintenanceError> {
         Self::open_sealed_by(StateKey::Signer, store, signer, clock, known).await
     }
 
@@ -114,10 +114,10 @@ impl Upkeep {
         signer: Signer,
         clock: Arc<dyn Clock>,
         known: &[KnownHead],
-    ) -> Result<Self, UpkeepError> {
+    ) -> Result<Self, MaintenanceError> {
         let key = signer.verifier();
         let rows = store.state().await?;
-        let by = written_by(store.as_ref(), &store.log().await?).await?;
+        let by = writer_version(store.as_ref(), &store.log().await?).await?;
         let sealed_by = match state_key {
             StateKey::Signer | StateKey::Lost => &signer,
             StateKey::Old(old) => old,
@@ -125,10 +125,12 @@ impl Upkeep {
         let mut state_seal = StateSeal::new(sealed_by, &rows);
         let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
         match (state_seal.backing(&rows, &ledger, by), state_key) {
-            (Backing::Backed, _) => {}
-            (Backing::Orphaned, _) | (Backing::Unbacked(_), StateKey::Lost) => state_seal.orphan(),
+            (SealCheck::Backed, _) => {}
+            (SealCheck::Orphaned, _) | (SealCheck::Unbacked(_), StateKey::Lost) => {
+                state_seal.orphan()
+            }
             // State that does not fit its seal stays as it is: the next console reports it.
-            (Backing::Unbacked(_), StateKey::Signer | StateKey::Old(_)) => state_seal.distrust(),
+            (SealCheck::Unbacked(_), StateKey::Signer | StateKey::Old(_)) => state_seal.distrust(),
         }
         let mut entries: Vec<Payload> = Vec::new();
         if ledger.is_new() {
@@ -166,7 +168,7 @@ impl Upkeep {
     pub async fn known(
         &self,
         sessions: &BTreeMap<SessionId, Vec<Digest>>,
-    ) -> Result<BTreeMap<SessionId, u64>, UpkeepError> {
+    ) -> Result<BTreeMap<SessionId, u64>, MaintenanceError> {
         let live = self.store.state().await?;
         let live: BTreeSet<_> = live
             .into_iter()
@@ -176,11 +178,11 @@ impl Upkeep {
         let mut known = BTreeMap::new();
         for (session, hashes) in sessions {
             if live.contains(session.as_str()) || session == self.ledger.log() {
-                return Err(UpkeepError::Live(session.clone()));
+                return Err(MaintenanceError::Live(session.clone()));
             }
             let there = self.store.hashes(session.clone()).await?;
             if !hashes.starts_with(&there) {
-                return Err(UpkeepError::Taken(session.clone()));
+                return Err(MaintenanceError::Taken(session.clone()));
             }
             known.insert(session.clone(), there.len() as u64);
         }
@@ -198,9 +200,9 @@ impl Upkeep {
     ///
     /// # Errors
     /// Fails when the store fails.
-    pub async fn take_in(&mut self, records: Vec<Record>) -> Result<(), UpkeepError> {
+    pub async fn take_in(&mut self, records: Vec<Record>) -> Result<(), MaintenanceError> {
         let now = self.clock.now();
-        let mut pruned: BTreeMap<SessionId, Old> = BTreeMap::new();
+        let mut pruned: BTreeMap<SessionId, OldRecords> = BTreeMap::new();
         let mut batch = Batch::default();
         for record in records {
             if let Some(imported) = self.announced.remove(record.session.as_str()) {
@@ -230,11 +232,11 @@ impl Upkeep {
     ///
     /// # Errors
     /// Fails when the store fails.
-    pub async fn dropped(&self) -> Result<Option<Dropped>, UpkeepError> {
+    pub async fn dropped(&self) -> Result<Option<UntrustedRows>, MaintenanceError> {
         if self.state_seal.is_own() {
             return Ok(None);
         }
-        Ok(Some(Dropped::of(&self.store.state().await?)))
+        Ok(Some(UntrustedRows::of(&self.store.state().await?)))
     }
 
     /// Changes the signing key. The entry that names the new key and the head that covers it, which both
@@ -242,7 +244,7 @@ impl Upkeep {
     ///
     /// # Errors
     /// Fails when the store fails, or does not return what was written.
-    pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, UpkeepError> {
+    pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, MaintenanceError> {
         self.seal().await?;
         let rotated = KeyRotated {
             key: next.verifier().to_string(),
@@ -271,7 +273,7 @@ impl Upkeep {
     ///
     /// # Errors
     /// Fails when the store fails. The pruning stays in effect.
-    pub async fn compact(&mut self) -> Result<(), UpkeepError> {
+    pub async fn compact(&mut self) -> Result<(), MaintenanceError> {
         let batch = Batch {
             compact: true,
             ..Batch::default()
@@ -284,7 +286,7 @@ impl Upkeep {
     ///
     /// # Errors
     /// Fails when the store fails, or does not return what was written.
-    pub async fn seal(&mut self) -> Result<Option<Seal>, UpkeepError> {
+    pub async fn seal(&mut self) -> Result<Option<Seal>, MaintenanceError> {
         if self.ledger.is_sealed() {
             return Ok(self.store.log().await?.seal);
         }
@@ -308,7 +310,7 @@ impl Upkeep {
     }
 
     /// Reads written records back, up to the entry at that position.
-    async fn read_up_to(&mut self, entry: EntryPlace) -> Result<(), LogError> {
+    async fn read_up_to(&mut self, entry: EntryPosition) -> Result<(), LogError> {
         let read_back = std::mem::take(&mut self.read_back);
         let (store, log) = (Arc::clone(&self.store), self.ledger.log().clone());
         self.read_back = read_back.up_to(store, log, entry).await?;
@@ -316,7 +318,7 @@ impl Upkeep {
     }
 
     /// Writes a batch, and seals as often as a console would.
-    async fn write(&mut self, mut batch: Batch) -> Result<(), UpkeepError> {
+    async fn write(&mut self, mut batch: Batch) -> Result<(), MaintenanceError> {
         self.state_seal.stamp(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
         if self.ledger.is_full() {
@@ -326,7 +328,7 @@ impl Upkeep {
     }
 }
 
-impl fmt::Debug for Upkeep {
+impl fmt::Debug for Maintenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let log = self.ledger.log();
         f.debug_struct("Upkeep")
@@ -337,7 +339,7 @@ impl fmt::Debug for Upkeep {
 
 /// Mode of an operation: execute, or only report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum MaintenanceMode {
     /// Execute the operation.
     Do,
     /// Only report what would be done.
@@ -346,13 +348,13 @@ pub enum Deed {
 
 /// Events of a session that are older than their rules allow.
 #[derive(Debug, Default)]
-struct Old {
+struct OldRecords {
     ranges: Vec<(u64, u64)>,
-    remains: Remains,
+    remains: RemainsDigest,
     count: u64,
 }
 
-impl Old {
+impl OldRecords {
     fn note(&mut self, record: &Record) {
         let sequence = record.sequence;
         match self.ranges.last_mut() {
@@ -360,7 +362,7 @@ impl Old {
             Some(_) | None => self.ranges.push((sequence, sequence)),
         }
         let left = record.without_content();
-        self.remains.push(&Remains::of(&left, &record.hash));
+        self.remains.push(&RemainsDigest::of(&left, &record.hash));
         self.count += 1;
     }
 

@@ -9,12 +9,12 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::message::{AskIds, Message};
+use super::message::{ActorMessage, AskIds};
 use super::snapshot::{
-    Access, Acts, AtlasSummary, ChainState, ChainVerdict, Elsewhere, HeadState, SessionSummary,
-    Snapshot,
+    AtlasSummary, ChainVerdict, ConsoleAccess, HeadCopyState, HeadState, OperatorActs,
+    RecordSummary, RuntimeSnapshot, SessionSummary,
 };
-use super::{Agents, Desk, Runtime, StartError, check_names, restore};
+use super::{AgentHandle, OperatorHandle, Runtime, StartError, check_names, restore};
 use crate::atlas::Atlas;
 use crate::base::clock::Clock;
 use crate::base::id::RandomIds;
@@ -22,7 +22,7 @@ use crate::base::limits::COMMAND_QUEUE;
 use crate::engine::Engine;
 use crate::store::{StateRow, Store, StoreError};
 use crate::trace::note::Verifier;
-use crate::trace::verify::Head;
+use crate::trace::verify::ChainHead;
 
 /// Interval between two reads of the store.
 const VIEW_TIME: Duration = Duration::from_secs(1);
@@ -42,14 +42,14 @@ pub struct ViewParts {
 }
 
 /// State and chain heads of a store, read together.
-type Seen = (Vec<StateRow>, Vec<Head>);
+type StoreView = (Vec<StateRow>, Vec<ChainHead>);
 
 struct Viewer {
     parts: ViewParts,
     engine: Engine,
-    seen: Seen,
-    chain: ChainState,
-    snapshots: watch::Sender<Arc<Snapshot>>,
+    seen: StoreView,
+    chain: RecordSummary,
+    snapshots: watch::Sender<Arc<RuntimeSnapshot>>,
 }
 
 impl Runtime {
@@ -61,19 +61,19 @@ impl Runtime {
         check_names(&parts.atlases)?;
         let seen = look(parts.store.as_ref()).await?;
         let engine = engine(&parts).await?;
-        let (snapshots, pictures) = watch::channel(Arc::new(Snapshot::empty()));
+        let (snapshots, pictures) = watch::channel(Arc::new(RuntimeSnapshot::empty()));
         let (store, key) = (Arc::clone(&parts.store), parts.key.clone());
         let mut viewer = Viewer {
             parts,
             engine,
             seen,
-            chain: ChainState::default(),
+            chain: RecordSummary::default(),
             snapshots: snapshots.clone(),
         };
         viewer.show().await?;
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
-        let desk = Desk::new(messages.clone(), pictures.clone(), store, ids.clone(), key);
+        let desk = OperatorHandle::new(messages.clone(), pictures.clone(), store, ids.clone(), key);
         let checking = tokio::spawn({
             let desk = desk.clone();
             async move {
@@ -82,7 +82,7 @@ impl Runtime {
         });
         tokio::spawn(viewer.run(inbox));
         Ok(Self {
-            agents: Agents::new(messages.clone(), ids, pictures),
+            agents: AgentHandle::new(messages.clone(), ids, pictures),
             desk,
             messages,
             snapshots,
@@ -91,7 +91,7 @@ impl Runtime {
     }
 }
 
-async fn look(store: &dyn Store) -> Result<Seen, StoreError> {
+async fn look(store: &dyn Store) -> Result<StoreView, StoreError> {
     Ok((store.state().await?, store.heads().await?))
 }
 
@@ -103,23 +103,23 @@ async fn engine(parts: &ViewParts) -> Result<Engine, StartError> {
 }
 
 impl Viewer {
-    async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+    async fn run(mut self, mut inbox: mpsc::Receiver<ActorMessage>) {
         let mut ticks = interval(VIEW_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = ticks.tick() => self.read_again().await,
                 message = inbox.recv() => match message {
-                    Some(Message::Checked(checked)) => {
+                    Some(ActorMessage::Checked(checked)) => {
                         self.chain.verdict = ChainVerdict::from(&checked);
-                        self.show_or_say().await;
+                        self.publish_or_report().await;
                     }
-                    Some(Message::Explain(question, reply)) => {
+                    Some(ActorMessage::Explain(question, reply)) => {
                         let now = self.parts.clock.now();
                         // The caller may have disconnected; that changes nothing.
                         let _ = reply.send(self.engine.account(&question, now));
                     }
-                    Some(Message::Stop(done)) => {
+                    Some(ActorMessage::Stop(done)) => {
                         let _ = done.send(());
                         return;
                     }
@@ -143,15 +143,15 @@ impl Viewer {
             Ok(None) => {}
             Ok(Some((seen, engine))) => {
                 (self.seen, self.engine) = (seen, engine);
-                self.show_or_say().await;
+                self.publish_or_report().await;
             }
-            Err(error) => self.say_unreadable(&error),
+            Err(error) => self.report_unreadable(&error),
         }
     }
 
-    async fn show_or_say(&mut self) {
+    async fn publish_or_report(&mut self) {
         if let Err(error) = self.show().await {
-            self.say_unreadable(&error);
+            self.report_unreadable(&error);
         }
     }
 
@@ -163,14 +163,14 @@ impl Viewer {
         self.chain.head = HeadState {
             signed: log.seal.map_or(0, |seal| seal.size),
             covered: 0,
-            elsewhere: Elsewhere::Nowhere,
+            elsewhere: HeadCopyState::Nowhere,
         };
         let engine = &self.engine;
         let sessions = engine.sessions().into_iter();
-        let picture = Snapshot {
+        let picture = RuntimeSnapshot {
             revision: self.snapshots.borrow().revision + 1,
             operator: self.parts.operator.clone(),
-            access: Access::ReadOnly,
+            access: ConsoleAccess::ReadOnly,
             atlases: engine.atlases().iter().map(AtlasSummary::of).collect(),
             loaded: engine.shared_atlases(),
             sessions: sessions
@@ -178,18 +178,18 @@ impl Viewer {
                 .collect(),
             held: engine.held(),
             decided: engine.settled().cloned().collect(),
-            acts: Acts {
+            acts: OperatorActs {
                 overruled: engine.overruled(),
-                known: engine.known_fault().cloned(),
+                known: engine.acknowledged_fault().cloned(),
             },
             chain: self.chain.clone(),
-            ..Snapshot::empty()
+            ..RuntimeSnapshot::empty()
         };
         self.snapshots.send_replace(Arc::new(picture));
         Ok(())
     }
 
-    fn say_unreadable(&self, error: &StartError) {
+    fn report_unreadable(&self, error: &StartError) {
         let what = error.to_string();
         self.snapshots.send_modify(|picture| {
             let mut next = (**picture).clone();

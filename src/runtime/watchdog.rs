@@ -12,11 +12,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::message::Message;
-use super::snapshot::{Snapshot, StoreState};
+use super::message::ActorMessage;
+use super::snapshot::{RuntimeSnapshot, StoreState};
 use crate::store::{Batch, Store, StoreError};
 use crate::trace::note::Verifier;
-use crate::trace::verify::Trust;
+use crate::trace::verify::TrustAnchors;
 
 /// Interval between two checks of the store.
 const WATCH_TIME: Duration = Duration::from_secs(1);
@@ -30,8 +30,8 @@ const RECHECK_TIME: Duration = Duration::from_mins(1);
 /// Watchdog of one store. It ends with the runtime or the store.
 pub(super) struct Watchdog {
     pub(super) store: Weak<dyn Store>,
-    pub(super) snapshots: watch::Sender<Arc<Snapshot>>,
-    pub(super) messages: mpsc::WeakSender<Message>,
+    pub(super) snapshots: watch::Sender<Arc<RuntimeSnapshot>>,
+    pub(super) messages: mpsc::WeakSender<ActorMessage>,
     /// Key of the log.
     pub(super) key: Verifier,
 }
@@ -44,7 +44,7 @@ struct Stall {
 
 /// Changes of the files by other programs that were already verified.
 #[derive(Default)]
-struct Rechecked {
+struct RecheckState {
     changes: u64,
     at: Option<Instant>,
 }
@@ -55,7 +55,7 @@ impl Watchdog {
         let mut ticks = interval(WATCH_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stall = None;
-        let mut rechecked = Rechecked::default();
+        let mut rechecked = RecheckState::default();
         loop {
             ticks.tick().await;
             let Some(store) = self.store.upgrade() else {
@@ -70,7 +70,7 @@ impl Watchdog {
                 stall = match (stall.take(), now) {
                     (Some(before), Some(_)) => Some(before),
                     (Some(before), None) => {
-                        self.tell_ended(before).await;
+                        self.report_stall_end(before).await;
                         None
                     }
                     (None, now) => now,
@@ -86,7 +86,11 @@ impl Watchdog {
             let Some(messages) = self.messages.upgrade() else {
                 return;
             };
-            if messages.send(Message::StoreFailed(error)).await.is_err() {
+            if messages
+                .send(ActorMessage::StoreFailed(error))
+                .await
+                .is_err()
+            {
                 return;
             }
         }
@@ -97,33 +101,33 @@ impl Watchdog {
     }
 
     /// Has the runtime record that nothing could be recorded for some time.
-    async fn tell_ended(&self, stall: Stall) {
+    async fn report_stall_end(&self, stall: Stall) {
         if let Some(messages) = self.messages.upgrade() {
-            let ended = Message::StallEnded(stall.since.elapsed(), stall.what);
+            let ended = ActorMessage::StallEnded(stall.since.elapsed(), stall.what);
             // Without an actor nothing is recorded.
             let _ = messages.send(ended).await;
         }
     }
 
     /// Verifies the whole record in the background, after another program changed the files.
-    fn recheck(&self, store: &Arc<dyn Store>, rechecked: &mut Rechecked) {
+    fn recheck(&self, store: &Arc<dyn Store>, rechecked: &mut RecheckState) {
         let changes = store.foreign_changes();
         let is_recent = |at: Instant| at.elapsed() < RECHECK_TIME;
         if changes == rechecked.changes || rechecked.at.is_some_and(is_recent) {
             return;
         }
-        *rechecked = Rechecked {
+        *rechecked = RecheckState {
             changes,
             at: Some(Instant::now()),
         };
         let (store, messages) = (Arc::clone(store), self.messages.clone());
-        let trust = Trust::nothing().key(self.key.clone());
+        let trust = TrustAnchors::nothing().key(self.key.clone());
         tokio::spawn(async move {
             let checked = store.verify(trust).await;
             let checked = checked.map_err(|error| error.to_string());
             if let Some(messages) = messages.upgrade() {
                 // Without an actor nothing is recorded any more.
-                let _ = messages.send(Message::Checked(checked)).await;
+                let _ = messages.send(ActorMessage::Checked(checked)).await;
             }
         });
     }
@@ -141,7 +145,7 @@ impl Watchdog {
                 | (StoreState::Ready, None)
                 | (StoreState::Stalled { .. }, Some(_)) => return false,
             };
-            *picture = Arc::new(Snapshot {
+            *picture = Arc::new(RuntimeSnapshot {
                 revision: picture.revision + 1,
                 store,
                 ..(**picture).clone()

@@ -6,16 +6,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::shadow::Shadow;
-use super::snapshot::{Came, Evaluated, Watched};
+use super::shadow::ShadowAtlases;
+use super::snapshot::{EvaluationLog, EvaluationOutcome, WatchedEvaluation};
 use crate::base::clock::Timestamp;
 use crate::base::limits::{EVALUATIONS_KEPT, EVIDENCE_CHARS, EVIDENCE_KEPT};
 use crate::engine::Engine;
-use crate::engine::command::{AskId, Command, Effect, Reply};
+use crate::engine::command::{CallerId, Effect, EngineCommand, Reply};
 
 /// Tells whether a console watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Watch {
+pub enum WatchSetting {
     /// No console watches.
     #[default]
     Off,
@@ -25,20 +25,20 @@ pub enum Watch {
 
 /// Kept evaluations.
 #[derive(Debug, Default)]
-pub(super) struct Watching {
-    watch: Watch,
-    kept: VecDeque<Arc<Evaluated>>,
+pub(super) struct EvaluationWatch {
+    watch: WatchSetting,
+    kept: VecDeque<Arc<WatchedEvaluation>>,
     total: u64,
     /// Shadow Atlases.
-    pub(super) shadow: Option<Shadow>,
+    pub(super) shadow: Option<ShadowAtlases>,
     /// The newest list for snapshots, built on demand.
-    shown: Option<Arc<[Arc<Evaluated>]>>,
+    shown: Option<Arc<[Arc<WatchedEvaluation>]>>,
 }
 
-impl Watching {
+impl EvaluationWatch {
     /// Starts or stops watching. Kept evaluations stay, so that watching can continue later. Returns true
     /// if the setting changed.
-    pub(super) fn set(&mut self, watch: Watch) -> bool {
+    pub(super) fn set(&mut self, watch: WatchSetting) -> bool {
         std::mem::replace(&mut self.watch, watch) != watch
     }
 
@@ -46,26 +46,31 @@ impl Watching {
     pub(super) fn before(
         &self,
         engine: &Engine,
-        command: &Command,
+        command: &EngineCommand,
         now: Timestamp,
-    ) -> Option<Evaluated> {
-        if self.watch == Watch::Off {
+    ) -> Option<WatchedEvaluation> {
+        if self.watch == WatchSetting::Off {
             return None;
         }
         let (session, agent, account) = engine.looked(command, now)?;
-        Some(Evaluated {
+        Some(WatchedEvaluation {
             number: self.total + 1,
             at: now,
             session,
             agent,
             counts: account.counts(),
             account: account.bounded(EVIDENCE_KEPT, EVIDENCE_CHARS),
-            came: Came::Waits,
+            came: EvaluationOutcome::Waits,
         })
     }
 
     /// Stores an evaluation with its outcome.
-    pub(super) fn after(&mut self, seen: Option<Evaluated>, ask: AskId, effects: &[Effect]) {
+    pub(super) fn after(
+        &mut self,
+        seen: Option<WatchedEvaluation>,
+        ask: CallerId,
+        effects: &[Effect],
+    ) {
         let Some(mut seen) = seen else {
             return;
         };
@@ -77,27 +82,27 @@ impl Watching {
     }
 
     /// Returns the content for the screen.
-    pub(super) fn picture(&mut self, engine: &Engine, now: Timestamp) -> Watched {
+    pub(super) fn picture(&mut self, engine: &Engine, now: Timestamp) -> EvaluationLog {
         let limits = match self.watch {
-            Watch::On => Arc::new(engine.limits(now)),
-            Watch::Off => Arc::default(),
+            WatchSetting::On => Arc::new(engine.limits(now)),
+            WatchSetting::Off => Arc::default(),
         };
         let kept = &self.kept;
         let shown = self
             .shown
             .get_or_insert_with(|| kept.iter().cloned().collect());
-        Watched {
+        EvaluationLog {
             watch: self.watch,
             total: self.total,
             evaluations: Arc::clone(shown),
             limits,
-            shadow: self.shadow.as_mut().map(Shadow::picture),
+            shadow: self.shadow.as_mut().map(ShadowAtlases::picture),
         }
     }
 }
 
 /// Returns the immediate outcome of a command.
-fn came(ask: AskId, effects: &[Effect]) -> Came {
+fn came(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
     let held = effects.iter().filter_map(|effect| match effect {
         Effect::Held(gate) => Some(gate.clone()),
         Effect::Record(_)
@@ -112,7 +117,7 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
     });
     let held: Vec<_> = held.collect();
     if !held.is_empty() {
-        return Came::Held(held);
+        return EvaluationOutcome::Held(held);
     }
     let reply = effects.iter().find_map(|effect| match effect {
         Effect::Reply(to, reply) if *to == ask => Some(reply),
@@ -130,7 +135,7 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
     match reply {
         Some(Reply::Denied(denied)) => {
             let reason = denied.reason.chars().take(EVIDENCE_CHARS).collect();
-            Came::Denied(reason)
+            EvaluationOutcome::Denied(reason)
         }
         Some(
             Reply::Started(_)
@@ -147,7 +152,7 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
             | Reply::Acted
             | Reply::Invalid(_)
             | Reply::Refused(_),
-        ) => Came::Allowed,
-        None => Came::Waits,
+        ) => EvaluationOutcome::Allowed,
+        None => EvaluationOutcome::Waits,
     }
 }

@@ -16,7 +16,7 @@ pub const FILE_NAME: &str = "cra.key";
 const NEXT: &str = "cra.key.next";
 
 /// Number of characters of a key's digest in the name of its backup file.
-const KEPT_ID_CHARS: usize = 12;
+const BACKUP_ID_CHARS: usize = 12;
 
 /// Reason why no key can sign.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +93,7 @@ impl KeyError {
 
 /// Signing history of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum History {
+pub enum SigningHistory {
     /// The log was never signed: a key is created.
     Unsigned,
     /// The log was signed: its key must exist.
@@ -109,15 +109,15 @@ pub enum History {
 pub fn load(
     folder: &Path,
     log: &SessionId,
-    history: History,
+    history: SigningHistory,
     current: Option<&Verifier>,
 ) -> Result<Signer, KeyError> {
     let path = folder.join(FILE_NAME);
     finish_rotation(folder, current)?;
     if !path.exists() {
         return match history {
-            History::Signed => Err(KeyError::Gone { path }),
-            History::Unsigned => {
+            SigningHistory::Signed => Err(KeyError::Gone { path }),
+            SigningHistory::Unsigned => {
                 let signer = generate(&path, log)?;
                 write_private(&path, &signer)?;
                 Ok(signer)
@@ -191,7 +191,7 @@ fn keep_old(path: &Path) -> io::Result<()> {
         Ok(signer) => Digest::of(signer.verifier().to_string()).to_string(),
         Err(_) => Digest::of(&text).to_string(),
     };
-    let id = id.get(..KEPT_ID_CHARS).unwrap_or(&id);
+    let id = id.get(..BACKUP_ID_CHARS).unwrap_or(&id);
     let kept = path.with_file_name(format!("{FILE_NAME}.{id}"));
     match fs::hard_link(path, &kept) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -204,7 +204,7 @@ fn keep_old(path: &Path) -> io::Result<()> {
 /// Backup file of an earlier key, if it exists.
 fn kept_path(folder: &Path, key: &Verifier) -> Option<PathBuf> {
     let id = Digest::of(key.to_string()).to_string();
-    let kept = folder.join(format!("{FILE_NAME}.{}", id.get(..KEPT_ID_CHARS)?));
+    let kept = folder.join(format!("{FILE_NAME}.{}", id.get(..BACKUP_ID_CHARS)?));
     kept.exists().then_some(kept)
 }
 
@@ -291,16 +291,16 @@ mod tests {
         let path = folder.path().join(FILE_NAME);
         // Left by a crash, readable by all users.
         fs::write(folder.path().join("cra.key.new"), "half a k").unwrap();
-        let made = load(folder.path(), &log(), History::Unsigned, None).unwrap();
+        let made = load(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
         assert_eq!(mode(&path), 0o600);
-        let again = load(folder.path(), &log(), History::Signed, None).unwrap();
+        let again = load(folder.path(), &log(), SigningHistory::Signed, None).unwrap();
         assert_eq!(again.verifier(), made.verifier());
         assert_eq!(verifier(folder.path()), Some(made.verifier()));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let told = load(folder.path(), &log(), History::Signed, None).unwrap_err();
+        let told = load(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
         assert!(matches!(told, KeyError::Open { .. }), "{told}");
         fs::remove_file(&path).unwrap();
-        let told = load(folder.path(), &log(), History::Signed, None).unwrap_err();
+        let told = load(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
         assert!(matches!(told, KeyError::Gone { .. }), "{told}");
         assert!(!path.exists());
     }
@@ -308,34 +308,40 @@ mod tests {
     #[test]
     fn keys_of_another_log_and_replaced_keys_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
-        let made = load(folder.path(), &log(), History::Unsigned, None).unwrap();
+        let made = load(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
         let other = "log-2".parse().unwrap();
-        let told = load(folder.path(), &other, History::Signed, None).unwrap_err();
+        let told = load(folder.path(), &other, SigningHistory::Signed, None).unwrap_err();
         assert!(matches!(told, KeyError::Other { .. }), "{told}");
         let newer = Signer::generate("cra/log-1").unwrap().verifier();
-        let told = load(folder.path(), &log(), History::Signed, Some(&newer)).unwrap_err();
+        let told = load(folder.path(), &log(), SigningHistory::Signed, Some(&newer)).unwrap_err();
         assert!(matches!(told, KeyError::Other { .. }), "{told}");
         let current = made.verifier();
-        load(folder.path(), &log(), History::Signed, Some(&current)).unwrap();
+        load(
+            folder.path(),
+            &log(),
+            SigningHistory::Signed,
+            Some(&current),
+        )
+        .unwrap();
     }
 
     #[test]
     fn a_next_key_is_used_when_the_log_names_it_and_a_torn_one_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let first = load(folder.path(), &log(), History::Unsigned, None).unwrap();
+        let first = load(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
         let (first, next_path) = (first.verifier(), folder.path().join(NEXT));
         fs::write(&next_path, "PRIVATE+KEY+cra/lo").unwrap();
-        let used = load(folder.path(), &log(), History::Signed, Some(&first)).unwrap();
+        let used = load(folder.path(), &log(), SigningHistory::Signed, Some(&first)).unwrap();
         assert_eq!(used.verifier(), first);
         let next = prepare_next(folder.path(), &log()).unwrap().verifier();
         assert_eq!(mode(&next_path), 0o600);
-        let used = load(folder.path(), &log(), History::Signed, Some(&first)).unwrap();
+        let used = load(folder.path(), &log(), SigningHistory::Signed, Some(&first)).unwrap();
         assert_eq!(
             used.verifier(),
             first,
             "the log does not name the next one yet"
         );
-        let used = load(folder.path(), &log(), History::Signed, Some(&next)).unwrap();
+        let used = load(folder.path(), &log(), SigningHistory::Signed, Some(&next)).unwrap();
         assert_eq!(used.verifier(), next);
         assert!(!next_path.exists());
     }

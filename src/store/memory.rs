@@ -8,35 +8,35 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::writer::Writer;
+use super::writer::BatchWriter;
 use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
 use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::record::Record;
-use crate::trace::verify::{Head, Report, Trust};
+use crate::trace::verify::{ChainHead, TrustAnchors, VerificationReport};
 
 pub mod disk;
 mod hang;
 mod journal;
 mod tables;
 
-use disk::{Disk, Garbled};
-use hang::Hang;
+use disk::{Corruption, SimulatedDisk};
+use hang::DiskHang;
 use journal::Journal;
-use tables::Tables;
+use tables::MemoryTables;
 
 /// In-memory store. Clones share one opening of it.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<MemoryState>>,
     opening: u64,
-    hang: Hang,
+    hang: DiskHang,
 }
 
 #[derive(Debug)]
-struct Shared {
-    writer: Writer<Journal>,
+struct MemoryState {
+    writer: BatchWriter<Journal>,
     opening: u64,
     mended: Option<String>,
 }
@@ -44,7 +44,8 @@ struct Shared {
 impl Default for MemoryStore {
     fn default() -> Self {
         // INVARIANT: an empty disk holds nothing that could be damaged.
-        Self::open(Disk::default()).unwrap_or_else(|_| Self::with(Journal::default(), None))
+        Self::open(SimulatedDisk::default())
+            .unwrap_or_else(|_| Self::with(Journal::default(), None))
     }
 }
 
@@ -53,21 +54,21 @@ impl MemoryStore {
     ///
     /// # Errors
     /// When acknowledged data on the disk is damaged.
-    pub fn open(disk: Disk) -> Result<Self, StoreError> {
+    pub fn open(disk: SimulatedDisk) -> Result<Self, StoreError> {
         let (journal, mended) = Journal::open(disk)?;
         Ok(Self::with(journal, mended))
     }
 
     fn with(journal: Journal, mended: Option<String>) -> Self {
-        let shared = Shared {
-            writer: Writer::new(journal),
+        let shared = MemoryState {
+            writer: BatchWriter::new(journal),
             opening: 0,
             mended,
         };
         Self {
             shared: Arc::new(Mutex::new(shared)),
             opening: 0,
-            hang: Hang::default(),
+            hang: DiskHang::default(),
         }
     }
 
@@ -77,7 +78,7 @@ impl MemoryStore {
     }
 
     /// Accesses the simulated disk.
-    pub fn disk<T>(&self, act: impl FnOnce(&mut Disk) -> T) -> T {
+    pub fn disk<T>(&self, act: impl FnOnce(&mut SimulatedDisk) -> T) -> T {
         act(&mut self.shared().writer.medium().disk)
     }
 
@@ -95,26 +96,26 @@ impl MemoryStore {
 
     /// Reopens the store as a new process would after a power cut: see [`Disk::after_power_cut`].
     #[must_use]
-    pub fn reopen_after_power_cut(&self, kept: usize, garbled: Garbled) -> Self {
+    pub fn reopen_after_power_cut(&self, kept: usize, garbled: Corruption) -> Self {
         let left = self.disk(|disk| disk.after_power_cut(kept, garbled));
         self.reopen_on(left)
     }
 
-    fn reopen_on(&self, disk: Disk) -> Self {
+    fn reopen_on(&self, disk: SimulatedDisk) -> Self {
         let mut shared = self.shared();
         let opened = Journal::open(disk);
         let (journal, mended) = opened.unwrap_or_else(|error| {
             let what = Some(error.to_string());
             (Journal::default(), what)
         });
-        shared.writer = Writer::new(journal);
+        shared.writer = BatchWriter::new(journal);
         shared.mended = mended;
         shared.opening += 1;
         self.hang.drop_waiting();
         Self {
             shared: Arc::clone(&self.shared),
             opening: shared.opening,
-            hang: Hang::default(),
+            hang: DiskHang::default(),
         }
     }
 
@@ -128,7 +129,7 @@ impl MemoryStore {
         self.hang.end(|batch| self.write(batch));
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    fn shared(&self) -> MutexGuard<'_, MemoryState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -144,7 +145,7 @@ impl MemoryStore {
 
     fn read<'a, T: Send + 'static>(
         &'a self,
-        query: impl FnOnce(&Tables) -> Result<T, StoreError> + Send + 'a,
+        query: impl FnOnce(&MemoryTables) -> Result<T, StoreError> + Send + 'a,
     ) -> Boxed<'a, Result<T, StoreError>> {
         Box::pin(async move {
             self.hang.is_over().await;
@@ -167,11 +168,11 @@ impl Store for MemoryStore {
         self.read(|tables| Ok(tables.state()))
     }
 
-    fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
+    fn heads(&self) -> Boxed<'_, Result<Vec<ChainHead>, StoreError>> {
         self.read(|tables| Ok(tables.heads()))
     }
 
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<ChainHead>, StoreError>> {
         self.read(move |tables| {
             let mut heads = tables.heads().into_iter();
             Ok(heads.find(|head| head.session == session))
@@ -218,13 +219,13 @@ impl Store for MemoryStore {
         self.read(move |tables| Ok(tables.atlases.get(&hash).cloned()))
     }
 
-    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+    fn verify(&self, trust: TrustAnchors) -> Boxed<'_, Result<VerificationReport, StoreError>> {
         self.read(move |tables| Ok(tables.verify(trust)))
     }
 }
 
 /// Rows of state by kind and key.
-type State = BTreeMap<(String, String), String>;
+type StateMap = BTreeMap<(String, String), String>;
 
 #[cfg(test)]
 mod tests;

@@ -11,14 +11,14 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode};
 
 use super::space;
-use super::writer::{Activity, Queue, Writer, closed};
+use super::writer::{BatchWriter, WriteActivity, WriteQueue, closed};
 use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
 use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
-use crate::trace::verify::{Head, Progress, Report, Trust};
+use crate::trace::verify::{ChainHead, TrustAnchors, VerificationProgress, VerificationReport};
 
 mod files;
 mod head;
@@ -35,13 +35,13 @@ mod wal;
 mod wal_end;
 
 pub use head::HEAD_FILE_NAME;
-pub use reader::Reader;
+pub use reader::StoreReader;
 
 use files::{FileId, StoreFiles};
-use head::HeadKeeper;
+use head::HeadFileWriter;
 use lock::StoreLock;
 use medium::SqliteMedium;
-use room::Room;
+use room::SpaceMonitor;
 
 /// Name of the database file in its folder.
 pub const FILE_NAME: &str = "cra.db";
@@ -56,14 +56,14 @@ const WAL_FILE_NAME: &str = "cra.db-wal";
 #[derive(Debug)]
 pub struct SqliteStore {
     // Absent only while the store is closing.
-    queue: Option<Queue>,
+    queue: Option<WriteQueue>,
     writer: Option<JoinHandle<()>>,
-    reader: Option<Arc<Mutex<Reader>>>,
+    reader: Option<Arc<Mutex<StoreReader>>>,
     /// For long operations, which open their own connection so that they do not block other readers.
     path: PathBuf,
     mended: Option<String>,
-    activity: Activity,
-    room: Room,
+    activity: WriteActivity,
+    room: SpaceMonitor,
     /// True if the head file next to the store was missing when it was opened.
     headless: bool,
     foreign_changes: Arc<AtomicU64>,
@@ -99,19 +99,19 @@ impl SqliteStore {
         let opened = FileId::of(path).map_err(|error| io_error(path, &error))?;
         let mut connection = connect(path)?;
         let moved = schema::prepare(&mut connection, path)?;
-        let reader = Reader::open(path)?;
+        let reader = StoreReader::open(path)?;
         let log = reader.log()?;
-        let room = Room::new(path);
+        let room = SpaceMonitor::new(path);
         let foreign_changes = Arc::new(AtomicU64::new(0));
-        let parts = medium::Parts {
+        let parts = medium::StoreParts {
             files: StoreFiles::watch(path, opened, log.log, Arc::clone(&foreign_changes))?,
-            head: HeadKeeper::start(path).map_err(|error| io_error(path, &error))?,
+            head: HeadFileWriter::start(path).map_err(|error| io_error(path, &error))?,
             lock: lock.share().map_err(|error| io_error(path, &error))?,
             room: room.clone(),
         };
         let medium = SqliteMedium::new(connection, Some(parts)).map_err(|error| damaged(&error))?;
-        let (queue, jobs) = Queue::new();
-        let writer = Writer::new(medium);
+        let (queue, jobs) = WriteQueue::new();
+        let writer = BatchWriter::new(medium);
         let activity = writer.activity();
         let writer = std::thread::Builder::new()
             .name("cra-store".to_owned())
@@ -147,15 +147,15 @@ impl SqliteStore {
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE_NAME);
         check_not_missing(&path)?;
-        let reader = Reader::open(&path)?;
+        let reader = StoreReader::open(&path)?;
         Ok(Self {
             queue: None,
             writer: None,
             reader: Some(Arc::new(Mutex::new(reader))),
-            room: Room::new(&path),
+            room: SpaceMonitor::new(&path),
             path,
             mended: None,
-            activity: Activity::default(),
+            activity: WriteActivity::default(),
             foreign_changes: Arc::default(),
             headless: false,
             lock: None,
@@ -165,7 +165,7 @@ impl SqliteStore {
     /// Runs a query on a thread where blocking is allowed.
     fn read<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+        query: impl FnOnce(&StoreReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Boxed<'_, Result<T, StoreError>> {
         let reader = self.reader.clone();
         Box::pin(async move {
@@ -229,14 +229,14 @@ impl Store for SqliteStore {
     }
 
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>> {
-        self.read(Reader::state)
+        self.read(StoreReader::state)
     }
 
-    fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
-        self.read(Reader::heads)
+    fn heads(&self) -> Boxed<'_, Result<Vec<ChainHead>, StoreError>> {
+        self.read(StoreReader::heads)
     }
 
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<ChainHead>, StoreError>> {
         self.read(move |reader| reader.head(&session))
     }
 
@@ -257,11 +257,11 @@ impl Store for SqliteStore {
     }
 
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
-        self.read(Reader::sessions)
+        self.read(StoreReader::sessions)
     }
 
     fn log_session(&self) -> Boxed<'_, Result<Option<RecordedSession>, StoreError>> {
-        self.read(Reader::log_session)
+        self.read(StoreReader::log_session)
     }
 
     fn log_entries(
@@ -284,18 +284,18 @@ impl Store for SqliteStore {
         self.read(move |reader| reader.atlas(&hash))
     }
 
-    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
-        self.verify_watched(trust, Progress::default())
+    fn verify(&self, trust: TrustAnchors) -> Boxed<'_, Result<VerificationReport, StoreError>> {
+        self.verify_watched(trust, VerificationProgress::default())
     }
 
     fn verify_watched(
         &self,
-        trust: Trust,
-        progress: Progress,
-    ) -> Boxed<'_, Result<Report, StoreError>> {
+        trust: TrustAnchors,
+        progress: VerificationProgress,
+    ) -> Boxed<'_, Result<VerificationReport, StoreError>> {
         let path = self.path.clone();
         Box::pin(async move {
-            blocking(move || Reader::open(&path)?.verify_watched(trust, &progress)).await
+            blocking(move || StoreReader::open(&path)?.verify_watched(trust, &progress)).await
         })
     }
 }

@@ -17,17 +17,17 @@ pub(super) trait Medium: Send {
 /// Writer to a medium until a write fails. After that the content of the medium is unknown, and the
 /// writer accepts nothing more.
 #[derive(Debug)]
-pub(super) struct Writer<M> {
+pub(super) struct BatchWriter<M> {
     medium: M,
     poison: Option<StoreError>,
-    activity: Activity,
+    activity: WriteActivity,
 }
 
 /// Start time of the current write, visible to other threads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Activity(Arc<Mutex<Option<Instant>>>);
+pub(super) struct WriteActivity(Arc<Mutex<Option<Instant>>>);
 
-impl Activity {
+impl WriteActivity {
     /// Start of the current write, if one is running.
     pub(super) fn since(&self) -> Option<Instant> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -38,17 +38,17 @@ impl Activity {
     }
 }
 
-impl<M: Medium> Writer<M> {
+impl<M: Medium> BatchWriter<M> {
     pub(super) fn new(medium: M) -> Self {
         Self {
             medium,
             poison: None,
-            activity: Activity::default(),
+            activity: WriteActivity::default(),
         }
     }
 
     /// Start time of the current write, for other threads.
-    pub(super) fn activity(&self) -> Activity {
+    pub(super) fn activity(&self) -> WriteActivity {
         self.activity.clone()
     }
 
@@ -72,7 +72,7 @@ impl<M: Medium> Writer<M> {
     }
 
     /// Writes queued batches until all senders are gone.
-    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<WriteJob>) {
         let mut jobs = Vec::new();
         while queue.blocking_recv_many(&mut jobs, WRITE_QUEUE) > 0 {
             let batches: Vec<_> = jobs.iter().map(|job| &job.batch).collect();
@@ -87,17 +87,17 @@ impl<M: Medium> Writer<M> {
 
 /// A batch and the channel to its waiting caller.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct WriteJob {
     batch: Batch,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// Bounded queue to a writer on its own thread. When it is full, callers wait: nothing is ever dropped.
 #[derive(Clone, Debug)]
-pub(super) struct Queue(mpsc::Sender<Job>);
+pub(super) struct WriteQueue(mpsc::Sender<WriteJob>);
 
-impl Queue {
-    pub(super) fn new() -> (Self, mpsc::Receiver<Job>) {
+impl WriteQueue {
+    pub(super) fn new() -> (Self, mpsc::Receiver<WriteJob>) {
         let (jobs, queue) = mpsc::channel(WRITE_QUEUE);
         (Self(jobs), queue)
     }
@@ -105,7 +105,7 @@ impl Queue {
     pub(super) async fn append(&self, batch: Batch) -> Result<Ack, StoreError> {
         let (done, ack) = oneshot::channel();
         self.0
-            .send(Job { batch, done })
+            .send(WriteJob { batch, done })
             .await
             .map_err(|_| closed())?;
         Ok(Box::pin(async move {
@@ -131,9 +131,9 @@ mod tests {
 
     /// Medium that notes the content of each commit.
     #[derive(Clone, Default)]
-    struct Noted(Arc<Mutex<Vec<Vec<String>>>>);
+    struct RecordingMedium(Arc<Mutex<Vec<Vec<String>>>>);
 
-    impl Medium for Noted {
+    impl Medium for RecordingMedium {
         fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
             let keys = batches.iter().map(|batch| batch.state[0].key.clone());
             self.0.lock().unwrap().push(keys.collect());
@@ -156,7 +156,7 @@ mod tests {
     // covers T25
     #[tokio::test]
     async fn a_full_queue_makes_callers_wait_and_drops_nothing() {
-        let (queue, jobs) = Queue::new();
+        let (queue, jobs) = WriteQueue::new();
         let mut acks = Vec::new();
         for n in 0..WRITE_QUEUE {
             // No writer runs yet: queueing does not wait for the disk.
@@ -164,9 +164,9 @@ mod tests {
         }
         let mut full = Box::pin(queue.append(batch(WRITE_QUEUE)));
         assert!(full.as_mut().now_or_never().is_none(), "there was room");
-        let noted = Noted::default();
+        let noted = RecordingMedium::default();
         let medium = noted.clone();
-        let writer = std::thread::spawn(move || Writer::new(medium).run(jobs));
+        let writer = std::thread::spawn(move || BatchWriter::new(medium).run(jobs));
         acks.push(full.await.unwrap());
         for ack in acks {
             ack.await.unwrap();

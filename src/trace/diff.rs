@@ -15,67 +15,67 @@ use crate::base::id::SessionId;
 use super::details::Details;
 use super::event::Event;
 use super::filter::ACTORS;
-use super::replay::State;
-use super::source::{PAGE, Source};
+use super::replay::ReplayState;
+use super::source::{EventSource, PAGE};
 use super::tell::quoted;
 
 mod step;
 #[cfg(test)]
 mod tests;
 
-use step::Step;
-pub use step::{Kind, Told};
+use step::DiffStep;
+pub use step::{StepKind, StepSummary};
 
 /// Most steps of each session that are aligned after the first difference. Aligning two long sessions
 /// with nothing in common costs the square of this.
 pub const MAX_ALIGNED: usize = 4000;
 
 /// Most differences that are reported; all are counted.
-pub const MAX_TOLD: usize = 500;
+pub const MAX_REPORTED: usize = 500;
 
 /// Most deciders that a summary names.
 const MAX_DECIDERS: usize = 20;
 
 /// Differences between two sessions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Difference {
+pub struct SessionDiff {
     /// Number of identical steps at the beginning.
     pub common: u64,
     /// First divergence; `None` if the sessions are the same.
     pub first: Option<Divergence>,
-    /// The first [`MAX_TOLD`] differences, in order.
-    pub changes: Vec<Change>,
+    /// The first [`MAX_REPORTED`] differences, in order.
+    pub changes: Vec<StepChange>,
     /// Number of all differences.
     pub changes_found: u64,
     /// Steps of each session that were not aligned because there are too many.
     pub not_aligned: (u64, u64),
     /// Totals of each session.
-    pub sums: (Sum, Sum),
+    pub sums: (SessionTotals, SessionTotals),
 }
 
 /// First point at which two sessions differ. A session that ends there has no step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Divergence {
     /// Step of the first session.
-    pub a: Option<Told>,
+    pub a: Option<StepSummary>,
     /// Step of the second session.
-    pub b: Option<Told>,
+    pub b: Option<StepSummary>,
 }
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct StepChange {
     /// Kind of the step.
-    pub kind: Kind,
+    pub kind: StepKind,
     /// Step of the first session; absent if only the second has it.
-    pub a: Option<Told>,
+    pub a: Option<StepSummary>,
     /// Step of the second session; absent if only the first has it.
-    pub b: Option<Told>,
+    pub b: Option<StepSummary>,
 }
 
 /// Totals of one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Sum {
+pub struct SessionTotals {
     /// Agent of the session.
     pub agent: String,
     /// Number of events.
@@ -99,12 +99,12 @@ pub struct Sum {
     /// Errors.
     pub errors: u64,
     /// Names of the deciders, in the order of their first decision; at most `MAX_DECIDERS`.
-    pub decided_by: Vec<String>,
+    pub is_deciding_checkpoint: Vec<String>,
 }
 
 /// One side of a comparison: a session and the source to read it from.
 #[derive(Clone, Copy, Debug)]
-pub struct Side<'s, S: ?Sized> {
+pub struct DiffSide<'s, S: ?Sized> {
     /// Source of the records.
     pub source: &'s S,
     /// The session.
@@ -115,13 +115,13 @@ pub struct Side<'s, S: ?Sized> {
 ///
 /// # Errors
 /// When a record cannot be read.
-pub fn diff<A, B>(a: Side<'_, A>, b: Side<'_, B>) -> Result<Difference, A::Error>
+pub fn diff<A, B>(a: DiffSide<'_, A>, b: DiffSide<'_, B>) -> Result<SessionDiff, A::Error>
 where
-    A: Source + ?Sized,
-    B: Source<Error = A::Error> + ?Sized,
+    A: EventSource + ?Sized,
+    B: EventSource<Error = A::Error> + ?Sized,
 {
-    let mut a = Steps::of(a)?;
-    let mut b = Steps::of(b)?;
+    let mut a = StepReader::of(a)?;
+    let mut b = StepReader::of(b)?;
     let mut common = 0;
     let (mut left, mut right) = loop {
         match (a.next_step()?, b.next_step()?) {
@@ -136,7 +136,7 @@ where
     let (rest_a, more_a) = a.rest(left.take())?;
     let (rest_b, more_b) = b.rest(right.take())?;
     let (changes, changes_found) = changes(&rest_a, &rest_b);
-    Ok(Difference {
+    Ok(SessionDiff {
         common,
         first,
         changes,
@@ -146,15 +146,15 @@ where
     })
 }
 
-/// Differences between two lists of steps: the first [`MAX_TOLD`] and the total count.
-fn changes(a: &[Step], b: &[Step]) -> (Vec<Change>, u64) {
-    let keys = |steps: &'_ [Step]| {
+/// Differences between two lists of steps: the first [`MAX_REPORTED`] and the total count.
+fn changes(a: &[DiffStep], b: &[DiffStep]) -> (Vec<StepChange>, u64) {
+    let keys = |steps: &'_ [DiffStep]| {
         steps
             .iter()
             .map(|step| step.key.clone())
             .collect::<Vec<_>>()
     };
-    let mut found = Found::default();
+    let mut found = ChangeList::default();
     for op in capture_diff_slices(Algorithm::Myers, &keys(a), &keys(b)) {
         let (in_a, in_b) = (op.old_range(), op.new_range());
         let of_a = a.get(in_a).unwrap_or_default();
@@ -178,17 +178,17 @@ fn changes(a: &[Step], b: &[Step]) -> (Vec<Change>, u64) {
 }
 
 #[derive(Default)]
-struct Found {
-    changes: Vec<Change>,
+struct ChangeList {
+    changes: Vec<StepChange>,
     count: u64,
 }
 
-impl Found {
-    fn add(&mut self, a: Option<&Step>, b: Option<&Step>) {
+impl ChangeList {
+    fn add(&mut self, a: Option<&DiffStep>, b: Option<&DiffStep>) {
         let Some(step) = a.or(b) else { return };
         self.count += 1;
-        if self.changes.len() < MAX_TOLD {
-            self.changes.push(Change {
+        if self.changes.len() < MAX_REPORTED {
+            self.changes.push(StepChange {
                 kind: step.kind,
                 a: a.map(|step| step.told.clone()),
                 b: b.map(|step| step.told.clone()),
@@ -198,32 +198,32 @@ impl Found {
 }
 
 /// Steps of a session, read on demand.
-struct Steps<'s, S: ?Sized> {
-    side: Side<'s, S>,
+struct StepReader<'s, S: ?Sized> {
+    side: DiffSide<'s, S>,
     end: u64,
     from: u64,
     page: VecDeque<Event>,
-    state: State,
-    decided_by: Vec<String>,
+    state: ReplayState,
+    is_deciding_checkpoint: Vec<String>,
 }
 
-impl<'s, S: Source + ?Sized> Steps<'s, S> {
-    fn of(side: Side<'s, S>) -> Result<Self, S::Error> {
+impl<'s, S: EventSource + ?Sized> StepReader<'s, S> {
+    fn of(side: DiffSide<'s, S>) -> Result<Self, S::Error> {
         Ok(Self {
             end: side.source.end(side.session)?,
             side,
             from: 0,
             page: VecDeque::new(),
-            state: State::default(),
-            decided_by: Vec::new(),
+            state: ReplayState::default(),
+            is_deciding_checkpoint: Vec::new(),
         })
     }
 
-    fn next_step(&mut self) -> Result<Option<Step>, S::Error> {
+    fn next_step(&mut self) -> Result<Option<DiffStep>, S::Error> {
         while let Some(event) = self.next_event()? {
             self.state.apply(&event);
             self.note_decider(&event);
-            if let Some(step) = Step::of(&event) {
+            if let Some(step) = DiffStep::of(&event) {
                 return Ok(Some(step));
             }
         }
@@ -251,15 +251,17 @@ impl<'s, S: Source + ?Sized> Steps<'s, S> {
         let details = Details::of(event);
         for by in ACTORS.into_iter().filter_map(|name| details.text(name)) {
             let by = quoted(by);
-            if self.decided_by.len() < MAX_DECIDERS && !self.decided_by.contains(&by) {
-                self.decided_by.push(by);
+            if self.is_deciding_checkpoint.len() < MAX_DECIDERS
+                && !self.is_deciding_checkpoint.contains(&by)
+            {
+                self.is_deciding_checkpoint.push(by);
             }
         }
     }
 
     /// The remaining steps to align, starting with `first`, and the number of steps beyond the limit.
-    fn rest(&mut self, first: Option<Step>) -> Result<(Vec<Step>, u64), S::Error> {
-        let mut rest: Vec<Step> = first.into_iter().collect();
+    fn rest(&mut self, first: Option<DiffStep>) -> Result<(Vec<DiffStep>, u64), S::Error> {
+        let mut rest: Vec<DiffStep> = first.into_iter().collect();
         let mut more = 0;
         while let Some(step) = self.next_step()? {
             if rest.len() < MAX_ALIGNED {
@@ -271,9 +273,9 @@ impl<'s, S: Source + ?Sized> Steps<'s, S> {
         Ok((rest, more))
     }
 
-    fn sum(self) -> Sum {
+    fn sum(self) -> SessionTotals {
         let state = self.state;
-        Sum {
+        SessionTotals {
             agent: quoted(&state.agent.name),
             events: state.events,
             status: state.ended.map(|ended| quoted(&ended.status)),
@@ -285,7 +287,7 @@ impl<'s, S: Source + ?Sized> Steps<'s, S> {
             not_passed: state.blocked.count,
             overrides: state.overrides.count,
             errors: state.errors.count,
-            decided_by: self.decided_by,
+            is_deciding_checkpoint: self.is_deciding_checkpoint,
         }
     }
 }

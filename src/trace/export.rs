@@ -8,8 +8,8 @@ use std::fmt;
 
 use super::event::Event;
 use super::jsonl;
-use super::source::{Source, each};
-use super::verify::{Checked, Imported};
+use super::source::{EventSource, each};
+use super::verify::{ChainVerification, ImportEntry};
 use crate::base::id::SessionId;
 
 pub mod csv;
@@ -38,7 +38,7 @@ impl<E> From<fmt::Error> for ExportError<E> {
 
 /// File format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormatArg {
     /// One event per line. Only this format can be verified again.
     Jsonl,
     /// CSV for spreadsheets.
@@ -51,10 +51,10 @@ pub enum Format {
     Golden,
 }
 
-impl Format {
+impl ExportFormatArg {
     /// Format for a file name extension.
     #[must_use]
-    pub fn of_ending(ending: &str) -> Option<Self> {
+    pub fn from_extension(ending: &str) -> Option<Self> {
         match ending.to_ascii_lowercase().as_str() {
             "jsonl" => Some(Self::Jsonl),
             "csv" => Some(Self::Csv),
@@ -82,49 +82,49 @@ impl Format {
 ///
 /// # Errors
 /// When the record cannot be read, or the writer fails.
-pub fn write<S: Source>(
-    format: Format,
+pub fn write<S: EventSource>(
+    format: ExportFormatArg,
     source: &S,
     sessions: &[SessionId],
-    report: &html::Report,
+    report: &html::HtmlReport,
     out: &mut impl fmt::Write,
 ) -> Result<(), ExportError<S::Error>> {
     match format {
-        Format::Jsonl => {
+        ExportFormatArg::Jsonl => {
             for session in sessions {
-                each_event(source, session, |event| {
+                write_each_event(source, session, |event| {
                     writeln!(out, "{}", jsonl::line(event))
                 })?;
             }
             Ok(())
         }
-        Format::Csv => {
+        ExportFormatArg::Csv => {
             csv::header(out)?;
             for session in sessions {
                 let imported = imported(source, session)?;
-                each_event(source, session, |event| {
+                write_each_event(source, session, |event| {
                     csv::event(out, event, imported.as_deref())
                 })?;
             }
             Ok(())
         }
-        Format::Html => html::write(source, report, sessions, out),
-        Format::Otlp => otlp::write(source, sessions, out),
-        Format::Golden => {
-            let mut golden = golden::Golden::default();
+        ExportFormatArg::Html => html::write(source, report, sessions, out),
+        ExportFormatArg::Otlp => otlp::write(source, sessions, out),
+        ExportFormatArg::Golden => {
+            let mut golden = golden::GoldenWriter::default();
             for session in sessions {
                 let origin = match imported(source, session)? {
                     Some(_) => golden::Origin::Imported,
                     None => golden::Origin::Recorded,
                 };
-                each_event(source, session, |event| golden.event(out, event, origin))?;
+                write_each_event(source, session, |event| golden.event(out, event, origin))?;
             }
             Ok(())
         }
     }
 }
 
-fn each_event<S: Source>(
+fn write_each_event<S: EventSource>(
     source: &S,
     session: &SessionId,
     mut write: impl FnMut(&Event) -> fmt::Result,
@@ -134,7 +134,7 @@ fn each_event<S: Source>(
 }
 
 /// The mark of a session that was imported: each operator, and the time.
-fn imported<S: Source>(
+fn imported<S: EventSource>(
     source: &S,
     session: &SessionId,
 ) -> Result<Option<String>, ExportError<S::Error>> {
@@ -144,25 +144,25 @@ fn imported<S: Source>(
 
 /// The mark of a session that was imported, in words; nothing of one that was recorded here.
 #[must_use]
-pub fn import_mark(imports: &[Imported]) -> Option<String> {
+pub fn import_mark(imports: &[ImportEntry]) -> Option<String> {
     let imports: Vec<_> = imports.iter().map(ToString::to_string).collect();
     (!imports.is_empty()).then(|| format!("IMPORTED {}", imports.join(" and ")))
 }
 
 /// Passes the events of a session with a sequence below `end` to `take`.
-fn visit<S: Source>(
+fn visit<S: EventSource>(
     source: &S,
     session: &SessionId,
     end: u64,
     take: impl FnMut(Event) -> Result<(), ExportError<S::Error>>,
 ) -> Result<(), ExportError<S::Error>> {
-    each(&Read(source), session, (0, end), take)
+    each(&ExportSource(source), session, (0, end), take)
 }
 
 /// Source whose read errors are converted to [`ExportError`].
-struct Read<'s, S>(&'s S);
+struct ExportSource<'s, S>(&'s S);
 
-impl<S: Source> Source for Read<'_, S> {
+impl<S: EventSource> EventSource for ExportSource<'_, S> {
     type Error = ExportError<S::Error>;
 
     fn events(
@@ -179,11 +179,11 @@ impl<S: Source> Source for Read<'_, S> {
         self.0.end(session).map_err(ExportError::Read)
     }
 
-    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
+    fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, Self::Error> {
         self.0.verify(session).map_err(ExportError::Read)
     }
 
-    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Self::Error> {
+    fn imports(&self, session: &SessionId) -> Result<Vec<ImportEntry>, Self::Error> {
         self.0.imports(session).map_err(ExportError::Read)
     }
 }

@@ -12,7 +12,7 @@ use aho_corasick::AhoCorasick;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::event::{Tier, canonical_type};
+use super::event::{RiskTierInfo, canonical_type};
 use super::hash::Envelope;
 use crate::base::pattern::Pattern;
 
@@ -20,42 +20,42 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use parse::FilterError;
+pub use parse::EventFilterError;
 
 /// Condition that selects events. Without terms it selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filter {
-    terms: Vec<Term>,
+pub struct EventFilter {
+    terms: Vec<EventFilterTerm>,
 }
 
 /// One condition, possibly negated.
 #[derive(Clone, Debug, PartialEq)]
-struct Term {
-    sign: Sign,
-    test: Test,
+struct EventFilterTerm {
+    sign: EventFilterSign,
+    test: EventFilterTest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
+enum EventFilterSign {
     Must,
     MustNot,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Test {
+enum EventFilterTest {
     /// A name that the event or its session has.
-    Named(Field, Vec<String>),
+    Named(EventFilterField, Vec<String>),
     /// Risk tier of the event's subject.
-    Risk(Order, Tier),
+    Risk(RiskComparison, RiskTierInfo),
     /// Time of the event.
-    Time(Side, String),
+    Time(TimeSide, String),
     /// Text in its type or its details, case-insensitive.
-    Text(Vec<Needle>),
+    Text(Vec<SearchText>),
 }
 
 /// A name that a term can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum EventFilterField {
     Type,
     Agent,
     Actor,
@@ -65,7 +65,7 @@ enum Field {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+enum RiskComparison {
     Least,
     More,
     Most,
@@ -75,32 +75,32 @@ enum Order {
 
 /// Side of a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum TimeSide {
     After,
     Before,
 }
 
 /// Search text, escaped as inside JSON.
 #[derive(Clone, Debug)]
-struct Needle {
+struct SearchText {
     text: String,
     /// Absent for text that is not ASCII, which is compared character by character.
     finder: Option<AhoCorasick>,
 }
 
-impl PartialEq for Needle {
+impl PartialEq for SearchText {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Filter {
+impl EventFilter {
     /// Creates a filter that only searches for a text.
     #[must_use]
     pub fn text(text: &str) -> Self {
-        let terms = vec![Term {
-            sign: Sign::Must,
-            test: Test::Text(vec![Needle::new(text)]),
+        let terms = vec![EventFilterTerm {
+            sign: EventFilterSign::Must,
+            test: EventFilterTest::Text(vec![SearchText::new(text)]),
         }];
         Self { terms }
     }
@@ -114,46 +114,46 @@ impl Filter {
     /// True if the filter selects the event; `agent` is the agent of its session.
     #[must_use]
     pub fn matches(&self, envelope: &Envelope<'_>, agent: &str) -> bool {
-        let holds = |term: &Term| {
+        let holds = |term: &EventFilterTerm| {
             let held = term.test.holds(envelope, agent);
-            held == (term.sign == Sign::Must)
+            held == (term.sign == EventFilterSign::Must)
         };
         self.terms.iter().all(holds)
     }
 }
 
-impl FromStr for Filter {
-    type Err = FilterError;
+impl FromStr for EventFilter {
+    type Err = EventFilterError;
 
-    fn from_str(text: &str) -> Result<Self, FilterError> {
+    fn from_str(text: &str) -> Result<Self, EventFilterError> {
         parse::filter(text)
     }
 }
 
-impl Test {
+impl EventFilterTest {
     fn holds(&self, envelope: &Envelope<'_>, agent: &str) -> bool {
         match self {
-            Self::Named(Field::Type, names) => {
+            Self::Named(EventFilterField::Type, names) => {
                 let canonical = canonical_type(envelope.event_type);
                 begins(names, envelope.event_type) || begins(names, canonical)
             }
-            Self::Named(Field::Agent, names) => begins(names, agent),
-            Self::Named(Field::Actor, names) => {
+            Self::Named(EventFilterField::Agent, names) => begins(names, agent),
+            Self::Named(EventFilterField::Actor, names) => {
                 actors(envelope).iter().any(|actor| begins(names, actor))
             }
-            Self::Named(Field::Action, names) => {
-                let told = Told::of(envelope, &["action_type", "blocked_action"]);
+            Self::Named(EventFilterField::Action, names) => {
+                let told = SearchableDetails::of(envelope, &["action_type", "blocked_action"]);
                 let mut actions = [told.action_type, told.blocked_action]
                     .into_iter()
                     .flatten();
                 actions.any(|action| begins(names, &action))
             }
-            Self::Named(Field::Checkpoint, names) => {
-                let id = Told::of(envelope, &["checkpoint_id"]).checkpoint_id;
+            Self::Named(EventFilterField::Checkpoint, names) => {
+                let id = SearchableDetails::of(envelope, &["checkpoint_id"]).checkpoint_id;
                 id.is_some_and(|id| begins(names, &id))
             }
-            Self::Named(Field::Thread, names) => {
-                let told = Told::of(envelope, &["thread_id"]);
+            Self::Named(EventFilterField::Thread, names) => {
+                let told = SearchableDetails::of(envelope, &["thread_id"]);
                 let within = told
                     .thread
                     .as_ref()
@@ -163,8 +163,8 @@ impl Test {
                 id.is_some_and(|id| begins(names, id))
             }
             Self::Risk(order, wanted) => {
-                let told = Told::of(envelope, &["risk_tier"]).risk_tier;
-                let mut tiers = Tier::ALL.iter();
+                let told = SearchableDetails::of(envelope, &["risk_tier"]).risk_tier;
+                let mut tiers = RiskTierInfo::ALL.iter();
                 let tier = told.and_then(|told| tiers.find(|tier| tier.as_str() == told));
                 tier.is_some_and(|tier| order.holds(*tier, *wanted))
             }
@@ -173,8 +173,8 @@ impl Test {
                 let from = if moment.contains('-') { 0 } else { 11 };
                 let part = envelope.timestamp.get(from..from + moment.len());
                 part.is_some_and(|part| match side {
-                    Side::After => part >= moment.as_str(),
-                    Side::Before => part < moment.as_str(),
+                    TimeSide::After => part >= moment.as_str(),
+                    TimeSide::Before => part < moment.as_str(),
                 })
             }
             Self::Text(needles) => needles
@@ -194,8 +194,8 @@ fn begins(names: &[String], text: &str) -> bool {
     })
 }
 
-impl Order {
-    fn holds(self, tier: Tier, wanted: Tier) -> bool {
+impl RiskComparison {
+    fn holds(self, tier: RiskTierInfo, wanted: RiskTierInfo) -> bool {
         match self {
             Self::Least => tier >= wanted,
             Self::More => tier > wanted,
@@ -216,7 +216,7 @@ impl Order {
     }
 }
 
-impl Needle {
+impl SearchText {
     fn new(text: &str) -> Self {
         let mut builder = AhoCorasick::builder();
         let finder = builder.ascii_case_insensitive(true).build([escaped(text)]);
@@ -257,11 +257,11 @@ pub(super) const ACTORS: [&str; 5] = [
 /// Names of the deciders in an event.
 #[must_use]
 pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
-    let told = Told::of(envelope, &ACTORS);
+    let told = SearchableDetails::of(envelope, &ACTORS);
     let named = [
         told.answered_by,
         told.passed_by,
-        told.decided_by,
+        told.is_deciding_checkpoint,
         told.approver,
         told.verified_by,
     ];
@@ -271,7 +271,7 @@ pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
 /// Fields that a term can ask for. A field that is not a string counts as absent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Told<'p> {
+struct SearchableDetails<'p> {
     #[serde(borrow, deserialize_with = "loose")]
     risk_tier: Option<Cow<'p, str>>,
     #[serde(borrow, deserialize_with = "loose")]
@@ -288,14 +288,14 @@ struct Told<'p> {
     #[serde(borrow, deserialize_with = "loose")]
     passed_by: Option<Cow<'p, str>>,
     #[serde(borrow, deserialize_with = "loose")]
-    decided_by: Option<Cow<'p, str>>,
+    is_deciding_checkpoint: Option<Cow<'p, str>>,
     #[serde(borrow, deserialize_with = "loose")]
     approver: Option<Cow<'p, str>>,
     #[serde(borrow, deserialize_with = "loose")]
     verified_by: Option<Cow<'p, str>>,
 }
 
-impl<'p> Told<'p> {
+impl<'p> SearchableDetails<'p> {
     /// Parses the details of an event, if any of these names occurs in them.
     fn of(envelope: &Envelope<'p>, names: &[&str]) -> Self {
         let payload = envelope.payload.as_bytes();
@@ -313,34 +313,38 @@ where
 {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Loose<'a> {
+    enum LooseText<'a> {
         Text(#[serde(borrow)] Cow<'a, str>),
         Other(IgnoredAny),
     }
-    Ok(match Loose::deserialize(from)? {
-        Loose::Text(text) => Some(text),
-        Loose::Other(IgnoredAny) => None,
+    Ok(match LooseText::deserialize(from)? {
+        LooseText::Text(text) => Some(text),
+        LooseText::Other(IgnoredAny) => None,
     })
 }
 
-impl fmt::Display for Filter {
+impl fmt::Display for EventFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, term) in self.terms.iter().enumerate() {
             let gap = if at > 0 { " " } else { "" };
-            let not = if term.sign == Sign::MustNot { "-" } else { "" };
+            let not = if term.sign == EventFilterSign::MustNot {
+                "-"
+            } else {
+                ""
+            };
             write!(f, "{gap}{not}{}", term.test)?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Test {
+impl fmt::Display for EventFilterTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(field, names) => write!(f, "{}:{}", field.name(), listed(names.iter())),
             Self::Risk(order, tier) => write!(f, "risk{}{}", order.sign(), tier.as_str()),
-            Self::Time(Side::After, moment) => write!(f, "after:{moment}"),
-            Self::Time(Side::Before, moment) => write!(f, "before:{moment}"),
+            Self::Time(TimeSide::After, moment) => write!(f, "after:{moment}"),
+            Self::Time(TimeSide::Before, moment) => write!(f, "before:{moment}"),
             Self::Text(needles) => {
                 let texts = needles.iter().map(|needle| &needle.text);
                 write!(f, "text:{}", listed(texts))
@@ -349,7 +353,7 @@ impl fmt::Display for Test {
     }
 }
 
-impl Field {
+impl EventFilterField {
     fn name(self) -> &'static str {
         match self {
             Self::Type => "type",

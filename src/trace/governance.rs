@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::event::{Event, Payload};
-use super::verify::Imported;
+use super::verify::ImportEntry;
 use crate::base::id::SessionId;
 
 /// Types of the log entries that this module reads.
@@ -16,7 +16,7 @@ pub const ABOUT_SESSIONS: &[&str] = &["trace_imported", "hold_placed", "hold_rel
 
 /// A legal hold that is in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Hold {
+pub struct LegalHold {
     /// The session.
     pub session: SessionId,
     /// Reason that was given.
@@ -29,12 +29,12 @@ pub struct Hold {
 
 /// Imports and legal holds of all sessions.
 #[derive(Clone, Debug, Default)]
-pub struct SessionNotes {
-    imports: BTreeMap<SessionId, Vec<Imported>>,
-    holds: BTreeMap<SessionId, Hold>,
+pub struct SessionGovernance {
+    imports: BTreeMap<SessionId, Vec<ImportEntry>>,
+    holds: BTreeMap<SessionId, LegalHold>,
 }
 
-impl SessionNotes {
+impl SessionGovernance {
     /// Reads entries of the log, in its order.
     #[must_use]
     pub fn read<'e>(entries: impl IntoIterator<Item = &'e Event>) -> Self {
@@ -51,12 +51,12 @@ impl SessionNotes {
             Some(Payload::TraceImported(imported)) => {
                 if let Ok(session) = imported.imported_session.parse() {
                     let imports = self.imports.entry(session).or_default();
-                    imports.push(Imported::of(&imported, at));
+                    imports.push(ImportEntry::of(&imported, at));
                 }
             }
             Some(Payload::HoldPlaced(placed)) => {
                 if let Ok(session) = placed.held_session.parse::<SessionId>() {
-                    let hold = Hold {
+                    let hold = LegalHold {
                         session: session.clone(),
                         reason: placed.reason,
                         by: placed.by,
@@ -76,18 +76,18 @@ impl SessionNotes {
 
     /// Imports that brought a session, or parts of it.
     #[must_use]
-    pub fn imports(&self, session: &SessionId) -> Vec<Imported> {
+    pub fn imports(&self, session: &SessionId) -> Vec<ImportEntry> {
         self.imports.get(session).cloned().unwrap_or_default()
     }
 
     /// The legal hold of a session, if there is one.
     #[must_use]
-    pub fn hold(&self, session: &SessionId) -> Option<&Hold> {
+    pub fn hold(&self, session: &SessionId) -> Option<&LegalHold> {
         self.holds.get(session)
     }
 
     /// Every legal hold, by session.
-    pub fn holds(&self) -> impl Iterator<Item = &Hold> {
+    pub fn holds(&self) -> impl Iterator<Item = &LegalHold> {
         self.holds.values()
     }
 }

@@ -8,7 +8,7 @@
 use crate::base::canon;
 use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
-use crate::base::id::{are_usual, is_id_length, is_restricted};
+use crate::base::id::{are_usual_names, is_id_length, is_restricted};
 use crate::base::limits::MAX_ID_LEN;
 
 use super::event::TRACE_VERSION;
@@ -82,7 +82,7 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// A message, when the text is not exactly what [`Envelope::write`] writes for an event.
     pub fn split(text: &'a str) -> Result<Self, String> {
-        let envelope = Self::take_apart(text)?;
+        let envelope = Self::split_fields(text)?;
         envelope.check()?;
         Ok(envelope)
     }
@@ -91,7 +91,7 @@ impl<'a> Envelope<'a> {
     /// `None` means that the fast path does not apply; the text may still be valid. Calls `beside` at
     /// intervals to interleave other work.
     #[inline]
-    pub(super) fn take_usual_apart(text: &'a str, mut beside: impl FnMut()) -> Option<Self> {
+    pub(super) fn split_fast(text: &'a str, mut beside: impl FnMut()) -> Option<Self> {
         let mut rest = text.strip_prefix(TRACE_VERSION)?.strip_prefix(':')?;
         let event_id = usual_field(&mut rest)?;
         let trace_id = usual_field(&mut rest)?;
@@ -106,7 +106,7 @@ impl<'a> Envelope<'a> {
         rest = behind.strip_prefix(':')?;
         let event_type = rest.get(..memchr::memchr(b':', rest.as_bytes())?)?;
         rest = rest.get(event_type.len() + 1..)?;
-        let (payload, behind) = rest.split_at_checked(rest.len().checked_sub(HASH_BEHIND)?)?;
+        let (payload, behind) = rest.split_at_checked(rest.len().checked_sub(HASH_SUFFIX_LEN)?)?;
         let envelope = Self {
             trace_version: TRACE_VERSION,
             event_id,
@@ -138,7 +138,9 @@ impl<'a> Envelope<'a> {
         let start = self.trace_version.len() + 1;
         let end: usize = ids.iter().map(|id| id.len() + 1).sum();
         // Five more separators follow the names; exactly five means that no name contains one.
-        let usual = text.get(start..end).is_some_and(|ids| are_usual(ids, 5));
+        let usual = text
+            .get(start..end)
+            .is_some_and(|ids| are_usual_names(ids, 5));
         usual
             && self.trace_version == TRACE_VERSION
             && is_restricted(self.event_type)
@@ -152,7 +154,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Splits a text into fields. [`Envelope::check`] validates the fields.
-    pub(super) fn take_apart(text: &'a str) -> Result<Self, String> {
+    pub(super) fn split_fields(text: &'a str) -> Result<Self, String> {
         let mut rest = text;
         let trace_version = field(&mut rest, "trace_version")?;
         let event_id = field(&mut rest, "event_id")?;
@@ -169,7 +171,10 @@ impl<'a> Envelope<'a> {
             .strip_prefix(':')
             .ok_or("timestamp is not in the fixed form")?;
         let event_type = field(&mut rest, "event_type")?;
-        let at = rest.len().checked_sub(HASH_BEHIND).ok_or("is cut off")?;
+        let at = rest
+            .len()
+            .checked_sub(HASH_SUFFIX_LEN)
+            .ok_or("is cut off")?;
         let (payload, behind) = rest.split_at_checked(at).ok_or("is cut off")?;
         let previous_hash = behind.strip_prefix(':').ok_or("has no previous_hash")?;
         Ok(Self {
@@ -231,7 +236,7 @@ impl<'a> Envelope<'a> {
 pub(super) const NOT_CANONICAL: &str = "payload is not a JSON object in canonical form";
 
 /// Length of a `:` and the hash after it.
-pub(super) const HASH_BEHIND: usize = 65;
+pub(super) const HASH_SUFFIX_LEN: usize = 65;
 
 fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
     let ends = || format!("ends before its {name} does");
@@ -335,7 +340,7 @@ mod tests {
             let text = format!(
                 "1.0:{id}:{id}:{id}:{parent}:{id}:7:2026-01-01T00:00:00.000000Z:a_b:{{}}:{hash}"
             );
-            let usual = Envelope::take_usual_apart(&text, || ()).unwrap();
+            let usual = Envelope::split_fast(&text, || ()).unwrap();
             assert_eq!(Ok(usual), Envelope::split(&text));
         }
     }
@@ -353,8 +358,8 @@ mod tests {
                 bytes[place] = if byte > 0x7f { b':' } else { byte };
             }
             let text = String::from_utf8(bytes).unwrap();
-            if let Some(usual) = Envelope::take_usual_apart(&text, || ()) {
-                prop_assert_eq!(Ok(usual), Envelope::take_apart(&text));
+            if let Some(usual) = Envelope::split_fast(&text, || ()) {
+                prop_assert_eq!(Ok(usual), Envelope::split_fields(&text));
                 prop_assert_eq!(usual.check_names(), Ok(()));
             }
         }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
-use super::note::{Note, NoteError};
+use super::note::{NoteError, SignedNote};
 
 /// Prefix of log names. The rest is the session of the log.
 const ORIGIN: &str = "cra/";
@@ -77,7 +77,7 @@ pub struct KnownHead {
     /// The head.
     pub head: LogHead,
     /// Signed note that contained the head.
-    pub note: Option<Note>,
+    pub note: Option<SignedNote>,
 }
 
 impl KnownHead {
@@ -88,7 +88,7 @@ impl KnownHead {
     pub fn read(text: &str) -> Result<Self, HeadError> {
         let text = text.replace("\r\n", "\n");
         let text = format!("{}\n", text.trim());
-        match text.parse::<Note>() {
+        match text.parse::<SignedNote>() {
             Ok(note) => Ok(Self {
                 head: note.text.parse()?,
                 note: Some(note),

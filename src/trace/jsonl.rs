@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::base::canon::{canonical, object_length};
 use crate::base::clock::TimestampText;
-use crate::base::digest::{Digest, Hashing};
+use crate::base::digest::{Digest, InterleavedDigest};
 use crate::base::id::SessionId;
-use crate::base::json::{self, JsonError};
+use crate::base::json::{self, StrictJsonError};
 
 use super::event::{Event, TRACE_VERSION};
 use super::hash::{Envelope, read_number};
-use super::verify::{Link, LogVerifier, Report, Trust, check_fields};
+use super::verify::{LogVerifier, RecordLink, TrustAnchors, VerificationReport, check_fields};
 
 /// Formats an event as a line, without the line feed.
 #[must_use]
@@ -75,7 +75,7 @@ pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
 ///
 /// A text that is not an event is returned unchanged.
 #[must_use]
-pub fn in_canonical_form(text: &str) -> Cow<'_, str> {
+pub fn to_canonical_line(text: &str) -> Cow<'_, str> {
     match read_line(text) {
         Ok(_) => Cow::Borrowed(text),
         Err(_) => rewritten(text).map_or(Cow::Borrowed(text), Cow::Owned),
@@ -93,7 +93,7 @@ fn rewritten(text: &str) -> Option<String> {
 
 /// Fields of a line, without validation.
 fn scan(text: &str) -> Result<(Envelope<'_>, Digest), String> {
-    let scanned = Scanner { rest: text }.line();
+    let scanned = LineScanner { rest: text }.line();
     let (envelope, hash) = scanned.ok_or_else(|| explain(text))?;
     Ok((envelope, read_hash(hash)?))
 }
@@ -165,14 +165,14 @@ fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
 }
 
 /// Checks a line on its own and leaves the text that its hash covers in `text`.
-fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Link), String> {
+fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, RecordLink), String> {
     let (envelope, said) = match usual(line) {
         Some((envelope, said)) => (envelope, read_hash(said)?),
         None => scan(line)?,
     };
     text.clear();
     envelope.write(text);
-    let mut hashing = Hashing::of(text.as_bytes());
+    let mut hashing = InterleavedDigest::of(text.as_bytes());
     hashing.step();
     if !envelope.has_usual_names(text) {
         envelope.check_names()?;
@@ -185,23 +185,23 @@ fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Lin
 ///
 /// # Errors
 /// When the line is not an event.
-pub fn read_event(line: &[u8]) -> Result<Event, JsonError> {
+pub fn read_event(line: &[u8]) -> Result<Event, StrictJsonError> {
     #[derive(serde::Deserialize)]
-    struct Content {
+    struct LineContent {
         payload: Option<serde::de::IgnoredAny>,
     }
     let mut event: Event = json::read(line)?;
-    let content: Content = json::read(line)?;
+    let content: LineContent = json::read(line)?;
     event.pruned = content.payload.is_none();
     Ok(event)
 }
 
 /// Scanner that walks over a line once, field by field, without building values.
-struct Scanner<'a> {
+struct LineScanner<'a> {
     rest: &'a str,
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> LineScanner<'a> {
     fn line(mut self) -> Option<(Envelope<'a>, &'a str)> {
         let event_id = self.text("{\"event_id\":\"")?;
         let event_type = self.text(",\"event_type\":\"")?;
@@ -327,7 +327,7 @@ pub struct LinesVerifier {
 impl LinesVerifier {
     /// Creates a verifier that checks lines against `trust`.
     #[must_use]
-    pub fn new(trust: Trust) -> Self {
+    pub fn new(trust: TrustAnchors) -> Self {
         Self {
             log: LogVerifier::new(trust),
             lines: 0,
@@ -361,7 +361,7 @@ impl LinesVerifier {
             Ok((envelope, link)) => {
                 self.log.push(&envelope, &link, &self.text);
                 if let Ok(session) = envelope.session_id.parse() {
-                    self.log.not_canonical(&session);
+                    self.log.count_not_canonical(&session);
                 }
             }
             Err(what) => self.fail(rewritten.as_bytes(), &what),
@@ -394,7 +394,7 @@ impl LinesVerifier {
 
     /// Result of the verification.
     #[must_use]
-    pub fn finish(self) -> Report {
+    pub fn finish(self) -> VerificationReport {
         self.log.finish()
     }
 }
@@ -402,7 +402,7 @@ impl LinesVerifier {
 /// Verifies the lines of a text. A file alone does not prove the length of a chain: without a head to
 /// compare with, all of it is unsealed.
 #[must_use]
-pub fn verify(text: &[u8], trust: Trust) -> Report {
+pub fn verify(text: &[u8], trust: TrustAnchors) -> VerificationReport {
     let mut verifier = LinesVerifier::new(trust);
     if !text.is_empty() {
         let text = text.strip_suffix(b"\n").unwrap_or(text);

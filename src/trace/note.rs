@@ -151,7 +151,7 @@ impl Verifier {
 
     /// True if this key signed the note.
     #[must_use]
-    pub fn has_signed(&self, note: &Note) -> bool {
+    pub fn has_signed(&self, note: &SignedNote) -> bool {
         let id = self.id();
         note.signatures.iter().any(|signed| {
             signed.name == self.name
@@ -165,7 +165,7 @@ impl Verifier {
 
     /// True if the note claims a signature of this key. Signatures of other keys are ignored.
     #[must_use]
-    pub fn is_named_by(&self, note: &Note) -> bool {
+    pub fn is_named_by(&self, note: &SignedNote) -> bool {
         let id = self.id();
         note.key_ids().any(|named| named == id)
     }
@@ -226,27 +226,27 @@ impl FromStr for Verifier {
 
 /// A parsed note. It is untrusted until a [`Verifier`] confirms the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct SignedNote {
     /// Signed text, with its last line feed.
     pub text: String,
-    signatures: Vec<Signed>,
+    signatures: Vec<NoteSignature>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Signed {
+struct NoteSignature {
     name: String,
     id: [u8; 4],
     signature: Signature,
 }
 
-impl Note {
+impl SignedNote {
     /// Identifiers of the keys that the note claims as signers.
     pub(super) fn key_ids(&self) -> impl Iterator<Item = [u8; 4]> {
         self.signatures.iter().map(|signed| signed.id)
     }
 }
 
-impl FromStr for Note {
+impl FromStr for SignedNote {
     type Err = NoteError;
 
     fn from_str(note: &str) -> Result<Self, Self::Err> {
@@ -263,7 +263,7 @@ impl FromStr for Note {
             // Signatures of other algorithms are for other verifiers.
             if let Ok(signature) = Signature::from_slice(signature) {
                 let (name, id) = (name.to_owned(), *id);
-                read.push(Signed {
+                read.push(NoteSignature {
                     name,
                     id,
                     signature,
@@ -327,9 +327,9 @@ mod tests {
     fn a_note_from_the_go_implementation_verifies() {
         let key: Verifier = KEY.parse().unwrap();
         assert_eq!(key.to_string(), KEY);
-        let note: Note = NOTE.parse().unwrap();
+        let note: SignedNote = NOTE.parse().unwrap();
         assert!(key.has_signed(&note));
-        let changed: Note = NOTE.replace("answer", "Answer").parse().unwrap();
+        let changed: SignedNote = NOTE.replace("answer", "Answer").parse().unwrap();
         assert!(!key.has_signed(&changed));
     }
 
@@ -337,7 +337,7 @@ mod tests {
     fn a_signed_note_verifies_with_the_public_key_alone() {
         let signer = Signer::new("cra/log-1", &[7; 32]).unwrap();
         let key: Verifier = signer.verifier().to_string().parse().unwrap();
-        let note: Note = signer.sign("cra/log-1\n3\nabc\n").parse().unwrap();
+        let note: SignedNote = signer.sign("cra/log-1\n3\nabc\n").parse().unwrap();
         assert_eq!(note.text, "cra/log-1\n3\nabc\n");
         assert!(key.has_signed(&note));
         let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
@@ -376,7 +376,7 @@ mod tests {
             "a\n\n\u{2014} n\n",
             "a\n\n\u{2014} n !\n",
         ] {
-            assert_eq!(text.parse::<Note>(), Err(NoteError::Form), "{text:?}");
+            assert_eq!(text.parse::<SignedNote>(), Err(NoteError::Form), "{text:?}");
         }
         let wrong = KEY.replace("c74f20a3", "c74f20a4");
         for text in ["", "a+b", "a+b+c", wrong.as_str(), "a b+c74f20a3+AR"] {

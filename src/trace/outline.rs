@@ -19,8 +19,8 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use marks::Marks;
-pub use tally::Tally;
+pub use marks::EventMarks;
+pub use tally::OutcomeCounts;
 
 /// Entries per block. Each block also keeps the union of its marks, so that long ranges are searched
 /// quickly.
@@ -41,25 +41,25 @@ const NONE: u32 = u32::MAX;
 
 /// Facts about one event that an outline needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seed {
+pub struct OutlineEvent {
     sequence: u64,
     span: u128,
     parent: Option<u128>,
     time_us: i64,
     kind: u16,
-    marks: Marks,
+    marks: EventMarks,
 }
 
 /// Range of events to add to an outline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    seeds: Vec<Seed>,
+pub struct OutlineWindow {
+    seeds: Vec<OutlineEvent>,
     kinds: Vec<String>,
     /// Sequence at which the next window begins.
     pub next: u64,
 }
 
-impl Window {
+impl OutlineWindow {
     /// Creates the window of these events, which were requested up to `next`.
     #[must_use]
     pub fn of(events: &[Event], next: u64) -> Self {
@@ -69,13 +69,13 @@ impl Window {
         };
         for event in events {
             let parent = event.parent_span_id.as_ref();
-            let seed = Seed {
+            let seed = OutlineEvent {
                 sequence: event.sequence,
                 span: key(event.span_id.as_str()),
                 parent: parent.map(|parent| key(parent.as_str())),
                 time_us: event.timestamp.micros(),
                 kind: intern(&mut window.kinds, canonical_type(&event.event_type)),
-                marks: Marks::of(event),
+                marks: EventMarks::of(event),
             };
             window.seeds.push(seed);
         }
@@ -85,21 +85,21 @@ impl Window {
 
 /// Outline data of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct OutlineEntry {
     /// Time of the event in microseconds.
     pub time_us: i64,
     parent: u32,
     last: u32,
     kind: u16,
-    marks: Marks,
+    marks: EventMarks,
     /// Depth in the span tree.
     pub depth: u8,
 }
 
-impl Entry {
+impl OutlineEntry {
     /// Marks of the event.
     #[must_use]
-    pub fn marks(&self) -> Marks {
+    pub fn marks(&self) -> EventMarks {
         self.marks
     }
 
@@ -119,12 +119,12 @@ impl Entry {
 /// Outline of a session, as far as it was read.
 #[derive(Debug, Default)]
 pub struct Outline {
-    entries: Vec<Entry>,
+    entries: Vec<OutlineEntry>,
     /// Union of the marks of each [`BLOCK`] entries.
-    blocks: Vec<Marks>,
+    blocks: Vec<EventMarks>,
     kinds: Vec<String>,
-    openers: Openers,
-    tally: Tally,
+    openers: SpanStarts,
+    tally: OutcomeCounts,
     /// Visible rows; `None` while nothing is folded.
     shown: Option<Vec<u32>>,
     /// Depth from which new events are folded.
@@ -137,7 +137,7 @@ impl Outline {
 
     /// Adds the next window. Events at `end` or beyond are left for later; a missing number becomes an
     /// entry marked as missing.
-    pub fn extend(&mut self, window: &Window, end: u64) {
+    pub fn extend(&mut self, window: &OutlineWindow, end: u64) {
         let kinds: Vec<u16> = window
             .kinds
             .iter()
@@ -162,30 +162,30 @@ impl Outline {
         let until = until.min(self.len().saturating_add(MAX_GAP));
         while self.len() < until {
             let time_us = self.entries.last().map_or(0, |entry| entry.time_us);
-            self.put(Entry {
+            self.put(OutlineEntry {
                 time_us,
                 parent: NONE,
                 last: self.place(),
                 kind: u16::MAX,
-                marks: Marks::MISSING,
+                marks: EventMarks::MISSING,
                 depth: 0,
             });
         }
     }
 
-    fn push(&mut self, seed: &Seed, kind: u16) {
+    fn push(&mut self, seed: &OutlineEvent, kind: u16) {
         let place = self.place();
         let parent = self.openers.parent(seed, place);
         let above = parent.and_then(|at| self.entries.get(at as usize)).copied();
         let depth = above.map_or(0, |above| above.depth.saturating_add(1).min(MAX_DEPTH_U8));
         let mut marks = seed.marks;
-        if above.is_some_and(|above| above.marks.any(Marks::FOLDED | Marks::HIDDEN)) {
-            marks |= Marks::HIDDEN;
+        if above.is_some_and(|above| above.marks.any(EventMarks::FOLDED | EventMarks::HIDDEN)) {
+            marks |= EventMarks::HIDDEN;
         }
         if self.level.is_some_and(|level| depth >= level) {
-            marks |= Marks::FOLDED;
+            marks |= EventMarks::FOLDED;
         }
-        self.put(Entry {
+        self.put(OutlineEntry {
             time_us: seed.time_us,
             parent: parent.unwrap_or(NONE),
             last: place,
@@ -196,16 +196,19 @@ impl Outline {
         self.raise(parent, place);
     }
 
-    fn put(&mut self, entry: Entry) {
+    fn put(&mut self, entry: OutlineEntry) {
         if self.entries.len().is_multiple_of(BLOCK) {
-            self.blocks.push(Marks::NONE);
+            self.blocks.push(EventMarks::NONE);
         }
         if let Some(block) = self.blocks.last_mut() {
             *block |= entry.marks;
         }
-        let before = self.entries.last().map_or(Marks::NONE, |entry| entry.marks);
+        let before = self
+            .entries
+            .last()
+            .map_or(EventMarks::NONE, |entry| entry.marks);
         self.tally.add(before, entry.marks);
-        if let (Some(shown), false) = (&mut self.shown, entry.marks.any(Marks::HIDDEN)) {
+        if let (Some(shown), false) = (&mut self.shown, entry.marks.any(EventMarks::HIDDEN)) {
             shown.push(u32::try_from(self.entries.len()).unwrap_or(NONE));
         }
         self.entries.push(entry);
@@ -219,7 +222,7 @@ impl Outline {
                 return;
             };
             entry.last = place;
-            entry.marks |= Marks::PARENT;
+            entry.marks |= EventMarks::PARENT;
             above = (entry.parent != NONE).then_some(entry.parent);
         }
     }
@@ -242,25 +245,25 @@ impl Outline {
 
     /// Counts of the most important outcomes.
     #[must_use]
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> OutcomeCounts {
         self.tally
     }
 
     /// Outline data of an event.
     #[must_use]
-    pub fn get(&self, sequence: u64) -> Option<&Entry> {
+    pub fn get(&self, sequence: u64) -> Option<&OutlineEntry> {
         self.entries.get(usize::try_from(sequence).ok()?)
     }
 
     /// Type of an event.
     #[must_use]
-    pub fn kind(&self, entry: &Entry) -> Option<&str> {
+    pub fn kind(&self, entry: &OutlineEntry) -> Option<&str> {
         self.kinds.get(usize::from(entry.kind)).map(String::as_str)
     }
 
     /// Duration of an event: until its last descendant.
     #[must_use]
-    pub fn lasts_us(&self, entry: &Entry) -> i64 {
+    pub fn lasts_us(&self, entry: &OutlineEntry) -> i64 {
         let last = self.get(entry.last());
         last.map_or(0, |last| last.time_us.saturating_sub(entry.time_us).max(0))
     }
@@ -278,16 +281,16 @@ impl Outline {
     }
 
     /// Folds or unfolds the children of an event. Returns true if anything changed.
-    pub fn set_folded(&mut self, sequence: u64, fold: Fold) -> bool {
+    pub fn set_folded(&mut self, sequence: u64, fold: FoldState) -> bool {
         let place = usize::try_from(sequence).unwrap_or(usize::MAX);
         let Some(entry) = self.entries.get_mut(place) else {
             return false;
         };
-        let folded = entry.marks.any(Marks::FOLDED);
-        if !entry.marks.any(Marks::PARENT) || folded == (fold == Fold::Closed) {
+        let folded = entry.marks.any(EventMarks::FOLDED);
+        if !entry.marks.any(EventMarks::PARENT) || folded == (fold == FoldState::Closed) {
             return false;
         }
-        entry.marks ^= Marks::FOLDED;
+        entry.marks ^= EventMarks::FOLDED;
         self.hide();
         true
     }
@@ -296,9 +299,9 @@ impl Outline {
     pub fn fold_to(&mut self, level: Option<u8>) {
         self.level = level;
         for entry in &mut self.entries {
-            entry.marks = entry.marks.without(Marks::FOLDED);
+            entry.marks = entry.marks.without(EventMarks::FOLDED);
             if level.is_some_and(|level| entry.depth >= level) {
-                entry.marks |= Marks::FOLDED;
+                entry.marks |= EventMarks::FOLDED;
             }
         }
         self.hide();
@@ -306,10 +309,10 @@ impl Outline {
 
     /// Unfolds the ancestors of an event, so that it is visible.
     pub fn reveal(&mut self, sequence: u64) {
-        let mut above = self.get(sequence).and_then(Entry::parent);
+        let mut above = self.get(sequence).and_then(OutlineEntry::parent);
         let hidden = self
             .get(sequence)
-            .is_some_and(|entry| entry.marks.any(Marks::HIDDEN));
+            .is_some_and(|entry| entry.marks.any(EventMarks::HIDDEN));
         if !hidden {
             return;
         }
@@ -318,7 +321,7 @@ impl Outline {
             let Some(entry) = place.and_then(|at| self.entries.get_mut(at)) else {
                 break;
             };
-            entry.marks = entry.marks.without(Marks::FOLDED);
+            entry.marks = entry.marks.without(EventMarks::FOLDED);
             above = entry.parent();
         }
         self.hide();
@@ -330,13 +333,14 @@ impl Outline {
         for place in 0..self.entries.len() {
             let parent = self.entries.get(place).map_or(NONE, |entry| entry.parent);
             let above = self.entries.get(parent as usize).map(|above| above.marks);
-            let hidden = above.is_some_and(|above| above.any(Marks::FOLDED | Marks::HIDDEN));
+            let hidden =
+                above.is_some_and(|above| above.any(EventMarks::FOLDED | EventMarks::HIDDEN));
             let Some(entry) = self.entries.get_mut(place) else {
                 break;
             };
-            entry.marks = entry.marks.without(Marks::HIDDEN);
+            entry.marks = entry.marks.without(EventMarks::HIDDEN);
             if hidden {
-                entry.marks |= Marks::HIDDEN;
+                entry.marks |= EventMarks::HIDDEN;
             } else {
                 shown.push(u32::try_from(place).unwrap_or(NONE));
             }
@@ -346,7 +350,7 @@ impl Outline {
 
     /// Next event after `sequence` that has one of these marks.
     #[must_use]
-    pub fn next_with(&self, sequence: u64, marks: Marks) -> Option<u64> {
+    pub fn next_with(&self, sequence: u64, marks: EventMarks) -> Option<u64> {
         let mut at = usize::try_from(sequence).ok()?.saturating_add(1);
         while at < self.entries.len() {
             if at.is_multiple_of(BLOCK) && !self.block(at).any(marks) {
@@ -363,7 +367,7 @@ impl Outline {
 
     /// Last event before `sequence` that has one of these marks.
     #[must_use]
-    pub fn last_with(&self, sequence: u64, marks: Marks) -> Option<u64> {
+    pub fn last_with(&self, sequence: u64, marks: EventMarks) -> Option<u64> {
         let mut at = usize::try_from(sequence).ok()?.min(self.entries.len());
         while at > 0 {
             if at.is_multiple_of(BLOCK) && !self.block(at - 1).any(marks) {
@@ -380,37 +384,37 @@ impl Outline {
 
     /// Union of the marks in a range: exact for a short range, by whole blocks for a long one.
     #[must_use]
-    pub fn marks_in(&self, from: u64, until: u64) -> Marks {
+    pub fn marks_in(&self, from: u64, until: u64) -> EventMarks {
         let place = |at: u64| {
             usize::try_from(at)
                 .unwrap_or(usize::MAX)
                 .min(self.entries.len())
         };
         let (from, until) = (place(from), place(until));
-        let all = |marks: Marks, more: Marks| marks | more;
+        let all = |marks: EventMarks, more: EventMarks| marks | more;
         if until.saturating_sub(from) <= BLOCK {
             let entries = self.entries.get(from..until).unwrap_or_default();
             return entries
                 .iter()
                 .map(|entry| entry.marks)
-                .fold(Marks::NONE, all);
+                .fold(EventMarks::NONE, all);
         }
         let blocks = self.blocks.get(from / BLOCK..until.div_ceil(BLOCK));
         blocks
             .unwrap_or_default()
             .iter()
             .copied()
-            .fold(Marks::NONE, all)
+            .fold(EventMarks::NONE, all)
     }
 
-    fn block(&self, place: usize) -> Marks {
+    fn block(&self, place: usize) -> EventMarks {
         self.blocks.get(place / BLOCK).copied().unwrap_or_default()
     }
 }
 
 /// Fold state of an event's children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
+pub enum FoldState {
     /// Children are visible.
     Open,
     /// Children are hidden.
@@ -430,15 +434,15 @@ const MAX_DEPTH_U8: u8 = {
 
 /// First event of each span that is still in use.
 #[derive(Debug, Default)]
-struct Openers {
+struct SpanStarts {
     new: HashMap<u128, u32>,
     old: HashMap<u128, u32>,
     root: Option<(u128, u32)>,
 }
 
-impl Openers {
+impl SpanStarts {
     /// Parent of an event: the first event of its own span, else of the parent span, else of the session.
-    fn parent(&mut self, seed: &Seed, place: u32) -> Option<u32> {
+    fn parent(&mut self, seed: &OutlineEvent, place: u32) -> Option<u32> {
         if let Some(opener) = self.find(seed.span) {
             return Some(opener);
         }

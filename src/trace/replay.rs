@@ -9,8 +9,8 @@ use crate::base::id::SessionId;
 use crate::base::pattern::Patterns;
 
 use super::event::{Event, canonical_type};
-use super::source::{PAGE, Source};
-use super::verify::Checked;
+use super::source::{EventSource, PAGE};
+use super::verify::ChainVerification;
 
 mod fold;
 mod kept;
@@ -20,9 +20,9 @@ mod stop;
 pub(crate) mod tests;
 mod turn;
 
-pub use kept::Kept;
-pub use state::{Holds, State};
-pub use stop::{Stop, StopError};
+pub use kept::StateCache;
+pub use state::{HoldScope, ReplayState};
+pub use stop::{StopCondition, StopConditionError};
 
 /// Replay of one session.
 #[derive(Debug)]
@@ -34,10 +34,10 @@ pub struct Replay<S> {
     window: Vec<Event>,
     /// Sequence of the current event; `None` before the first event.
     at: Option<u64>,
-    kept: Kept,
+    kept: StateCache,
 }
 
-impl<S: Source> Replay<S> {
+impl<S: EventSource> Replay<S> {
     /// Loads a session. Events recorded later are not part of it. Returns `None` if it has no event.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl<S: Source> Replay<S> {
             types: None,
             window: Vec::new(),
             at: None,
-            kept: Kept::default(),
+            kept: StateCache::default(),
         }))
     }
 
@@ -59,7 +59,7 @@ impl<S: Source> Replay<S> {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn verify(&self) -> Result<Option<Checked>, S::Error> {
+    pub fn verify(&self) -> Result<Option<ChainVerification>, S::Error> {
         self.source.verify(&self.session)
     }
 
@@ -150,7 +150,7 @@ impl<S: Source> Replay<S> {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn run_to(&mut self, stop: &Stop) -> Result<Option<&Event>, S::Error> {
+    pub fn run_to(&mut self, stop: &StopCondition) -> Result<Option<&Event>, S::Error> {
         self.next_where(|event| stop.stops_at(event))
     }
 
@@ -158,7 +158,7 @@ impl<S: Source> Replay<S> {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn state(&mut self) -> Result<State, S::Error> {
+    pub fn state(&mut self) -> Result<ReplayState, S::Error> {
         let wanted = self.at.map_or(0, |at| at.saturating_add(1));
         self.state_before(wanted)
     }
@@ -167,11 +167,11 @@ impl<S: Source> Replay<S> {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn state_at(&mut self, sequence: u64) -> Result<State, S::Error> {
+    pub fn state_at(&mut self, sequence: u64) -> Result<ReplayState, S::Error> {
         self.state_before(sequence.saturating_add(1))
     }
 
-    fn state_before(&mut self, wanted: u64) -> Result<State, S::Error> {
+    fn state_before(&mut self, wanted: u64) -> Result<ReplayState, S::Error> {
         let wanted = wanted.min(self.end);
         let (mut from, mut state) = self.kept.nearest(wanted);
         while from < wanted {

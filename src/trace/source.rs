@@ -3,13 +3,13 @@
 use crate::base::id::SessionId;
 
 use super::event::Event;
-use super::verify::{Checked, Imported};
+use super::verify::{ChainVerification, ImportEntry};
 
 /// Events per read, so that memory use stays constant.
 pub const PAGE: usize = 1000;
 
 /// A record that can be read from any position.
-pub trait Source {
+pub trait EventSource {
     /// Error of a failed read.
     type Error;
 
@@ -34,19 +34,19 @@ pub trait Source {
     ///
     /// # Errors
     /// When it cannot be read. A fault in the record is a verdict, not an error.
-    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error>;
+    fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, Self::Error>;
 
     /// Imports that brought a session, or parts of it, into the record; none of a session that was recorded here.
     ///
     /// # Errors
     /// When that cannot be read.
-    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Self::Error> {
+    fn imports(&self, session: &SessionId) -> Result<Vec<ImportEntry>, Self::Error> {
         let checked = self.verify(session)?;
         Ok(checked.map(|checked| checked.imports).unwrap_or_default())
     }
 }
 
-impl<S: Source + ?Sized> Source for &S {
+impl<S: EventSource + ?Sized> EventSource for &S {
     type Error = S::Error;
 
     fn events(
@@ -62,11 +62,11 @@ impl<S: Source + ?Sized> Source for &S {
         (**self).end(session)
     }
 
-    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
+    fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, Self::Error> {
         (**self).verify(session)
     }
 
-    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Self::Error> {
+    fn imports(&self, session: &SessionId) -> Result<Vec<ImportEntry>, Self::Error> {
         (**self).imports(session)
     }
 }
@@ -83,7 +83,7 @@ pub fn each<S, E>(
     mut take: impl FnMut(Event) -> Result<(), E>,
 ) -> Result<(), E>
 where
-    S: Source + ?Sized,
+    S: EventSource + ?Sized,
     E: From<S::Error>,
 {
     while from < end {
@@ -107,12 +107,12 @@ where
 
 /// Events in memory, already read completely.
 #[derive(Clone, Debug, Default)]
-pub struct Events {
+pub struct MemorySource {
     events: Vec<Event>,
-    checked: Vec<Checked>,
+    checked: Vec<ChainVerification>,
 }
 
-impl Events {
+impl MemorySource {
     /// Creates a source of these events, of any sessions.
     #[must_use]
     pub fn new(mut events: Vec<Event>) -> Self {
@@ -125,7 +125,7 @@ impl Events {
 
     /// Adds the verification results of their chains.
     #[must_use]
-    pub fn checked(mut self, checked: Vec<Checked>) -> Self {
+    pub fn checked(mut self, checked: Vec<ChainVerification>) -> Self {
         self.checked = checked;
         self
     }
@@ -136,7 +136,7 @@ impl Events {
     }
 }
 
-impl Source for Events {
+impl EventSource for MemorySource {
     type Error = std::convert::Infallible;
 
     fn events(
@@ -154,7 +154,7 @@ impl Source for Events {
         Ok(last.map_or(0, |last| last.saturating_add(1)))
     }
 
-    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
+    fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, Self::Error> {
         let mut checked = self.checked.iter();
         Ok(checked.find(|one| one.session == *session).cloned())
     }

@@ -18,13 +18,13 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// Depths of spans while a session is streamed; memory use is constant.
 #[derive(Debug, Default)]
-pub struct Depths {
+pub struct SpanDepths {
     new: HashMap<u128, usize>,
     old: HashMap<u128, usize>,
     root: Option<u128>,
 }
 
-impl Depths {
+impl SpanDepths {
     /// Depth of an event. A span with an unknown or forgotten parent is placed below the root.
     pub fn of(&mut self, event: &Event) -> usize {
         let key = key(event.span_id.as_str());
@@ -50,7 +50,7 @@ impl Depths {
 
 /// One span of the tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(super) struct SpanNode {
     /// Parent span, if it is on record.
     parent: Option<usize>,
     /// Index of the operation it belongs to.
@@ -66,15 +66,15 @@ pub(super) struct Span {
 
 /// All spans of a session: some 250 bytes each, so a million spans take a quarter of a gigabyte.
 #[derive(Debug, Default)]
-pub(super) struct Spans {
+pub(super) struct SpanTree {
     places: HashMap<u128, usize>,
-    nodes: Vec<Span>,
+    nodes: Vec<SpanNode>,
     parents: Vec<Option<u128>>,
     traces: Vec<TraceId>,
     trace_places: HashMap<u128, usize>,
 }
 
-impl Spans {
+impl SpanTree {
     pub(super) fn add(&mut self, event: &Event) {
         let stopped = stops(event);
         let trace = self.trace_place(&event.trace_id);
@@ -82,7 +82,7 @@ impl Spans {
             .places
             .entry(key(event.span_id.as_str()))
             .or_insert_with(|| {
-                self.nodes.push(Span {
+                self.nodes.push(SpanNode {
                     parent: None,
                     trace,
                     events: 0,
@@ -148,11 +148,11 @@ impl Spans {
         }
     }
 
-    pub(super) fn of(&self, event: &Event) -> Option<&Span> {
+    pub(super) fn of(&self, event: &Event) -> Option<&SpanNode> {
         self.find(&event.span_id)
     }
 
-    fn find(&self, span: &SpanId) -> Option<&Span> {
+    fn find(&self, span: &SpanId) -> Option<&SpanNode> {
         self.nodes.get(*self.places.get(&key(span.as_str()))?)
     }
 }

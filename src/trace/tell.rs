@@ -120,7 +120,7 @@ pub fn sentence(event: &Event) -> String {
         return "its details were dropped because they were old; the hash still covers them"
             .to_owned();
     }
-    let told = Told(Details::of(event));
+    let told = SentenceParts(Details::of(event));
     match canonical_type(&event.event_type) {
         "session_started"
         | "session_ended"
@@ -152,9 +152,9 @@ pub fn sentence(event: &Event) -> String {
 
 /// Details of an event, formatted as parts of a sentence.
 #[derive(Clone, Copy)]
-struct Told<'e>(Details<'e>);
+struct SentenceParts<'e>(Details<'e>);
 
-impl Told<'_> {
+impl SentenceParts<'_> {
     /// A string field, cut if it is long; `?` if absent.
     fn text(self, name: &str) -> String {
         self.0.text(name).map_or_else(|| "?".to_owned(), quoted)
@@ -419,7 +419,7 @@ impl Told<'_> {
 
     fn turn(self) -> String {
         let none = serde_json::Map::new();
-        let part = |name| Told(self.0.within(name).unwrap_or(Details::new(&none)));
+        let part = |name| SentenceParts(self.0.within(name).unwrap_or(Details::new(&none)));
         let (decided, thread) = (part("metadata"), part("thread"));
         let summary = match thread.0.text("update") {
             Some("updated") => {

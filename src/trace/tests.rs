@@ -5,7 +5,10 @@ use super::event::{Draft, Durability, Payload};
 use super::hash::Envelope;
 use super::jsonl;
 use super::record::Record;
-use super::verify::{Ended, Head, LogVerifier, Proven, Report, Trust, Verdict, check};
+use super::verify::{
+    ChainHead, ListedEnd, LogVerifier, ProvenCounts, TrustAnchors, VerificationReport,
+    VerificationVerdict, check,
+};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -65,9 +68,9 @@ fn export(records: &[Record]) -> String {
     records.iter().map(|record| line(record) + "\n").collect()
 }
 
-fn head(records: &[Record]) -> Head {
+fn head(records: &[Record]) -> ChainHead {
     let last = records.last().unwrap();
-    Head {
+    ChainHead {
         session: session(),
         count: records.len() as u64,
         hash: last.hash,
@@ -76,8 +79,8 @@ fn head(records: &[Record]) -> Head {
 }
 
 /// Verdict about records, checked against a list that contains `head`.
-fn verdict(records: &[Record], head: &Head) -> Verdict {
-    let mut verifier = LogVerifier::new(Trust::nothing());
+fn verdict(records: &[Record], head: &ChainHead) -> VerificationVerdict {
+    let mut verifier = LogVerifier::new(TrustAnchors::nothing());
     for record in records {
         match check(&record.text, &record.hash) {
             Ok((envelope, link)) => verifier.push(&envelope, &link, &record.text),
@@ -88,20 +91,20 @@ fn verdict(records: &[Record], head: &Head) -> Verdict {
         }
     }
     let start = Timestamp::from_micros(0);
-    verifier.listed(head, "", &start, Ended::No);
+    verifier.listed(head, "", &start, ListedEnd::No);
     let mut chains = verifier.finish().chains;
     assert_eq!(chains.len(), 1, "{chains:?}");
     chains.remove(0).verdict
 }
 
-fn of_export(text: &str) -> Report {
-    jsonl::verify(text.as_bytes(), Trust::nothing())
+fn of_export(text: &str) -> VerificationReport {
+    jsonl::verify(text.as_bytes(), TrustAnchors::nothing())
 }
 
-fn holds(count: u64) -> Verdict {
-    Verdict::Holds(Proven {
+fn holds(count: u64) -> VerificationVerdict {
+    VerificationVerdict::Holds(ProvenCounts {
         count,
-        ..Proven::default()
+        ..ProvenCounts::default()
     })
 }
 
@@ -177,7 +180,7 @@ fn record_and_event_give_the_same_line() {
 #[test]
 fn a_missing_tail_is_reported_as_truncated() {
     let records = chain(5);
-    let cut = |found| Verdict::Truncated { found, expected: 5 };
+    let cut = |found| VerificationVerdict::Truncated { found, expected: 5 };
     assert_eq!(verdict(&records[..3], &head(&records)), cut(3));
     assert_eq!(verdict(&[], &head(&records)), cut(0));
 }
@@ -213,7 +216,7 @@ fn tampering_is_reported_at_its_sequence() {
         attack(&mut tampered);
         assert_ne!(tampered, records, "{name}");
         match verdict(&tampered, &head) {
-            Verdict::Broken { sequence, .. } => assert_eq!(sequence, place, "{name}"),
+            VerificationVerdict::Broken { sequence, .. } => assert_eq!(sequence, place, "{name}"),
             other => panic!("{name}: {other}"),
         }
     }
@@ -239,7 +242,7 @@ fn forgery_with_recomputed_hashes_is_detected() {
     forged[2].hash = Digest::of(&forged[2].text);
     let found = verdict(&forged, &head(&honest));
     assert!(
-        matches!(found, Verdict::Broken { sequence: 3, .. }),
+        matches!(found, VerificationVerdict::Broken { sequence: 3, .. }),
         "{found}"
     );
 
@@ -264,7 +267,7 @@ fn forgery_with_recomputed_hashes_is_detected() {
         rechain(&mut forged);
         let found = verdict(&forged, &head(&forged));
         assert!(
-            matches!(found, Verdict::Broken { sequence: 2, .. }),
+            matches!(found, VerificationVerdict::Broken { sequence: 2, .. }),
             "{found}"
         );
         assert!(found.to_string().contains(expected), "{found}");
@@ -276,7 +279,7 @@ fn events_beyond_the_head_are_reported() {
     let records = chain(5);
     let found = verdict(&records, &head(&records[..4]));
     assert!(
-        matches!(found, Verdict::Broken { sequence: 4, .. }),
+        matches!(found, VerificationVerdict::Broken { sequence: 4, .. }),
         "{found}"
     );
     assert!(found.to_string().contains("never acknowledged"), "{found}");
@@ -290,7 +293,7 @@ fn every_flipped_bit_of_an_export_is_detected() {
         for bit in 0..8 {
             let mut bytes = text.clone().into_bytes();
             bytes[index] ^= 1 << bit;
-            let report = jsonl::verify(&bytes, Trust::nothing());
+            let report = jsonl::verify(&bytes, TrustAnchors::nothing());
             assert!(!report.is_sound(), "byte {index} bit {bit}: {report:?}");
         }
     }

@@ -9,13 +9,13 @@ use crate::base::digest::Digest;
 
 /// Append-only Merkle tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct MerkleTree {
     size: u64,
     /// Roots of the complete subtrees, the largest first: one for every bit set in `size`.
     whole: Vec<Digest>,
 }
 
-impl Tree {
+impl MerkleTree {
     /// Number of entries.
     #[must_use]
     pub fn size(&self) -> u64 {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn root_matches_the_rfc_definition_at_every_size() {
         let entries: Vec<Vec<u8>> = (0_u8..130).map(|n| vec![n; usize::from(n % 7)]).collect();
-        let mut tree = Tree::default();
+        let mut tree = MerkleTree::default();
         for (size, entry) in entries.iter().enumerate() {
             assert_eq!(tree.root(), by_definition(&entries[..size]), "{size}");
             tree.push(entry);
@@ -101,7 +101,7 @@ mod tests {
             "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
             "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
         ];
-        let mut tree = Tree::default();
+        let mut tree = MerkleTree::default();
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(tree.root().to_string(), empty);
         for (entry, root) in entries.iter().zip(roots) {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_entry_cannot_pass_for_a_node() {
-        let (mut two, mut one) = (Tree::default(), Tree::default());
+        let (mut two, mut one) = (MerkleTree::default(), MerkleTree::default());
         two.push(b"a");
         two.push(b"b");
         let [a, b] = [hash(LEAF, &[b"a"]), hash(LEAF, &[b"b"])];

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 
 use crate::base::canon;
 use crate::base::clock::TimestampText;
-use crate::base::digest::{Digest, Hashing};
+use crate::base::digest::{Digest, InterleavedDigest};
 
-use super::hash::{Envelope, HASH_BEHIND, NOT_CANONICAL};
+use super::hash::{Envelope, HASH_SUFFIX_LEN, NOT_CANONICAL};
 use super::record::SESSION_ENDED;
 
 mod chain;
@@ -23,15 +23,18 @@ mod pruned;
 mod trust;
 mod verdict;
 
-pub use log::{Ended, LogVerifier};
-pub use progress::Progress;
-pub use pruned::Remains;
-pub use trust::Trust;
-pub use verdict::{Checked, Head, Imported, LogChecked, Proven, Report, Verdict};
+pub use log::{ListedEnd, LogVerifier};
+pub use progress::VerificationProgress;
+pub use pruned::RemainsDigest;
+pub use trust::TrustAnchors;
+pub use verdict::{
+    ChainHead, ChainVerification, ImportEntry, LogVerification, ProvenCounts, VerificationReport,
+    VerificationVerdict,
+};
 
 /// Values of a valid record that link it to its neighbours.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub struct RecordLink {
     /// Position in the chain.
     pub sequence: u64,
     /// Time of the event.
@@ -44,7 +47,7 @@ pub struct Link {
     pub ends: bool,
 }
 
-impl Link {
+impl RecordLink {
     /// Reads the link values of an envelope.
     ///
     /// # Errors
@@ -65,32 +68,32 @@ impl Link {
 
 /// Consecutive valid records of one chain, reduced to the values needed to link them.
 #[derive(Clone, Copy, Debug)]
-pub struct Stretch {
+pub struct RecordRun {
     /// First sequence, its time, and the hash before it.
     sequence: u64,
     first_at: TimestampText,
     previous: Digest,
     count: u64,
-    end: End,
+    end: ChainEnd,
     ends: bool,
 }
 
 /// End of a chain or of a part of it: the next record has to fit.
 #[derive(Clone, Copy, Debug)]
-struct End {
+struct ChainEnd {
     at: TimestampText,
     hash: Digest,
 }
 
-impl From<&Link> for Stretch {
+impl From<&RecordLink> for RecordRun {
     #[inline]
-    fn from(link: &Link) -> Self {
+    fn from(link: &RecordLink) -> Self {
         Self {
             sequence: link.sequence,
             first_at: link.timestamp,
             previous: link.previous,
             count: 1,
-            end: End {
+            end: ChainEnd {
                 at: link.timestamp,
                 hash: link.hash,
             },
@@ -99,34 +102,34 @@ impl From<&Link> for Stretch {
     }
 }
 
-/// Result of [`Stretch::extend`].
+/// Result of [`RecordRun::extend`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extended {
+pub enum ExtendResult {
     /// The record follows.
     Yes,
     /// The record does not follow and begins another stretch.
     No,
 }
 
-impl Stretch {
+impl RecordRun {
     /// Adds the next record, if it follows the last one.
     #[inline]
-    pub fn extend(&mut self, link: &Link) -> Extended {
+    pub fn extend(&mut self, link: &RecordLink) -> ExtendResult {
         let follows = link.sequence == self.sequence + self.count
             && link.previous == self.end.hash
             && link.timestamp >= self.end.at;
         if !follows {
-            return Extended::No;
+            return ExtendResult::No;
         }
         self.count += 1;
         self.end.at = link.timestamp;
         self.end.hash = link.hash;
         self.ends |= link.ends;
-        Extended::Yes
+        ExtendResult::Yes
     }
 
     /// Reason why the stretch cannot follow a chain of `count` records, if it cannot.
-    fn misfit(&self, count: u64, end: Option<&End>) -> Option<String> {
+    fn misfit(&self, count: u64, end: Option<&ChainEnd>) -> Option<String> {
         if self.sequence != count {
             return Some(format!("sequence is {}, not {count}", self.sequence));
         }
@@ -142,7 +145,7 @@ impl Stretch {
 
 /// Content of a valid record that matters beyond its own chain.
 #[derive(Clone, Debug)]
-pub enum Said<'a> {
+pub enum RecordContent<'a> {
     /// No such content.
     Nothing,
     /// First record of its session, with the name of its agent.
@@ -155,40 +158,42 @@ pub enum Said<'a> {
 
 /// Owner of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum RecordOwner {
     /// The log.
     Log,
     /// A session.
     Session,
 }
 
-impl<'a> Said<'a> {
+impl<'a> RecordContent<'a> {
     /// Content of a checked record.
     #[must_use]
     pub fn of(
         envelope: &Envelope<'a>,
         text: impl AsRef<[u8]>,
         hash: &Digest,
-        owner: Owner,
+        owner: RecordOwner,
     ) -> Self {
         if envelope.is_pruned() {
-            return Self::Pruned(Remains::of(text, hash));
+            return Self::Pruned(RemainsDigest::of(text, hash));
         }
         match owner {
-            Owner::Log => Self::Entry(envelope.event_type.into(), envelope.payload.into()),
-            Owner::Session if envelope.sequence == 0 => Self::First(agent_in(envelope.payload)),
-            Owner::Session => Self::Nothing,
+            RecordOwner::Log => Self::Entry(envelope.event_type.into(), envelope.payload.into()),
+            RecordOwner::Session if envelope.sequence == 0 => {
+                Self::First(agent_in(envelope.payload))
+            }
+            RecordOwner::Session => Self::Nothing,
         }
     }
 
     /// Detaches the content from the record.
     #[must_use]
-    pub fn into_owned(self) -> Said<'static> {
+    pub fn into_owned(self) -> RecordContent<'static> {
         match self {
-            Self::Nothing => Said::Nothing,
-            Self::First(agent) => Said::First(agent),
-            Self::Pruned(remains) => Said::Pruned(remains),
-            Self::Entry(event_type, payload) => Said::Entry(
+            Self::Nothing => RecordContent::Nothing,
+            Self::First(agent) => RecordContent::First(agent),
+            Self::Pruned(remains) => RecordContent::Pruned(remains),
+            Self::Entry(event_type, payload) => RecordContent::Entry(
                 Cow::Owned(event_type.into_owned()),
                 Cow::Owned(payload.into_owned()),
             ),
@@ -204,13 +209,13 @@ impl<'a> Said<'a> {
 pub fn check<'t>(
     text: &'t (impl AsRef<[u8]> + ?Sized),
     hash: &Digest,
-) -> Result<(Envelope<'t>, Link), String> {
+) -> Result<(Envelope<'t>, RecordLink), String> {
     let text = text.as_ref();
-    let mut hashing = Hashing::of(text);
+    let mut hashing = InterleavedDigest::of(text);
     hashing.step();
     let text = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned())?;
     hashing.step();
-    let envelope = match Envelope::take_usual_apart(text, || hashing.step()) {
+    let envelope = match Envelope::split_fast(text, || hashing.step()) {
         Some(usual) => usual,
         None => unusual(text)?,
     };
@@ -224,19 +229,21 @@ pub(super) fn check_fields(
     envelope: &Envelope<'_>,
     text: &str,
     hash: &Digest,
-    hashing: &mut Hashing<'_>,
-) -> Result<Link, String> {
+    hashing: &mut InterleavedDigest<'_>,
+) -> Result<RecordLink, String> {
     hashing.step();
-    let link = Link::of(envelope, *hash)?;
+    let link = RecordLink::of(envelope, *hash)?;
     if envelope.is_pruned() {
         return Ok(link);
     }
     hashing.step();
     // The text after the payload is scanned too, although it is not part of the payload: a text that does
     // not end with the searched bytes is scanned in larger steps.
-    let start = text.len().checked_sub(envelope.payload.len() + HASH_BEHIND);
+    let start = text
+        .len()
+        .checked_sub(envelope.payload.len() + HASH_SUFFIX_LEN);
     let rest = start.and_then(|start| text.get(start..));
-    let length = rest.and_then(|rest| canon::object_length_beside(rest, || hashing.step()));
+    let length = rest.and_then(|rest| canon::object_length_interleaved(rest, || hashing.step()));
     if length != Some(envelope.payload.len()) {
         return Err(NOT_CANONICAL.to_owned());
     }
@@ -249,7 +256,7 @@ pub(super) fn check_fields(
 /// Parses a text that the fast path does not accept.
 #[cold]
 fn unusual(text: &str) -> Result<Envelope<'_>, String> {
-    let envelope = Envelope::take_apart(text)?;
+    let envelope = Envelope::split_fields(text)?;
     envelope.check_names()?;
     Ok(envelope)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use cra_core::gateway::call::{Call, Spoken};
+use cra_core::gateway::call::{AgentCall, AuthenticatedCall};
 use cra_core::gateway::proof::AnswerSigner;
 use cra_core::gateway::rpc;
 use serde_json::{Value, json};
@@ -52,10 +52,10 @@ async fn serve(stream: UnixStream, answer: Value) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let asked = rpc::Asked::read(line.as_bytes());
+        let asked = rpc::RpcRequest::read(line.as_bytes());
         let result = match asked.spoken {
-            Ok(Spoken {
-                call: Call::Request(_),
+            Ok(AuthenticatedCall {
+                call: AgentCall::Request(_),
                 ..
             }) => answer.clone(),
             Ok(_) | Err(_) => json!({}),

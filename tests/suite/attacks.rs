@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use cra_core::base::clock::ManualClock;
 use cra_core::engine::command::Ruling;
-use cra_core::runtime::Requested;
+use cra_core::runtime::RequestReply;
 use cra_core::runtime::extension::Registry;
 use cra_core::store::Store;
-use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use cra_core::trace::head::{KnownHead, LogHead};
 use cra_core::trace::jsonl::LinesVerifier;
-use cra_core::trace::note::{Note, Verifier};
-use cra_core::trace::verify::{Report, Trust};
+use cra_core::trace::note::{SignedNote, Verifier};
+use cra_core::trace::verify::{TrustAnchors, VerificationReport};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
@@ -47,7 +47,7 @@ impl Scene {
         morning(folder.path(), &clock).await;
         fs::copy(folder.path().join(FILE_NAME), old.path().join(FILE_NAME)).unwrap();
         afternoon(folder.path(), &clock, 7).await;
-        let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
+        let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
         let log = reader.log().unwrap();
         Self {
             key: key_of(&log.log, 7).verifier(),
@@ -66,7 +66,8 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         copy.put(self.folder.path(), folder.path());
         let trust = self.trust(knows);
-        let report = Reader::open(&folder.path().join(FILE_NAME)).and_then(|it| it.verify(trust));
+        let report =
+            StoreReader::open(&folder.path().join(FILE_NAME)).and_then(|it| it.verify(trust));
         report.map_or("REFUSED".to_owned(), |report| word(&report))
     }
 
@@ -75,7 +76,7 @@ impl Scene {
         let mut trust = self.trust(knows);
         if let Knows::Key = knows {
             let heads = copy.seals.values().filter_map(|note| {
-                let note: Note = note.parse().ok()?;
+                let note: SignedNote = note.parse().ok()?;
                 let head: LogHead = note.text.parse().ok()?;
                 Some((head, note))
             });
@@ -89,11 +90,11 @@ impl Scene {
         word(&verifier.finish())
     }
 
-    fn trust(&self, knows: Knows) -> Trust {
+    fn trust(&self, knows: Knows) -> TrustAnchors {
         match knows {
-            Knows::Nothing => Trust::nothing(),
-            Knows::Key => Trust::nothing().key(self.key.clone()),
-            Knows::Head => Trust::nothing().known(self.known.clone()),
+            Knows::Nothing => TrustAnchors::nothing(),
+            Knows::Key => TrustAnchors::nothing().key(self.key.clone()),
+            Knows::Head => TrustAnchors::nothing().known(self.known.clone()),
         }
     }
 }
@@ -107,7 +108,7 @@ enum Knows {
 }
 
 /// The worst that is said about any of it.
-fn word(report: &Report) -> String {
+fn word(report: &VerificationReport) -> String {
     if let Some((_, fault)) = report.first_fault() {
         return fault.word().to_owned();
     }
@@ -186,7 +187,7 @@ async fn ask_at_a_gate(bench: &Bench, session: &str, verdict: Verdict) {
         Verdict::Pass => {
             bench.pass(&held).await;
             let answer = asking.await.unwrap().unwrap();
-            assert!(matches!(answer, Requested::Allowed(_)), "{answer:?}");
+            assert!(matches!(answer, RequestReply::Allowed(_)), "{answer:?}");
         }
         Verdict::Deny => {
             let reason = "not today".to_owned();

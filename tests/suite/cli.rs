@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use cra_core::store::Store;
-use cra_core::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, Reader, SqliteStore};
+use cra_core::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, SqliteStore, StoreReader};
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::Signer;
 use rusqlite::Connection;
@@ -92,7 +92,7 @@ impl Desk {
             .unwrap()
             .execute("VACUUM INTO ?1", [copy.to_str().unwrap()])
             .unwrap();
-        let log = Reader::open(&copy).unwrap().log().unwrap();
+        let log = StoreReader::open(&copy).unwrap().log().unwrap();
         if let Some(seal) = log.seal {
             fs::write(desk.0.path().join(HEAD_FILE_NAME), seal.note).unwrap();
         }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::base::clock::{Clock, ManualClock};
-use cra_core::engine::command::{Denied, DenyCode, Outcome};
-use cra_core::runtime::snapshot::Snapshot;
+use cra_core::engine::command::{DenialReply, DenyCode, HeldOutcome};
+use cra_core::runtime::snapshot::RuntimeSnapshot;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -21,7 +21,7 @@ const HOUR: Duration = Duration::from_hours(1);
 struct Waiting {
     bench: Bench,
     store: MemoryStore,
-    asked: JoinHandle<Result<(), Denied>>,
+    asked: JoinHandle<Result<(), DenialReply>>,
 }
 
 impl Waiting {
@@ -47,18 +47,18 @@ impl Waiting {
     }
 
     /// The time that the operator sees as left.
-    fn left(&self, snapshot: &Snapshot) -> Duration {
+    fn left(&self, snapshot: &RuntimeSnapshot) -> Duration {
         snapshot.held[0].deadline.since(self.bench.clock.now())
     }
 
     async fn expires(self) {
         let snapshot = self.bench.until(|s| s.held.is_empty()).await;
-        assert_eq!(snapshot.decided[0].outcome, Outcome::Expired);
+        assert_eq!(snapshot.decided[0].outcome, HeldOutcome::Expired);
         let denied = self.asked.await.unwrap().unwrap_err();
         assert_eq!(denied.code, DenyCode::Expired);
         assert!(denied.reason.contains("within 300 s"), "{}", denied.reason);
         self.bench.runtime.stop().await;
-        let report = self.store.verify(Trust::nothing()).await.unwrap();
+        let report = self.store.verify(TrustAnchors::nothing()).await.unwrap();
         assert!(report.is_sound(), "{report:?}");
     }
 }

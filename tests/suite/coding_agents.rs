@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cra_core::atlas::load_str;
-use cra_core::engine::explain::{Imagined, Verdict, WhatIf, explain_under};
+use cra_core::engine::explain::{
+    ExplainedVerdict, HypotheticalRequest, HypotheticalSession, explain_under,
+};
 use serde_json::{Value, json};
 
 const ATLAS: &str = include_str!("../../assets/atlas/coding-agents.yaml");
@@ -32,15 +34,15 @@ fn each_case_fires_exactly_where_it_should() {
         };
         for (gate, texts) in gates {
             for text in texts {
-                let what_if = WhatIf {
+                let what_if = HypotheticalRequest {
                     action: action.clone(),
                     params: json!({ parameter: text }),
-                    session: Imagined::default(),
+                    session: HypotheticalSession::default(),
                 };
                 let held = match explain_under(&atlases, &what_if, now).verdict {
-                    Verdict::Held { gates } => gates,
-                    Verdict::Allowed => Vec::new(),
-                    Verdict::Denied(denied) => panic!("{text}: {denied:?}"),
+                    ExplainedVerdict::Held { gates } => gates,
+                    ExplainedVerdict::Allowed => Vec::new(),
+                    ExplainedVerdict::Denied(denied) => panic!("{text}: {denied:?}"),
                 };
                 let fine = if gate.is_empty() {
                     held.is_empty()
@@ -79,14 +81,14 @@ fn a_command_that_is_not_text_does_not_slip_past() {
         json!({"command": 7}),
         Value::Null,
     ] {
-        let what_if = WhatIf {
+        let what_if = HypotheticalRequest {
             action: "shell.run".to_owned(),
             params: params.clone(),
-            session: Imagined::default(),
+            session: HypotheticalSession::default(),
         };
         let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
         let verdict = explain_under(&atlases, &what_if, now).verdict;
-        assert!(!matches!(verdict, Verdict::Allowed), "{params}");
+        assert!(!matches!(verdict, ExplainedVerdict::Allowed), "{params}");
     }
 }
 

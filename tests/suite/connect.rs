@@ -5,8 +5,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cra_core::gateway::connect::{self, Folders, Scope, State, Wiring, event_names, settings_file};
-use cra_core::gateway::hook::{Host, Offline, Told};
+use cra_core::gateway::connect::{
+    self, ConnectScope, Folders, HookConfig, SettingsState, event_names, settings_file,
+};
+use cra_core::gateway::hook::{HookEvent, Host, OfflineBehavior};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -43,7 +45,7 @@ impl Home {
         }
     }
 
-    fn file(&self, host: Host, scope: Scope) -> PathBuf {
+    fn file(&self, host: Host, scope: ConnectScope) -> PathBuf {
         settings_file(host, scope, &self.folders())
     }
 
@@ -72,7 +74,7 @@ impl Home {
     }
 
     /// Writes settings, and the folder they are in.
-    fn settings(&self, host: Host, scope: Scope, text: &str) -> PathBuf {
+    fn settings(&self, host: Host, scope: ConnectScope, text: &str) -> PathBuf {
         let file = self.file(host, scope);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text).unwrap();
@@ -122,7 +124,7 @@ fn unit(host: Host) -> (&'static str, u64) {
     }
 }
 
-const CLAUDE: (Host, Scope) = (Host::ClaudeCode, Scope::Project);
+const CLAUDE: (Host, ConnectScope) = (Host::ClaudeCode, ConnectScope::Project);
 
 /// Somebody's settings, in a way of writing that is not ours.
 const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n\t\t\t\
@@ -132,7 +134,7 @@ const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\
 #[test]
 fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
     for host in Host::ALL {
-        for scope in Scope::ALL {
+        for scope in ConnectScope::ALL {
             let home = Home::new();
             let (agent, wide) = (host.as_str(), scope.as_str());
             let words = [
@@ -185,7 +187,7 @@ fn what_is_written_for_each_agent() {
     for host in Host::ALL {
         let home = Home::new();
         home.cra(&["connect", host.as_str(), "--yes"]).succeeds();
-        let written = read(&home.file(host, Scope::Project));
+        let written = read(&home.file(host, ConnectScope::Project));
         let written = written
             .replace(env!("CARGO_BIN_EXE_cra"), "/usr/bin/cra")
             .replace(home.path().to_str().unwrap(), "/home/me")
@@ -216,7 +218,7 @@ fn gates_are_pinned_and_fail_closed() {
             "--yes",
         ])
         .succeeds();
-        let settings = parse(&home.file(host, Scope::Project));
+        let settings = parse(&home.file(host, ConnectScope::Project));
         let (name, per_second) = unit(host);
         for event in event_names(host) {
             let handler = handler(&settings, event);
@@ -247,7 +249,7 @@ fn every_event_that_is_written_down_is_one_that_its_hook_knows() {
                 "tool_input": {"command": "ls"}, "last_assistant_message": "m", "prompt_response": "m",
                 "text": "m", "error": "e",
             });
-            let told = Told::read(host, payload.to_string().as_bytes()).unwrap();
+            let told = HookEvent::read(host, payload.to_string().as_bytes()).unwrap();
             assert_ne!(format!("{:?}", told.moment), "Other", "{event}");
         }
     }
@@ -420,7 +422,7 @@ fn a_link_is_written_through_and_a_dangling_one_is_refused() {
     let home = Home::new();
     let real = home.path().join("dotfiles.json");
     fs::write(&real, "{}\n").unwrap();
-    let file = home.file(Host::Cursor, Scope::User);
+    let file = home.file(Host::Cursor, ConnectScope::User);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     symlink(&real, &file).unwrap();
     home.cra(&["connect", "cursor", "--scope", "user", "--yes"])
@@ -449,7 +451,7 @@ fn hooks_ask_the_console_that_was_named() {
         data.to_str().unwrap(),
     ];
     home.cra(&words).succeeds();
-    let settings = parse(&home.file(Host::Codex, Scope::Project));
+    let settings = parse(&home.file(Host::Codex, ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
     let told = format!("--data-dir '{}' --socket ", data.display());
     assert!(line.as_str().unwrap().contains(&told), "{line}");
@@ -468,7 +470,7 @@ fn hooks_ask_the_console_that_was_named() {
 fn a_hook_that_cannot_be_run_says_no() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
-    let settings = parse(&home.file(Host::Gemini, Scope::Project));
+    let settings = parse(&home.file(Host::Gemini, ConnectScope::Project));
     let line = handler(&settings, "BeforeTool")["command"]
         .as_str()
         .unwrap()
@@ -528,7 +530,7 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
     ] {
         assert!(text.out.contains(words), "{words} is not in\n{}", text.out);
     }
-    let file = home.file(Host::Cursor, Scope::Project);
+    let file = home.file(Host::Cursor, ConnectScope::Project);
     let good = read(&file);
     let edits = [
         (
@@ -584,7 +586,7 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
         .succeeds();
     let doctor = || home.cra(&["doctor", "codex", "--json", "--socket", socket]);
     assert!(problems(&doctor())[0].contains("does not trust it yet"));
-    let file = home.file(Host::Codex, Scope::Project);
+    let file = home.file(Host::Codex, ConnectScope::Project);
     let trusted = format!(
         "[hooks.state.\"{}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:0\"\n",
         file.display()
@@ -620,7 +622,7 @@ async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
     let doctor = |agent| home.cra(&["doctor", agent, "--json", "--socket", socket]);
     let off = json!({"disableAllHooks": true}).to_string();
     let shared = home.project().join(".claude/settings.json");
-    let users = home.file(Host::ClaudeCode, Scope::User);
+    let users = home.file(Host::ClaudeCode, ConnectScope::User);
     for other in [shared, users] {
         assert_eq!(doctor("claude-code").code, 0);
         fs::create_dir_all(other.parent().unwrap()).unwrap();
@@ -638,7 +640,7 @@ async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
     assert_eq!(doctor("gemini").code, 0);
     let users = home.settings(
         Host::Gemini,
-        Scope::User,
+        ConnectScope::User,
         r#"{"hooksConfig": {"disabled": ["cra"]}}"#,
     );
     let found = problems(&doctor("gemini"));
@@ -687,7 +689,7 @@ async fn the_doctor_says_which_hooks_pin_no_key_or_another_one() {
     let doctor = || home.cra(&["doctor", "cursor", "--json", "--socket", socket]);
     assert_eq!((doctor().code, problems(&doctor())), (0, Vec::new()));
     assert_eq!(doctor().json()["console"]["key"], house.key());
-    let file = home.file(Host::Cursor, Scope::Project);
+    let file = home.file(Host::Cursor, ConnectScope::Project);
     let list = home.path().join(".local/share/cra/connections.json");
     let other = another_key();
     pin(&file, &list, &house.key(), Some(&other));
@@ -740,7 +742,7 @@ async fn the_doctor_believes_no_other_process_and_tells_of_rejected_answers() {
     assert!(told.contains("not given by the console"), "{told}");
     assert_eq!(said.json()["rejected_answers"], Value::Null);
     // The entry itself, as the agent runs it.
-    let settings = parse(&home.file(Host::ClaudeCode, Scope::Project));
+    let settings = parse(&home.file(Host::ClaudeCode, ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
     let payload = json!({"session_id": "s", "cwd": "/src", "hook_event_name": "PreToolUse",
         "tool_name": "Bash", "tool_input": {"command": "git push --force"}, "tool_use_id": "t"});
@@ -773,7 +775,7 @@ fn a_new_key_is_followed_by_a_word_on_every_agent_that_pins_the_old_one() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
     let old = home.key();
-    let file = home.file(Host::Gemini, Scope::Project);
+    let file = home.file(Host::Gemini, ConnectScope::Project);
     assert!(
         read(&file).contains(&format!("--key {old}")),
         "{}",
@@ -834,18 +836,18 @@ proptest! {
         } else {
             settings.to_string()
         };
-        let wiring = |timeout| Wiring {
+        let wiring = |timeout| HookConfig {
             program: "/opt/the tools/cra".into(),
             timeout,
-            offline: Offline::Deny,
+            offline: OfflineBehavior::Deny,
             place: Vec::new(),
             key: Some("ed25519:a/b+c=".to_owned()),
         };
         let Ok(first) = connect::connect(&text, host, &wiring(60)) else {
             return Ok(());
         };
-        prop_assert_eq!(connect::inspect(&first.text, host, &wiring(60)).unwrap(), State::Intact);
-        prop_assert_eq!(connect::wiring_in(&first.text, host), Some(wiring(60)));
+        prop_assert_eq!(connect::inspect(&first.text, host, &wiring(60)).unwrap(), SettingsState::Intact);
+        prop_assert_eq!(connect::read_hook_config(&first.text, host), Some(wiring(60)));
         let again = connect::connect(&first.text, host, &wiring(60)).unwrap();
         prop_assert_eq!(&again.text, &first.text);
         let other = connect::connect(&first.text, host, &wiring(90)).unwrap();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use cra_core::base::limits::MAX_RUNNING_PER_SESSION;
 use cra_core::engine::held::Held;
-use cra_core::gateway::client::{CallError, Speaker};
-use cra_core::gateway::hall::{CrowdOutcome, Hall};
-use cra_core::gateway::place::Place;
-use cra_core::gateway::socket::Door;
+use cra_core::gateway::client::{CallError, GatewayClient};
+use cra_core::gateway::hall::{GatewayState, ShortageOutcome};
+use cra_core::gateway::place::SocketLock;
+use cra_core::gateway::socket::UnixServer;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -38,13 +38,13 @@ checkpoints:
 "#;
 
 /// A console with room for `most` connections, and what its servers share.
-async fn crowded(most: usize) -> (House, Hall) {
+async fn crowded(most: usize) -> (House, GatewayState) {
     let mut house = House::under(ATLAS).await;
     let path = house.path();
     drop(house.door.take());
     let hall = house.hall.clone();
-    let place = Place::take(&path).unwrap();
-    house.door = Some(Door::open_for(most, place, hall.clone()).unwrap());
+    let place = SocketLock::take(&path).unwrap();
+    house.door = Some(UnixServer::open_for(most, place, hall.clone()).unwrap());
     (house, hall)
 }
 
@@ -62,8 +62,8 @@ async fn rest(stream: &mut UnixStream) -> String {
     text
 }
 
-async fn begin(house: &House, session: &str) -> (Speaker, Value) {
-    let mut speaker = Speaker::connect(&house.socket()).await.unwrap();
+async fn begin(house: &House, session: &str) -> (GatewayClient, Value) {
+    let mut speaker = GatewayClient::connect(&house.socket()).await.unwrap();
     let start = json!({"agent": "bot", "session": session});
     let started = speaker.call("session.start", &start).await.unwrap();
     (speaker, started["key"].clone())
@@ -80,7 +80,7 @@ async fn held(house: &House, session: &str) -> JoinHandle<Result<Value, CallErro
 }
 
 /// An agent that was let do something, and is idle now.
-async fn works(house: &House, session: &str) -> Speaker {
+async fn works(house: &House, session: &str) -> GatewayClient {
     let (mut agent, key) = begin(house, session).await;
     let look = json!({"session": session, "key": key, "action": "look"});
     let allowed = agent.call("action.request", &look).await.unwrap();
@@ -96,15 +96,15 @@ async fn idle_connections_make_room_longest_idle_first_and_the_operator_is_told(
     let mut second = UnixStream::connect(house.socket()).await.unwrap();
     visitors(&house, 2).await;
     let waiting = held(&house, "s-1").await;
-    assert_eq!(hall.crowd_within(WAIT), None);
+    assert_eq!(hall.recent_shortage(WAIT), None);
     let mut newcomers = Vec::new();
     for (session, idle) in [("s-2", &mut first), ("s-3", &mut second)] {
         newcomers.push(works(&house, session).await);
         let told = rest(idle).await;
         assert!(told.contains("this one was idle longest"), "{told}");
     }
-    let crowd = hall.crowd_within(WAIT).unwrap();
-    assert_eq!(crowd.outcome, CrowdOutcome::IdleClosed);
+    let crowd = hall.recent_shortage(WAIT).unwrap();
+    assert_eq!(crowd.outcome, ShortageOutcome::IdleClosed);
     let alarm = crowd.alarm();
     assert!(
         alarm.starts_with("connections of the socket ran short (3 in all)"),
@@ -126,11 +126,11 @@ async fn connections_that_wait_for_an_answer_are_never_closed_to_make_room() {
         told.contains("no connection is free, of 2 in all"),
         "{told}"
     );
-    let crowd = hall.crowd_within(WAIT).unwrap();
-    assert_eq!(crowd.outcome, CrowdOutcome::Refused);
+    let crowd = hall.recent_shortage(WAIT).unwrap();
+    assert_eq!(crowd.outcome, ShortageOutcome::Refused);
     let alarm = crowd.alarm();
     assert!(alarm.contains("agents were turned away"), "{alarm}");
-    assert_eq!(hall.crowd_within(Duration::ZERO), None, "it is over");
+    assert_eq!(hall.recent_shortage(Duration::ZERO), None, "it is over");
     let held = house.bench.snapshot().held.clone();
     assert_eq!(held.len(), 2);
     for held in &held {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use cra_core::atlas::load_str;
 use cra_core::base::digest::Digest;
-use cra_core::engine::command::{Owner, Ruling, StartSession};
-use cra_core::gateway::place::Place;
-use cra_core::gateway::simulated::Script;
-use cra_core::gateway::socket::Door;
-use cra_core::memento::{Kept, Summary};
-use cra_core::runtime::TakeTurn;
+use cra_core::engine::command::{Ruling, SessionOwner, StartSession};
+use cra_core::gateway::place::SocketLock;
+use cra_core::gateway::simulated::AgentScript;
+use cra_core::gateway::socket::UnixServer;
+use cra_core::memento::{KeptReason, SummaryResult};
+use cra_core::runtime::SessionTurn;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -201,7 +201,7 @@ fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
             agent: "bot".to_owned(),
             agent_version: None,
             intent: None,
-            owner: Some(Owner {
+            owner: Some(SessionOwner {
                 secret: Digest::of(&secret),
                 api_key: Some("sk-acme-1".to_owned()),
                 from: None,
@@ -213,7 +213,7 @@ fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
             let mut turn = turn(1, 0.1);
             turn["session"] = json!(session);
             turn["thread"] = json!("t-1");
-            let turns = TakeTurn::read_all(turn.to_string().as_bytes()).unwrap();
+            let turns = SessionTurn::read_all(turn.to_string().as_bytes()).unwrap();
             turns.into_iter().next().unwrap()
         };
         agents.turn(take("s-1")).await.unwrap();
@@ -309,7 +309,7 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
         bench.pass(&held).await;
         let agents = bench.runtime.agents();
         let turns = json!([turn(1, 0.2), must(2)]).to_string();
-        for take in cra_core::runtime::TakeTurn::read_all(turns.as_bytes()).unwrap() {
+        for take in cra_core::runtime::SessionTurn::read_all(turns.as_bytes()).unwrap() {
             agents.turn(take).await.unwrap();
         }
         for id in ["T-1", "T-2"] {
@@ -415,7 +415,7 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
         turns[1]["signals"][0]["summary"] = json!("keep card-4712");
         let turns = turns.to_string();
         let agents = bench.runtime.agents();
-        for take in cra_core::runtime::TakeTurn::read_all(turns.as_bytes()).unwrap() {
+        for take in cra_core::runtime::SessionTurn::read_all(turns.as_bytes()).unwrap() {
             agents.turn(take).await.unwrap();
         }
         bench.runtime.stop().await;
@@ -504,7 +504,7 @@ fn a_turn_that_only_acknowledges_takes_its_proposal_where_it_says_so() {
 #[tokio::test]
 async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     let text = fs::read_to_string(root().join("assets/demo/agents.json")).unwrap();
-    let mut script = Script::read(&text).unwrap();
+    let mut script = AgentScript::read(&text).unwrap();
     script.agents.retain(|agent| agent.agent == "helpdesk-bot");
     for agent in &mut script.agents {
         agent.pause_ms = 0;
@@ -513,8 +513,8 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::take(&folder.path().join("run/demo.sock")).unwrap();
-    let door = Door::open(place, hall(&bench, store.as_ref()).await).unwrap();
+    let place = SocketLock::take(&folder.path().join("run/demo.sock")).unwrap();
+    let door = UnixServer::open(place, hall(&bench, store.as_ref()).await).unwrap();
     script.start(door.path());
     // Its next step is an action: a gate holds that, and never the turns.
     let seven = |turns: usize| turns == 7;
@@ -532,15 +532,15 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     );
     let mut summaries: Vec<_> = thread.turns.iter().map(|it| it.summary.clone()).collect();
     summaries.reverse();
-    let frozen = || Summary::Kept(Kept::AtPeak);
+    let frozen = || SummaryResult::Kept(KeptReason::AtPeak);
     let wanted = [
-        Summary::Updated,
-        Summary::Updated,
-        Summary::Updated,
+        SummaryResult::Updated,
+        SummaryResult::Updated,
+        SummaryResult::Updated,
         frozen(),
-        Summary::Kept(Kept::NothingProposed),
+        SummaryResult::Kept(KeptReason::NothingProposed),
         frozen(),
-        Summary::Updated,
+        SummaryResult::Updated,
     ];
     assert_eq!(summaries, wanted);
     assert!(!thread.is_frozen());

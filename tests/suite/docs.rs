@@ -8,7 +8,8 @@ use std::time::Duration;
 use cra_core::atlas::load_str;
 use cra_core::base::limits;
 use cra_core::engine::extension::{
-    Action, Call, CallId, CallQuestion, CheckpointContext, Returned, SessionState,
+    CallId, CallQuestion, CallResult, CheckpointContext, ExtensionCall, RequestedAction,
+    SessionState,
 };
 use cra_core::runtime::extension::Registry;
 use serde_json::{Value, json};
@@ -178,7 +179,7 @@ fn the_list_of_extensions_in_the_documentation_loads() {
 fn the_question_to_an_extension_in_the_documentation_is_the_one_of_the_engine() {
     let text = page("docs/src/atlas/extensions.md");
     let question = &blocks(&text, "json")[0];
-    let call = Call {
+    let call = ExtensionCall {
         id: CallId(1),
         name: "change-freeze".to_owned(),
         question: CallQuestion::Handler,
@@ -187,7 +188,7 @@ fn the_question_to_an_extension_in_the_documentation_is_the_one_of_the_engine() 
             checkpoint_id: "change-freeze".to_owned(),
             trigger: "action_pre: `database.drop` matches `database.*`".to_owned(),
             input: None,
-            action: Some(Action {
+            action: Some(RequestedAction {
                 action_type: "database.drop".to_owned(),
                 params: json!({}),
                 risk_tier: "critical".to_owned(),
@@ -222,7 +223,7 @@ fn a_handler_answers_with_the_keys_in_the_documentation() {
     for key in answer.as_object().unwrap().keys() {
         assert!(text.contains(&format!("`{key}`")), "{key}");
     }
-    let returned = Returned {
+    let returned = CallResult {
         outcome: Ok(answer),
         took: Duration::ZERO,
     };
@@ -233,9 +234,9 @@ fn a_handler_answers_with_the_keys_in_the_documentation() {
 fn the_limits_in_the_documentation_are_the_constants() {
     let extensions = page("docs/src/atlas/extensions.md");
     let text = page("docs/src/reference/limits.md");
-    let millions = format!("{} million", limits::WASM_FUEL / 1_000_000);
+    let millions = format!("{} million", limits::DEFAULT_WASM_FUEL / 1_000_000);
     assert!(text.contains(&millions) && extensions.contains(&millions));
-    let memory = format!("{} MiB", limits::WASM_MEMORY_BYTES / 1024 / 1024);
+    let memory = format!("{} MiB", limits::DEFAULT_WASM_MEMORY_BYTES / 1024 / 1024);
     assert!(text.contains(&memory) && extensions.contains(&memory));
     let timeout = limits::EXTENSION_TIMEOUT.as_millis();
     assert!(extensions.contains(&format!("| {timeout} |")), "{timeout}");

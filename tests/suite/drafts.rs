@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cra_core::base::limits::MAX_SESSION_THREADS;
 use cra_core::engine::command::Reply;
-use cra_core::memento::Name;
-use cra_core::runtime::snapshot::{Access, ChainVerdict, Snapshot};
-use cra_core::runtime::{Parts, Runtime, TakeTurn};
+use cra_core::memento::ExternalName;
+use cra_core::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot};
+use cra_core::runtime::{Runtime, RuntimeParts, SessionTurn};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -78,11 +78,12 @@ async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
     let turn = json!({"session": "s-1", "message_id": "m-1", "message": "go"}).to_string();
-    for take in TakeTurn::read_all(turn.as_bytes()).unwrap() {
+    for take in SessionTurn::read_all(turn.as_bytes()).unwrap() {
         bench.runtime.agents().turn(take).await.unwrap();
     }
     let desk = bench.runtime.desk();
-    let (there, nowhere): (Name, Name) = ("s-1".parse().unwrap(), "s-9".parse().unwrap());
+    let (there, nowhere): (ExternalName, ExternalName) =
+        ("s-1".parse().unwrap(), "s-9".parse().unwrap());
     desk.keep_draft(nowhere, Some(json!("x"))).await;
     desk.keep_draft(there.clone(), Some(json!("mine"))).await;
     bench
@@ -107,13 +108,13 @@ async fn a_conversation_that_an_operator_typed_for_makes_no_room_for_another() {
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    let [first, second]: [Name; 2] = ["t-0", "t-1"].map(|name| name.parse().unwrap());
+    let [first, second]: [ExternalName; 2] = ["t-0", "t-1"].map(|name| name.parse().unwrap());
     for number in 0..=MAX_SESSION_THREADS {
         clock.advance(std::time::Duration::from_secs(1));
         let turn = json!({
             "session": "s-1", "thread": format!("t-{number}"), "message_id": "m-1", "message": "go",
         });
-        for take in TakeTurn::read_all(turn.to_string().as_bytes()).unwrap() {
+        for take in SessionTurn::read_all(turn.to_string().as_bytes()).unwrap() {
             bench.runtime.agents().turn(take).await.unwrap();
         }
         if number == 0 {
@@ -122,7 +123,7 @@ async fn a_conversation_that_an_operator_typed_for_makes_no_room_for_another() {
             bench.until(|s| s.thread_drafts.contains_key(&first)).await;
         }
     }
-    let gone = |s: &Snapshot| s.threads.iter().all(|thread| thread.id != second);
+    let gone = |s: &RuntimeSnapshot| s.threads.iter().all(|thread| thread.id != second);
     let picture = bench.until(gone).await;
     assert_eq!(picture.threads.len(), MAX_SESSION_THREADS);
     assert!(picture.thread_drafts.contains_key(&first));
@@ -138,8 +139,8 @@ async fn a_console_that_only_looks_keeps_no_draft() {
     bench.begin("s-1").await;
     let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
     bench.runtime.stop().await;
-    let looking = Parts {
-        access: Access::ReadOnly,
+    let looking = RuntimeParts {
+        access: ConsoleAccess::ReadOnly,
         ..parts(Arc::clone(&store)).await
     };
     let runtime = Runtime::start(looking).await.unwrap();

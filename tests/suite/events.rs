@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use cra_core::atlas::load_str;
 use cra_core::base::id::SessionId;
-use cra_core::engine::command::{ErrorReport, Output, Recovery, Wrapper};
+use cra_core::engine::command::{ErrorReport, OutputReport, Recovery, Wrapper};
 use cra_core::engine::extension::{CheckpointContext, CheckpointResult, TraceNote};
 use cra_core::runtime::extension::{
     CheckpointPlugin, EventHook, EventTypeDefinition, HandlerFn, RegisterError, Registry,
@@ -12,7 +12,7 @@ use cra_core::runtime::extension::{
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::{Event, OutputType, WrapperCapabilities};
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use serde_json::{Map, Value, json};
 
 use super::support::{Bench, clock, request};
@@ -78,7 +78,7 @@ async fn recorded(registry: Registry, requests: &[Value]) -> Vec<Event> {
         bench.runtime.agents().request_action(pay).await.unwrap();
     }
     bench.runtime.stop().await;
-    let report = store.verify(Trust::nothing()).await.unwrap();
+    let report = store.verify(TrustAnchors::nothing()).await.unwrap();
     assert!(report.is_sound(), "{report:?}");
     let session: SessionId = "s-1".parse().unwrap();
     store.events(session, 0, 1000).await.unwrap()
@@ -184,9 +184,9 @@ fn no_type_is_registered_twice_or_in_the_place_of_another() {
 
 /// Counts what it is told, and changes what it can.
 #[derive(Default)]
-struct Hook(Mutex<Vec<String>>);
+struct HookArgs(Mutex<Vec<String>>);
 
-impl EventHook for Hook {
+impl EventHook for HookArgs {
     fn before_event(&self, _: &str, mut details: Map<String, Value>) -> Map<String, Value> {
         // Once as the type has it, once not.
         if details["score"] == 0.25 {
@@ -208,7 +208,7 @@ impl EventHook for Hook {
 // covers T34, T35
 #[tokio::test]
 async fn hooks_work_on_registered_types_and_leave_them_what_they_are() {
-    let hook = Arc::new(Hook::default());
+    let hook = Arc::new(HookArgs::default());
     let mut registry = Registry::default();
     registry.register_event_type(custom_analysis(true)).unwrap();
     registry.register_hook("custom_*", Arc::clone(&hook) as Arc<dyn EventHook>);
@@ -354,7 +354,7 @@ async fn what_an_agent_reports_is_on_record() {
         success: true,
     };
     agents.error_recovered(recovery).await.unwrap();
-    let output = Output {
+    let output = OutputReport {
         session: session.clone(),
         text: "done".to_owned(),
         output_type: OutputType::Text,

@@ -5,16 +5,16 @@ use std::process::Command;
 use std::sync::Arc;
 
 use cra_core::atlas::load_file;
-use cra_core::engine::command::{DenyCode, Input, InputSource, Reply, Ruling};
-use cra_core::runtime::Requested;
+use cra_core::engine::command::{DenyCode, InputReport, InputSource, Reply, Ruling};
+use cra_core::runtime::RequestReply;
 use cra_core::runtime::extension::Registry;
 use cra_core::store::memory::MemoryStore;
 use serde_json::json;
 
 use super::support::{Bench, clock, decide, request, root};
 
-fn input(text: &str) -> Input {
-    Input {
+fn input(text: &str) -> InputReport {
+    InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
@@ -61,7 +61,7 @@ async fn the_example_extensions_answer() {
 
     let restart = request("s-1", "service.restart", json!({}));
     let allowed = agents.request_action(restart).await.unwrap();
-    assert!(matches!(allowed, Requested::Allowed(_)), "{allowed:?}");
+    assert!(matches!(allowed, RequestReply::Allowed(_)), "{allowed:?}");
     let drop = request("s-1", "database.drop", json!({}));
     let denied = agents.request_action(drop).await.unwrap_err();
     assert_eq!(denied.code, DenyCode::Extension);

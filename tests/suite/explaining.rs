@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use cra_core::atlas::{Atlas, load_str};
-use cra_core::engine::command::{Input, InputSource};
+use cra_core::engine::command::{InputReport, InputSource};
 use cra_core::engine::explain::{
-    Account, Asker, CheckpointOutcome, Imagined, Question, Verdict, explain_under,
+    CheckpointOutcome, ExplainQuestion, ExplainedSession, ExplainedVerdict, FullExplanation,
+    HypotheticalSession, explain_under,
 };
-use cra_core::runtime::snapshot::{Access, Came, ChainVerdict, Evaluated, Snapshot};
-use cra_core::runtime::{Parts, Runtime, Watch};
+use cra_core::runtime::snapshot::{
+    ChainVerdict, ConsoleAccess, EvaluationOutcome, RuntimeSnapshot, WatchedEvaluation,
+};
+use cra_core::runtime::{Runtime, RuntimeParts, WatchSetting};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::{StateRow, Store};
 use serde_json::json;
@@ -53,12 +56,12 @@ async fn kept(store: &Arc<dyn Store>) -> (Vec<StateRow>, Vec<(String, u64)>) {
     (store.state().await.unwrap(), sessions.collect())
 }
 
-fn outcome<'a>(account: &'a Account, id: &str) -> &'a CheckpointOutcome {
+fn outcome<'a>(account: &'a FullExplanation, id: &str) -> &'a CheckpointOutcome {
     let mut all = account.checkpoints.iter();
     &all.find(|it| it.checkpoint_id == id).unwrap().outcome
 }
 
-fn newest(snapshot: &Snapshot) -> &Evaluated {
+fn newest(snapshot: &RuntimeSnapshot) -> &WatchedEvaluation {
     &snapshot.watched.evaluations[0]
 }
 
@@ -84,18 +87,18 @@ async fn explaining_changes_neither_store_nor_state() {
     let bench = held_delete(&store).await;
     let desk = bench.runtime.desk();
     let (before, picture) = (kept(&store).await, bench.snapshot());
-    let asker = Asker::Session("s-1".parse().unwrap());
-    let imagined = Asker::Imagined(Imagined::default());
-    let action = |asker: &Asker| Question::Action {
+    let asker = ExplainedSession::Session("s-1".parse().unwrap());
+    let imagined = ExplainedSession::Imagined(HypotheticalSession::default());
+    let action = |asker: &ExplainedSession| ExplainQuestion::Action {
         action: "user.ban".to_owned(),
         params: json!({"user": "x"}),
         asker: asker.clone(),
     };
-    let input = |asker: &Asker| Question::Input {
+    let input = |asker: &ExplainedSession| ExplainQuestion::Input {
         text: "please delete it".to_owned(),
         asker: asker.clone(),
     };
-    let held = Question::Held(picture.held[0].id.clone());
+    let held = ExplainQuestion::Held(picture.held[0].id.clone());
     let told = desk.explain(held).await.unwrap();
     for question in [
         action(&asker),
@@ -117,12 +120,15 @@ async fn explaining_changes_neither_store_nor_state() {
         .iter()
         .map(|gate| gate.origin.id().to_owned())
         .collect();
-    assert!(matches!(&told.verdict, Verdict::Held { gates } if *gates == own));
+    assert!(matches!(&told.verdict, ExplainedVerdict::Held { gates } if *gates == own));
     let CheckpointOutcome::Fired { why } = outcome(&told, own[0].as_str()) else {
         panic!("{told:?}");
     };
     assert_eq!(*why, gates[0].why);
-    let decisive = told.checkpoints.iter().filter(|it| told.decided_by(it));
+    let decisive = told
+        .checkpoints
+        .iter()
+        .filter(|it| told.is_deciding_checkpoint(it));
     let ruling = told.policies.iter().filter(|it| told.ruled_by(it));
     assert_eq!(decisive.count() + ruling.count(), own.len());
 }
@@ -132,13 +138,13 @@ async fn what_is_not_there_cannot_be_explained() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = held_delete(&store).await;
     let desk = bench.runtime.desk();
-    let nobody = Question::Input {
+    let nobody = ExplainQuestion::Input {
         text: "x".to_owned(),
-        asker: Asker::Session("s-9".parse().unwrap()),
+        asker: ExplainedSession::Session("s-9".parse().unwrap()),
     };
     let said = desk.explain(nobody).await.unwrap_err();
     assert_eq!(said, "there is no session `s-9` any more");
-    let gone = Question::Held("c-99".parse().unwrap());
+    let gone = ExplainQuestion::Held("c-99".parse().unwrap());
     let said = desk.explain(gone).await.unwrap_err();
     assert_eq!(said, "`c-99` is not held any more");
 }
@@ -146,23 +152,23 @@ async fn what_is_not_there_cannot_be_explained() {
 #[tokio::test]
 async fn a_console_that_only_looks_can_have_things_explained() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let runtime = Runtime::start(Parts {
-        access: Access::ReadOnly,
+    let runtime = Runtime::start(RuntimeParts {
+        access: ConsoleAccess::ReadOnly,
         ..parts(store).await
     });
     let runtime = runtime.await.unwrap();
-    let question = Question::Action {
+    let question = ExplainQuestion::Action {
         action: "ticket.delete".to_owned(),
         params: json!({}),
-        asker: Asker::Imagined(Imagined::default()),
+        asker: ExplainedSession::Imagined(HypotheticalSession::default()),
     };
     let told = runtime.desk().explain(question).await.unwrap();
     // The same as the command line tells.
     let atlas = load_str("acme.yaml", ACME).unwrap().atlas;
-    let what_if = cra_core::engine::explain::WhatIf {
+    let what_if = cra_core::engine::explain::HypotheticalRequest {
         action: "ticket.delete".to_owned(),
         params: json!({}),
-        session: Imagined::default(),
+        session: HypotheticalSession::default(),
     };
     let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
     let printed = explain_under(&[atlas], &what_if, now);
@@ -181,7 +187,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         "nobody watches"
     );
     let desk = bench.runtime.desk();
-    desk.watch(Watch::On).await;
+    desk.watch(WatchSetting::On).await;
     let pay = |amount: u64| request("s-1", "payment.send", json!({ "amount": amount }));
     let agents = bench.runtime.agents();
     agents.request_action(pay(10)).await.unwrap();
@@ -189,7 +195,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
     let seen = newest(&shown);
     assert_eq!(
         (seen.account.subject.as_str(), &seen.came),
-        ("payment.send", &Came::Allowed)
+        ("payment.send", &EvaluationOutcome::Allowed)
     );
     assert_eq!(seen.counts, (0, 1, 2));
     assert!(matches!(
@@ -212,7 +218,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         ("few", 1.0, 5.0)
     );
 
-    let input = Input {
+    let input = InputReport {
         session: "s-1".parse().unwrap(),
         text: "a refund please".to_owned(),
         source: InputSource::User,
@@ -224,7 +230,10 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         .until(|s| s.watched.total == 2 && s.held.len() == 1)
         .await;
     let seen = newest(&shown);
-    assert_eq!(seen.came, Came::Held(vec![shown.held[0].id.clone()]));
+    assert_eq!(
+        seen.came,
+        EvaluationOutcome::Held(vec![shown.held[0].id.clone()])
+    );
     assert!(matches!(
         outcome(&seen.account, "refunds"),
         CheckpointOutcome::Fired { .. }
@@ -238,8 +247,8 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         CheckpointOutcome::Skipped { .. }
     ));
 
-    desk.watch(Watch::Off).await;
-    bench.until(|s| s.watched.watch == Watch::Off).await;
+    desk.watch(WatchSetting::Off).await;
+    bench.until(|s| s.watched.watch == WatchSetting::Off).await;
     let read = request("s-1", "ticket.get", json!({}));
     tokio::spawn(async move { agents.request_action(read).await });
     bench.pass(&shown.held[0]).await;
@@ -248,7 +257,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
 }
 
 /// What a run leaves in a store, with or without somebody watching.
-async fn run_watched(watch: Watch) -> (Vec<StateRow>, Vec<(String, u64)>) {
+async fn run_watched(watch: WatchSetting) -> (Vec<StateRow>, Vec<(String, u64)>) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::under(words(), Arc::clone(&store), clock()).await;
     bench.runtime.desk().watch(watch).await;
@@ -260,15 +269,15 @@ async fn run_watched(watch: Watch) -> (Vec<StateRow>, Vec<(String, u64)>) {
         let _ = agents.request_action(pay).await;
     }
     let most = bench.snapshot().watched.evaluations.len();
-    assert_eq!(most, if watch == Watch::On { 200 } else { 0 });
+    assert_eq!(most, if watch == WatchSetting::On { 200 } else { 0 });
     bench.runtime.stop().await;
     kept(&store).await
 }
 
 #[tokio::test]
 async fn watching_changes_no_record_and_keeps_a_bounded_number() {
-    let (state, sessions) = run_watched(Watch::On).await;
-    let (other, unwatched) = run_watched(Watch::Off).await;
+    let (state, sessions) = run_watched(WatchSetting::On).await;
+    let (other, unwatched) = run_watched(WatchSetting::Off).await;
     assert_eq!(state, other);
     assert_eq!(sessions, unwatched);
 }

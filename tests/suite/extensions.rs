@@ -4,17 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::atlas::diagnostic::Colour;
+use cra_core::atlas::diagnostic::ReportColour;
 use cra_core::atlas::document::{CheckpointConfig, InjectMode};
 use cra_core::atlas::{Atlas, load_str, load_str_with};
 use cra_core::base::clock::Boxed;
-use cra_core::engine::command::{Answer, DenyCode, Input, InputSource, Outcome, Reply, Ruling};
-use cra_core::engine::extension::{Call, CheckpointContext, CheckpointResult, PolicyWord, YesNo};
+use cra_core::engine::command::{
+    AgentAnswer, DenyCode, HeldOutcome, InputReport, InputSource, Reply, Ruling,
+};
+use cra_core::engine::extension::{
+    CheckpointContext, CheckpointResult, ExtensionCall, PolicyDecisionKind, YesNo,
+};
 use cra_core::runtime::extension::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Client,
     Extension, HandlerContext, HandlerFn, RegisterError, Registry, Role,
 };
-use cra_core::runtime::{Answered, Requested};
+use cra_core::runtime::{AnswerReply, RequestReply};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -52,8 +56,8 @@ async fn bench(atlas: Atlas, registry: Registry) -> (Bench, Arc<dyn Store>) {
     (bench, store)
 }
 
-fn input(text: &str) -> Input {
-    Input {
+fn input(text: &str) -> InputReport {
+    InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
@@ -127,7 +131,7 @@ impl CheckpointHandler for AsksBack {
                 .is_some_and(|it| it.action_type == "wipe");
             let complete = always.len() == 1
                 && named.len() == 1
-                && policy.decision == PolicyWord::Deny
+                && policy.decision == PolicyDecisionKind::Deny
                 && !wiping;
             Ok(CheckpointResult {
                 proceed: complete,
@@ -240,8 +244,8 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
         .desk()
         .decide(decide(&held, answer("T-1")))
         .await;
-    assert!(matches!(right, Reply::Decided(decided) if decided.outcome == Outcome::Passed));
-    assert!(matches!(asked.await.unwrap(), Ok(Requested::Allowed(_))));
+    assert!(matches!(right, Reply::Decided(decided) if decided.outcome == HeldOutcome::Passed));
+    assert!(matches!(asked.await.unwrap(), Ok(RequestReply::Allowed(_))));
 }
 
 #[test]
@@ -293,7 +297,7 @@ async fn an_extension_that_hangs_or_breaks_denies_and_keeps_nobody_else_waiting(
         });
         // Another session's request is answered while the first still waits.
         let other = agents.request_action(request("s-2", "b", json!({}))).await;
-        assert!(matches!(other, Ok(Requested::Allowed(_))));
+        assert!(matches!(other, Ok(RequestReply::Allowed(_))));
         let denied = hanging.await.unwrap().unwrap_err();
         assert_eq!(denied.code, DenyCode::Extension);
         bench.runtime.stop().await;
@@ -309,7 +313,7 @@ async fn an_extension_that_hangs_or_breaks_denies_and_keeps_nobody_else_waiting(
 fn list(folder: &Path, text: &str) -> Result<Registry, String> {
     let file = folder.join("extensions.yaml");
     std::fs::write(&file, text).unwrap();
-    Registry::load(&file).map_err(|error| error.report(Colour::None))
+    Registry::load(&file).map_err(|error| error.report(ReportColour::None))
 }
 
 #[tokio::test]
@@ -346,7 +350,7 @@ checkpoints:
         .request_action(request("s-1", "b", json!({})))
         .await
         .unwrap();
-    let Requested::Allowed(allowed) = allowed else {
+    let RequestReply::Allowed(allowed) = allowed else {
         panic!("{allowed:?}")
     };
     assert_eq!(allowed.given.guidance[0].block.content, "the module fired");
@@ -432,26 +436,26 @@ async fn an_agent_that_is_asked_itself_is_told_what_and_goes_on_by_answering() {
     let denied = agents.input(input("a refund")).await.unwrap_err();
     assert!(denied.reason.contains("Which ticket?"), "{}", denied.reason);
     let gate = denied.gate.unwrap();
-    let answer = |answers: Value| Answer {
+    let answer = |answers: Value| AgentAnswer {
         session: "s-1".parse().unwrap(),
         gate: gate.clone(),
         answers: serde_json::from_value(answers).unwrap(),
         release: cra_core::engine::command::ReleaseTo::default(),
     };
     let bad = agents.answer(answer(json!({"own": {"ticket": "7"}}))).await;
-    assert!(matches!(bad, Ok(Answered::Invalid(_))), "{bad:?}");
+    assert!(matches!(bad, Ok(AnswerReply::Invalid(_))), "{bad:?}");
     let half = agents
         .answer(answer(json!({"own": {"ticket": "T-7"}})))
         .await;
-    assert!(matches!(half, Ok(Answered::Asked(_))), "{half:?}");
+    assert!(matches!(half, Ok(AnswerReply::Asked(_))), "{half:?}");
     let rest = json!({"too": {"acknowledge": "understood"}});
     let whole = agents.answer(answer(rest)).await;
-    assert!(matches!(whole, Ok(Answered::Accepted(_))), "{whole:?}");
+    assert!(matches!(whole, Ok(AnswerReply::Accepted(_))), "{whole:?}");
 }
 
 struct Late;
 impl Extension for Late {
-    fn call<'a>(&'a self, _: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+    fn call<'a>(&'a self, _: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         Box::pin(std::future::pending())
     }
 }

@@ -8,14 +8,14 @@ use std::time::Instant;
 use cra_core::base::clock::Boxed;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
-use cra_core::engine::command::{DenyCode, Refused, Reply, Ruling};
+use cra_core::engine::command::{DecisionRefusal, DenyCode, Reply, Ruling};
 use cra_core::runtime::snapshot::StoreState;
 use cra_core::runtime::{RecordedSession, STALL_TIME};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::sqlite::{HEAD_FILE_NAME, SqliteStore};
 use cra_core::store::{Ack, AtlasText, Batch, LogState, StateRow, Store, StoreError};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::{Head, Report, Trust};
+use cra_core::trace::verify::{ChainHead, TrustAnchors, VerificationReport};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -74,11 +74,11 @@ impl Store for HangingStore {
         self.inner.state()
     }
 
-    fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
+    fn heads(&self) -> Boxed<'_, Result<Vec<ChainHead>, StoreError>> {
         self.inner.heads()
     }
 
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<ChainHead>, StoreError>> {
         self.inner.head(session)
     }
 
@@ -111,7 +111,7 @@ impl Store for HangingStore {
         self.inner.atlas(hash)
     }
 
-    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+    fn verify(&self, trust: TrustAnchors) -> Boxed<'_, Result<VerificationReport, StoreError>> {
         self.inner.verify(trust)
     }
 }
@@ -146,7 +146,7 @@ async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
         .decide(decide(&held.held[0], deny))
         .await;
     assert!(
-        matches!(&refused, Reply::Refused(Refused::Unavailable(what)) if what.contains("write")),
+        matches!(&refused, Reply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("write")),
         "{refused:?}"
     );
     store.hangs.store(false, Ordering::Relaxed);

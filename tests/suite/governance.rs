@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::digest::Digest;
-use cra_core::runtime::snapshot::Snapshot;
-use cra_core::runtime::{TakeTurn, ThreadAct};
+use cra_core::runtime::snapshot::RuntimeSnapshot;
+use cra_core::runtime::{SessionTurn, ThreadAction};
 use cra_core::store::Store;
 use serde_json::{Value, json};
 
@@ -146,14 +146,14 @@ fn an_edit_of_a_memento_is_in_the_log_with_both_texts_and_without_secrets() {
         let turn = json!({"session": "s-1", "message_id": "m-1", "message": "go on",
             "proposed": {"arc": "ship it with ghp_16C7e42F292c6912E7710c838347Ae178B4a",
                 "active": ["a"], "parked": [], "decisions": [], "next": []}});
-        let take = TakeTurn::read_all(turn.to_string().as_bytes()).unwrap();
+        let take = SessionTurn::read_all(turn.to_string().as_bytes()).unwrap();
         let agents = bench.runtime.agents();
         let taken = agents.turn(take.into_iter().next().unwrap()).await;
         let outcome = taken.unwrap().outcome;
         assert_eq!(outcome.memento.arc.as_str(), "ship it with [redacted]");
         let shape = serde_json::from_value(json!({"arc": "stop it, password=hunter22",
             "active": [], "parked": ["a"], "decisions": ["wait"], "next": []}));
-        let act = ThreadAct::Edit {
+        let act = ThreadAction::Edit {
             shape: shape.unwrap(),
             if_match: outcome.etag,
         };
@@ -514,12 +514,12 @@ fn only_the_retention_of_atlases_that_were_in_force_prunes() {
 
 #[test]
 fn events_recorded_before_and_after_a_reload_are_kept_by_the_atlas_of_their_time() {
-    use cra_core::runtime::load::Load;
+    use cra_core::runtime::load::AtlasLoad;
     let desk = Desk::of(|store| async move {
         let long = atlas("same", "{ default_days: 4000 }");
         let bench = Bench::under(vec![long], store, clock()).await;
         bench.begin("s-1").await;
-        let load = Load {
+        let load = AtlasLoad {
             instead_of: bench.snapshot().in_force.hash.unwrap(),
             atlases: vec![atlas("same", "{ default_days: 1 }")].into(),
             by: "kim".to_owned(),
@@ -787,7 +787,7 @@ async fn a_session_without_a_word_from_its_agent_ends_as_timed_out() {
     bench.runtime.agents().request_action(look).await.unwrap();
     assert_eq!(bench.snapshot().sessions.iter().count(), 2);
     bench.clock.advance(Duration::from_hours(19));
-    let is_over = |picture: &Snapshot| picture.sessions.iter().count() == 1;
+    let is_over = |picture: &RuntimeSnapshot| picture.sessions.iter().count() == 1;
     bench.until(is_over).await;
     let events = store.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let ended = events.last().unwrap();
@@ -803,7 +803,7 @@ async fn the_first_message_of_a_thread_is_kept_without_its_secrets() {
     bench.begin("s-1").await;
     let turn = json!({"session": "s-1", "message_id": "m-1",
         "message": "deploy with password=unlisted5550199"});
-    let take = TakeTurn::read_all(turn.to_string().as_bytes()).unwrap();
+    let take = SessionTurn::read_all(turn.to_string().as_bytes()).unwrap();
     let agents = bench.runtime.agents();
     let taken = agents.turn(take.into_iter().next().unwrap()).await;
     let arc = taken.unwrap().outcome.memento.arc.as_str().to_owned();

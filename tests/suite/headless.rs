@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::atlas::{load_file, load_str};
-use cra_core::engine::command::{ClaimWish, Claiming, Operate, Reply, Ruling};
+use cra_core::engine::command::{ClaimChange, ClaimChangeKind, OperatorAction, Reply, Ruling};
 use cra_core::engine::held::Held;
-use cra_core::runtime::snapshot::Snapshot;
+use cra_core::runtime::snapshot::RuntimeSnapshot;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -86,14 +86,14 @@ async fn half_approved(store: Arc<dyn Store>) {
     let asked = tokio::spawn(async move { agents.request_action(ban).await });
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     assert!(matches!(bench.pass(&held).await, Reply::Approved(_)));
-    let claiming = Claiming {
+    let claiming = ClaimChange {
         gate: held.id.clone(),
         operator: "o2\u{202e}".to_owned(),
         seen: None,
-        wish: ClaimWish::Take,
+        wish: ClaimChangeKind::Take,
     };
     let desk = bench.runtime.desk();
-    let claimed = desk.operate(Operate::Claim(claiming)).await;
+    let claimed = desk.operate(OperatorAction::Claim(claiming)).await;
     assert_eq!(claimed, Ok(()));
     drop(desk);
     bench.runtime.stop().await;
@@ -281,7 +281,7 @@ fn golden(session: &'static str, earlier: usize, ruling: fn(&Held) -> Ruling) ->
             bench.begin(&format!("other-{other}")).await;
         }
         bench.begin(session).await;
-        let held = |snapshot: &Snapshot| {
+        let held = |snapshot: &RuntimeSnapshot| {
             let mut held = snapshot.held.iter();
             held.find(|it| it.session.as_str() == session).cloned()
         };

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use cra_core::atlas::load_str;
 use cra_core::base::id::SessionId;
-use cra_core::engine::command::{Input, InputSource};
+use cra_core::engine::command::{InputReport, InputSource};
 use cra_core::runtime::extension::{EventHook, Registry};
-use cra_core::runtime::snapshot::Dropped;
+use cra_core::runtime::snapshot::UndeliveredCounts;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::Event;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 
@@ -22,9 +22,9 @@ policies: [{policy_id: never, type: deny, actions: [wipe]}]\n";
 
 /// Hides an answer, counts what it is told, and breaks on what it does not like.
 #[derive(Default)]
-struct Hook(std::sync::Mutex<Vec<String>>);
+struct HookArgs(std::sync::Mutex<Vec<String>>);
 
-impl EventHook for Hook {
+impl EventHook for HookArgs {
     fn before_event(
         &self,
         event_type: &str,
@@ -49,7 +49,7 @@ impl EventHook for Hook {
 // covers T34, T35
 #[tokio::test]
 async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk() {
-    let hook = Arc::new(Hook::default());
+    let hook = Arc::new(HookArgs::default());
     let mut registry = Registry::default();
     registry.register_hook("*", Arc::clone(&hook) as Arc<dyn EventHook>);
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
@@ -70,7 +70,7 @@ async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk
     // What broke, or left what the event does not have, changed nothing.
     assert_eq!(of("policy_checked").payload["decision"], json!("deny"));
     assert!(!of("action_blocked").payload.contains_key("more"));
-    let report = store.verify(Trust::nothing()).await.unwrap();
+    let report = store.verify(TrustAnchors::nothing()).await.unwrap();
     assert!(report.is_sound(), "{report:?}");
     let wanted: Vec<_> = events.iter().map(|it| it.event_type.clone()).collect();
     let heard = || hook.0.lock().unwrap().clone();
@@ -94,18 +94,18 @@ async fn what_reaches_nobody_is_counted() {
     let bench = Bench::under(vec![atlas], store, clock()).await;
     bench.begin("s-1").await;
     let agents = bench.runtime.agents();
-    let input = |text: &str| Input {
+    let input = |text: &str| InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
     agents.input(input("y")).await.unwrap();
-    assert_eq!(bench.snapshot().dropped, Dropped::default());
+    assert_eq!(bench.snapshot().dropped, UndeliveredCounts::default());
     agents.input(input("x")).await.unwrap();
-    let advice = Dropped {
+    let advice = UndeliveredCounts {
         advice: 1,
-        ..Dropped::default()
+        ..UndeliveredCounts::default()
     };
     bench.until(|it| it.dropped == advice).await;
 

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use cra_core::gateway::call::{Spoken, names};
-use cra_core::gateway::http::{Behind, Door, HttpError, TOKEN_FILE, document};
+use cra_core::gateway::call::{AuthenticatedCall, names};
+use cra_core::gateway::http::{HttpError, HttpResources, HttpServer, TOKEN_FILE, document};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -46,7 +46,7 @@ checkpoints:
 
 struct Web {
     house: House,
-    door: Door,
+    door: HttpServer,
     token: String,
 }
 
@@ -103,9 +103,9 @@ impl Web {
     }
 }
 
-async fn open(house: &House, address: &str) -> Result<Door, HttpError> {
+async fn open(house: &House, address: &str) -> Result<HttpServer, HttpError> {
     let runtime = &house.bench.runtime;
-    let behind = Behind {
+    let behind = HttpResources {
         hall: house.hall.clone(),
         records: runtime.records(),
         folder: house.folder().to_owned(),
@@ -113,7 +113,7 @@ async fn open(house: &House, address: &str) -> Result<Door, HttpError> {
         connections: 8,
     };
     let address: SocketAddr = address.parse().unwrap();
-    Door::open(address, behind).await
+    HttpServer::open(address, behind).await
 }
 
 fn asked(key: &Value, action: &str) -> Value {
@@ -444,7 +444,7 @@ fn the_document_describes_every_call_as_it_is_read() {
         let schema = jsonschema::draft202012::new(schema).unwrap();
         // The schema and the reader agree: on the whole, without any part of it, and with more.
         let agree = |params: &Value| {
-            let read = Spoken::read(name, params.clone());
+            let read = AuthenticatedCall::read(name, params.clone());
             assert_eq!(
                 schema.is_valid(params),
                 read.is_ok(),
@@ -503,7 +503,7 @@ fn every_word_that_the_document_offers_is_taken() {
             for word in schema["enum"].as_array().into_iter().flatten() {
                 let mut params = least.clone();
                 params.insert(field.clone(), word.clone());
-                let read = Spoken::read(name, params.into());
+                let read = AuthenticatedCall::read(name, params.into());
                 assert!(read.is_ok(), "{name} {field} {word}: {read:?}");
                 offered += 1;
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::atlas::load_str;
-use cra_core::runtime::snapshot::Elsewhere;
-use cra_core::runtime::{Parts, Runtime, StartError, witness};
+use cra_core::runtime::snapshot::HeadCopyState;
+use cra_core::runtime::{Runtime, RuntimeParts, StartError, witness};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::head::KnownHead;
@@ -195,7 +195,7 @@ async fn a_head_is_kept_elsewhere_and_a_record_that_disagrees_is_not_opened() {
     let old = store.disk(|disk| disk.clone());
     let with_file = |store: Arc<dyn Store>| async {
         let parts = parts(store).await;
-        Runtime::start(Parts {
+        Runtime::start(RuntimeParts {
             head_file: Some(path.clone()),
             ..parts
         })
@@ -239,7 +239,7 @@ async fn a_head_that_cannot_be_kept_elsewhere_is_told_and_stops_nobody() {
     fs::create_dir(&away).unwrap();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let clock = clock();
-    let runtime = Runtime::start(Parts {
+    let runtime = Runtime::start(RuntimeParts {
         head_file: Some(away.join("head")),
         clock: clock.clone(),
         ..parts(store).await
@@ -250,10 +250,10 @@ async fn a_head_that_cannot_be_kept_elsewhere_is_told_and_stops_nobody() {
     };
     bench.begin("s-1").await;
     let held = bench.until(|s| s.held.len() == 1).await;
-    assert_eq!(held.chain.head.elsewhere, Elsewhere::Kept);
+    assert_eq!(held.chain.head.elsewhere, HeadCopyState::Kept);
     fs::remove_dir_all(&away).unwrap();
     bench.clock.advance(Duration::from_secs(2));
-    let failed = |elsewhere: &Elsewhere| matches!(elsewhere, Elsewhere::Failed { .. });
+    let failed = |elsewhere: &HeadCopyState| matches!(elsewhere, HeadCopyState::Failed { .. });
     bench.until(|s| failed(&s.chain.head.elsewhere)).await;
     bench.pass(&held.held[0]).await;
     let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
@@ -261,6 +261,6 @@ async fn a_head_that_cannot_be_kept_elsewhere_is_told_and_stops_nobody() {
     fs::create_dir(&away).unwrap();
     bench.clock.advance(Duration::from_secs(2));
     bench
-        .until(|s| s.chain.head.elsewhere == Elsewhere::Kept)
+        .until(|s| s.chain.head.elsewhere == HeadCopyState::Kept)
         .await;
 }

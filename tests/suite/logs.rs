@@ -10,19 +10,19 @@ use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
 use cra_core::engine::command::{EndSession, FinalStatus};
 use cra_core::runtime::extension::Registry;
-use cra_core::runtime::upkeep::{Deed, PruneOrder, Upkeep};
+use cra_core::runtime::upkeep::{Maintenance, MaintenanceMode, PruneRequest};
 use cra_core::store::memory::MemoryStore;
-use cra_core::store::{Batch, Prune, Store};
+use cra_core::store::{Batch, PruneRanges, Store};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::event::{
     Draft, Durability, KeyRotated, LogSealed, LogStarted, Payload, SealedHead, TraceImported,
 };
 use cra_core::trace::head::{KnownHead, LogHead};
 use cra_core::trace::jsonl;
-use cra_core::trace::note::{Note, Verifier};
+use cra_core::trace::note::{SignedNote, Verifier};
 use cra_core::trace::record::Record;
-use cra_core::trace::tree::Tree;
-use cra_core::trace::verify::{LogVerifier, Report, Trust, check};
+use cra_core::trace::tree::MerkleTree;
+use cra_core::trace::verify::{LogVerifier, TrustAnchors, VerificationReport, check};
 use serde_json::json;
 
 use super::cli::Desk;
@@ -34,7 +34,7 @@ const LOG: &str = "log-1";
 struct Hand {
     log: Chain,
     session: Chain,
-    tree: Tree,
+    tree: MerkleTree,
     records: Vec<Record>,
 }
 
@@ -44,7 +44,7 @@ impl Hand {
         let mut hand = Self {
             log: Chain::new(id(LOG)),
             session: Chain::new(id("s-1")),
-            tree: Tree::default(),
+            tree: MerkleTree::default(),
             records: Vec::new(),
         };
         hand.entry(LogStarted::now(&key));
@@ -89,12 +89,12 @@ impl Hand {
         }
     }
 
-    fn signed_by(&self, number: u8) -> (LogHead, Note) {
+    fn signed_by(&self, number: u8) -> (LogHead, SignedNote) {
         let note = key_of(&id(LOG), number).sign(&self.head().to_string());
         (self.head(), note.parse().unwrap())
     }
 
-    fn verify(&self, trust: Trust) -> Report {
+    fn verify(&self, trust: TrustAnchors) -> VerificationReport {
         let mut verifier = LogVerifier::new(trust.of_log(id(LOG)));
         for record in &self.records {
             let (envelope, link) = check(&record.text, &record.hash).unwrap();
@@ -105,7 +105,7 @@ impl Hand {
 
     /// What is said about the session.
     fn verdict(&self) -> String {
-        let report = self.verify(Trust::nothing());
+        let report = self.verify(TrustAnchors::nothing());
         report.chains[0].verdict.to_string()
     }
 }
@@ -137,7 +137,7 @@ fn key() -> Verifier {
 }
 
 /// The verdict about the log itself.
-fn of_log(report: &Report) -> String {
+fn of_log(report: &VerificationReport) -> String {
     report.log.as_ref().unwrap().verdict.to_string()
 }
 
@@ -148,7 +148,9 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
     let stands = honest.stands();
     honest.sealed(vec![stands.clone()]);
     assert_eq!(honest.verdict(), "UNSEALED tail 2");
-    let trust = Trust::nothing().key(key()).signed([honest.signed_by(7)]);
+    let trust = TrustAnchors::nothing()
+        .key(key())
+        .signed([honest.signed_by(7)]);
     assert_eq!(
         honest.verify(trust).chains[0].verdict.to_string(),
         "SEALED 0..1"
@@ -179,7 +181,7 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
         count,
         hash,
     }]);
-    let report = missing.verify(Trust::nothing());
+    let report = missing.verify(TrustAnchors::nothing());
     assert_eq!(report.chains[0].session, id("s-9"));
     assert_eq!(
         report.chains[0].verdict.to_string(),
@@ -201,20 +203,24 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     hand.event();
     let stands = hand.stands();
     hand.sealed(vec![stands]);
-    let with = |trust: Trust| of_log(&hand.verify(trust));
+    let with = |trust: TrustAnchors| of_log(&hand.verify(trust));
     let known = |head: LogHead| KnownHead { head, note: None };
 
     // A stranger's head proves nothing, and one that claims to be of the key and is not is a fault.
-    let stranger = Trust::nothing().key(key()).signed([hand.signed_by(9)]);
+    let stranger = TrustAnchors::nothing()
+        .key(key())
+        .signed([hand.signed_by(9)]);
     assert_eq!(with(stranger), "UNSEALED tail 2");
     let (head, note) = hand.signed_by(9);
-    let handed = Trust::nothing().key(key()).handed_over(head, note);
+    let handed = TrustAnchors::nothing()
+        .key(key())
+        .with_supplied_head(head, note);
     let told = "BROKEN at 1: a head of 2 entries is not signed with the key";
     assert_eq!(with(handed), told);
     let head = hand.head();
     let line = key_of(&id(LOG), 7).signature("something else\n");
     let forged = format!("{head}\n{line}").parse().unwrap();
-    let forged = Trust::nothing().key(key()).signed([(head, forged)]);
+    let forged = TrustAnchors::nothing().key(key()).signed([(head, forged)]);
     assert_eq!(
         with(forged),
         "BROKEN at 1: a head of 2 entries is not signed with the key"
@@ -223,7 +229,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         log: id("log-2"),
         ..hand.head()
     };
-    let told = with(Trust::nothing().known(known(other.clone())));
+    let told = with(TrustAnchors::nothing().known(known(other.clone())));
     assert_eq!(
         told,
         "DIVERGED at 1: its first 2 entries are not those of the head that was kept elsewhere"
@@ -232,21 +238,21 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         size: 9,
         ..other.clone()
     };
-    let told = with(Trust::nothing().known(known(far)));
+    let told = with(TrustAnchors::nothing().known(known(far)));
     assert_eq!(told, "DIVERGED at 0: the head is one of another log");
     let larger = LogHead {
         size: 5,
         ..hand.head()
     };
     assert_eq!(
-        with(Trust::nothing().known(known(larger.clone()))),
+        with(TrustAnchors::nothing().known(known(larger.clone()))),
         "TRUNCATED: 2 of 5 events are there"
     );
     let note = key_of(&id(LOG), 7)
         .sign(&larger.to_string())
         .parse()
         .unwrap();
-    let signed = Trust::nothing().key(key()).signed([(larger, note)]);
+    let signed = TrustAnchors::nothing().key(key()).signed([(larger, note)]);
     assert_eq!(with(signed), "TRUNCATED: 2 of 5 events are there");
 
     let root = Digest::ZERO;
@@ -258,7 +264,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         .sign(&wrong.to_string())
         .parse()
         .unwrap();
-    let told = with(Trust::nothing().key(key()).signed([(wrong, note)]));
+    let told = with(TrustAnchors::nothing().key(key()).signed([(wrong, note)]));
     assert_eq!(
         told,
         "DIVERGED at 1: its first 2 entries are not those of the head that was signed"
@@ -271,10 +277,10 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     };
     for pair in [[hand.head(), split.clone()], [split, hand.head()]] {
         let [one, two] = pair.map(known);
-        let told = with(Trust::nothing().known(one).known(two));
+        let told = with(TrustAnchors::nothing().known(one).known(two));
         assert!(told.starts_with("DIVERGED at 1"), "{told}");
     }
-    let both = Trust::nothing().known(known(hand.head())).key(key());
+    let both = TrustAnchors::nothing().known(known(hand.head())).key(key());
     assert_eq!(with(both.signed([hand.signed_by(7)])), "WITNESSED 0..1");
 }
 
@@ -284,7 +290,9 @@ fn lines_without_their_log_do_not_pass_where_a_head_was_handed_over() {
     hand.event();
     let stands = hand.stands();
     hand.sealed(vec![stands]);
-    let signed = Trust::nothing().key(key()).signed([hand.signed_by(7)]);
+    let signed = TrustAnchors::nothing()
+        .key(key())
+        .signed([hand.signed_by(7)]);
     assert!(jsonl::verify(lines(&hand.records).as_bytes(), signed.clone()).is_sound());
     let bare: Vec<_> = hand
         .records
@@ -306,7 +314,7 @@ fn lines(records: &[Record]) -> String {
 }
 
 /// A store with one session, and its upkeep.
-async fn kept() -> (MemoryStore, Upkeep) {
+async fn kept() -> (MemoryStore, Maintenance) {
     let store = MemoryStore::default();
     let clock = clock();
     let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&clock)).await;
@@ -324,17 +332,17 @@ async fn log_of(store: &MemoryStore) -> (SessionId, Chain) {
     (log, chain)
 }
 
-async fn upkeep(store: &MemoryStore, number: u8) -> Upkeep {
+async fn upkeep(store: &MemoryStore, number: u8) -> Maintenance {
     let log = store.log().await.unwrap().log;
     let clock = clock() as Arc<dyn Clock>;
-    let opened = Upkeep::open(Arc::new(store.clone()), key_of(&log, number), clock, &[]);
+    let opened = Maintenance::open(Arc::new(store.clone()), key_of(&log, number), clock, &[]);
     opened.await.unwrap()
 }
 
 /// What the record proves to somebody with one key.
-async fn verified(store: &MemoryStore, number: u8) -> Report {
+async fn verified(store: &MemoryStore, number: u8) -> VerificationReport {
     let log = store.log().await.unwrap().log;
-    let trust = Trust::nothing().key(key_of(&log, number).verifier());
+    let trust = TrustAnchors::nothing().key(key_of(&log, number).verifier());
     store.verify(trust).await.unwrap()
 }
 
@@ -378,7 +386,7 @@ async fn a_key_is_not_handed_over_by_an_entry_that_nobody_signed() {
         .unwrap()
         .await
         .unwrap();
-    let opened = Upkeep::open(Arc::new(store.clone()), signer(&store).await, clock(), &[]);
+    let opened = Maintenance::open(Arc::new(store.clone()), signer(&store).await, clock(), &[]);
     let told = opened.await.unwrap_err().to_string();
     assert!(told.contains("never signed names another key"), "{told}");
 }
@@ -392,8 +400,8 @@ async fn a_change_of_keys_that_is_cut_short_leaves_one_key_or_the_other() {
         let log = store.log().await.unwrap().log;
         store.disk(|disk| disk.cut_after(steps));
         let rotated = upkeep.rotate(key_of(&log, 8), "op-1").await;
-        let left =
-            store.disk(|disk| disk.after_power_cut(0, cra_core::store::memory::disk::Garbled::No));
+        let left = store
+            .disk(|disk| disk.after_power_cut(0, cra_core::store::memory::disk::Corruption::No));
         let store = MemoryStore::open(left).unwrap();
         let number = if rotated.is_ok() { 8 } else { 7 };
         done[usize::from(rotated.is_ok())] += 1;
@@ -406,7 +414,7 @@ async fn a_change_of_keys_that_is_cut_short_leaves_one_key_or_the_other() {
 }
 
 /// The same events, a hundred days later.
-async fn old() -> (MemoryStore, Upkeep) {
+async fn old() -> (MemoryStore, Maintenance) {
     let store = MemoryStore::default();
     let retention = "{ default_days: 90, by_event_type: { session_started: 365 } }";
     let text = format!("{ACME}\ntrace_config: {{ retention: {retention} }}\n");
@@ -417,21 +425,29 @@ async fn old() -> (MemoryStore, Upkeep) {
     let later = clock();
     later.advance(Duration::from_hours(24 * 100));
     let signer = signer(&store).await;
-    let opened = Upkeep::open(Arc::new(store.clone()), signer, later, &[]).await;
+    let opened = Maintenance::open(Arc::new(store.clone()), signer, later, &[]).await;
     (store, opened.unwrap())
 }
 
 #[tokio::test]
 async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     let (store, mut upkeep) = old().await;
-    let order = |deed| PruneOrder {
+    let order = |deed| PruneRequest {
         by: "op-1",
         at_least: None,
         deed,
     };
-    let told = upkeep.prune(order(Deed::Tell)).await.unwrap().sessions;
+    let told = upkeep
+        .prune(order(MaintenanceMode::Tell))
+        .await
+        .unwrap()
+        .sessions;
     assert_eq!(verified(&store, 7).await.chains[0].pruned, 0, "only told");
-    let pruned = upkeep.prune(order(Deed::Do)).await.unwrap().sessions;
+    let pruned = upkeep
+        .prune(order(MaintenanceMode::Do))
+        .await
+        .unwrap()
+        .sessions;
     assert_eq!(pruned, told);
     assert!(pruned[0].1 > 0);
     upkeep.seal().await.unwrap();
@@ -447,7 +463,7 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     // What is left is held against what was left then.
     let records = store.records(0, 1000).await.unwrap();
     let text = lines(&records);
-    assert!(jsonl::verify(text.as_bytes(), Trust::nothing()).is_sound());
+    assert!(jsonl::verify(text.as_bytes(), TrustAnchors::nothing()).is_sound());
     let bare = records
         .iter()
         .find(|it| it.envelope().unwrap().is_pruned())
@@ -459,7 +475,7 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     let line = lines(std::slice::from_ref(bare));
     let changed = text.replace(&line, &line.replace(before, after));
     assert_ne!(changed, text);
-    let report = jsonl::verify(changed.as_bytes(), Trust::nothing());
+    let report = jsonl::verify(changed.as_bytes(), TrustAnchors::nothing());
     let told = report.chains[0].verdict.to_string();
     assert!(
         told.contains("what is left of pruned events is not what was left then"),
@@ -472,7 +488,7 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
 async fn content_that_is_gone_without_a_word_in_the_log_is_a_fault() {
     let (store, _) = kept().await;
     let (session, ranges) = (id("s-1"), vec![(1, 1)]);
-    let prune = vec![Prune { session, ranges }];
+    let prune = vec![PruneRanges { session, ranges }];
     let batch = Batch {
         prune,
         ..Batch::default()
@@ -541,7 +557,7 @@ fn an_ended_session_whose_end_was_pruned_still_holds() {
         let bench = Bench::under(vec![short_lived()], store, clock()).await;
         bench.begin("s-1").await;
         let end = EndSession {
-            delivery: cra_core::engine::command::GivenWhen::Now,
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: id("s-1"),
             status: FinalStatus::Completed,
             summary: None,
@@ -571,7 +587,7 @@ fn a_session_that_is_put_back_behind_the_log_does_not_make_up_for_the_one_that_w
         .cloned()
         .partition(|record| record.session == id(LOG));
     hand.records = [log, session].concat();
-    let report = hand.verify(Trust::nothing().known(known));
+    let report = hand.verify(TrustAnchors::nothing().known(known));
     assert!(!report.is_sound(), "{report:?}");
     assert_eq!(report.chains[0].verdict.word(), "TRUNCATED");
 }
@@ -596,7 +612,7 @@ async fn more_than_a_crash_can_leave_is_not_signed_at_the_next_start() {
         let written = store.append(Batch::of(records)).await.unwrap().await;
         written.unwrap();
         let signer = signer(&store).await;
-        let opened = Upkeep::open(Arc::new(store.clone()), signer, clock(), &[]).await;
+        let opened = Maintenance::open(Arc::new(store.clone()), signer, clock(), &[]).await;
         let refused = opened.unwrap_err().to_string();
         assert!(refused.contains("more than a crash can leave"), "{refused}");
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use cra_core::engine::command::Outcome;
+use cra_core::engine::command::HeldOutcome;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams,
     GetPromptRequestParams, PaginatedRequestParams, ProgressNotificationParam,
@@ -318,7 +318,7 @@ async fn a_call_that_the_agent_cancels_leaves_the_gate() {
         decided
             .decided
             .iter()
-            .any(|it| it.outcome == Outcome::Passed)
+            .any(|it| it.outcome == HeldOutcome::Passed)
     );
 }
 

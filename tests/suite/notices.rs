@@ -8,12 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock};
 use cra_core::base::id::CountedIds;
-use cra_core::engine::command::{Decide, Reply, Ruling};
+use cra_core::engine::command::{DecisionRequest, Reply, Ruling};
 use cra_core::engine::held::Held;
 use cra_core::runtime::notices::{
-    KeptNotice, NoticeState, Off, SECRET_FILE, Secret, SecretSource, Webhooks, kept_notices,
+    DeliveryState, NoticesOff, SECRET_FILE, Secret, SecretSource, StoredNotice, Webhooks,
+    stored_notices,
 };
-use cra_core::runtime::{Parts, Runtime};
+use cra_core::runtime::{Runtime, RuntimeParts};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::sqlite::SqliteStore;
@@ -57,7 +58,7 @@ async fn bench(
     webhooks: Webhooks,
 ) -> Bench {
     let ids = clock.now().micros().unsigned_abs();
-    let runtime = Runtime::start(Parts {
+    let runtime = Runtime::start(RuntimeParts {
         atlases,
         clock: Arc::clone(&clock) as Arc<dyn Clock>,
         ids: Box::new(CountedIds::starting_at(ids.into())),
@@ -76,12 +77,12 @@ fn sqlite() -> (TempDir, Arc<SqliteStore>) {
     (folder, store)
 }
 
-async fn kept(store: &dyn Store) -> Vec<KeptNotice> {
-    kept_notices(store.state().await.unwrap()).0
+async fn kept(store: &dyn Store) -> Vec<StoredNotice> {
+    stored_notices(store.state().await.unwrap()).0
 }
 
 /// Waits until so many are kept, and returns them. A picture may be older than what was sent.
-async fn left(store: &dyn Store, wanted: usize) -> Vec<KeptNotice> {
+async fn left(store: &dyn Store, wanted: usize) -> Vec<StoredNotice> {
     let found = async {
         loop {
             let kept = kept(store).await;
@@ -120,7 +121,7 @@ async fn overrule(bench: &Bench, atlas: &str, number: u64) -> Arc<Held> {
             *answer = json!(format!("{}, and confirmed in writing", SECRETS[1]));
         }
     }
-    let decide = Decide {
+    let decide = DecisionRequest {
         justification: Some(SECRETS[2].to_owned()),
         ..decide(&held, Ruling::Pass { answers })
     };
@@ -372,7 +373,7 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
     receiver.nothing_came();
     let failed = kept(store.as_ref()).await;
     assert!(
-        matches!(failed[0].state, NoticeState::Failed { .. }),
+        matches!(failed[0].state, DeliveryState::Failed { .. }),
         "{failed:?}"
     );
     bench.runtime.stop().await;
@@ -448,7 +449,7 @@ async fn nobody_is_sent_on_to_somebody_else() {
 // covers B16
 #[tokio::test]
 async fn where_it_is_off_nothing_is_kept_and_nobody_is_told() {
-    for off in [Off::Demo, Off::Setting, Off::NoConsole] {
+    for off in [NoticesOff::Demo, NoticesOff::Setting, NoticesOff::NoConsole] {
         let mut receiver = Receiver::new(&[Answer::Status(200)]);
         let (_folder, store) = sqlite();
         let own = atlas("own", &receiver.address);

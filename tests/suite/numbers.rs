@@ -5,7 +5,7 @@ use std::fs;
 
 use cra_core::atlas::load_str;
 use cra_core::memento::Turn;
-use cra_core::reconstruct::Snapshot;
+use cra_core::reconstruct::ConversationSnapshot;
 use cra_core::trace::jsonl::read_event;
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ checkpoints:
     mode: blocking
     trigger: { type: action_pre, patterns: [pay] }
     when: { path: params.amount, gt: 1000 }
-    questions: [{ question_id: q, question: "How much?", response_type: number, max: 50 }]
+    questions: [{ question_id: q, question: "ChangeKind much?", response_type: number, max: 50 }]
 "#;
 
 #[test]
@@ -108,7 +108,7 @@ fn explain_refuses_parameters_that_are_not_exact() {
 #[test]
 fn a_snapshot_file_with_a_key_twice_is_not_read() {
     let text = br#"{"checkpoint_metadata":{"version":"2.0","version":"4.0"}}"#;
-    let refused = Snapshot::read(text).unwrap_err().to_string();
+    let refused = ConversationSnapshot::read(text).unwrap_err().to_string();
     assert!(refused.contains("checkpoint_metadata.version"), "{refused}");
 }
 

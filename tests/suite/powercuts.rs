@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use cra_core::base::clock::ManualClock;
 use cra_core::base::id::GateId;
-use cra_core::engine::command::{Denied, Outcome, Reply, Ruling};
-use cra_core::engine::held::{Held, Subject};
-use cra_core::runtime::Requested;
+use cra_core::engine::command::{DenialReply, HeldOutcome, Reply, Ruling};
+use cra_core::engine::held::{Held, HeldSubject};
+use cra_core::runtime::RequestReply;
 use cra_core::runtime::snapshot::StoreState;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
-use cra_core::store::memory::disk::Garbled;
+use cra_core::store::memory::disk::Corruption;
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -23,7 +23,7 @@ use super::support::{Bench, Dice, clock, decide, good_answers, request, settle, 
 /// Steps until the power goes, at most. Each is something an agent, the operator or the clock does.
 const STEPS: u64 = 40;
 
-type Asking = JoinHandle<Result<Requested, Denied>>;
+type Asking = JoinHandle<Result<RequestReply, DenialReply>>;
 
 struct House {
     dice: Dice,
@@ -155,7 +155,7 @@ impl House {
                 self.told.insert(held.id.clone());
                 self.counts.decided += 1;
                 let left = number_of(held).and_then(|number| self.left.get_mut(&number));
-                if let (Some(left), Outcome::Passed) = (left, decided.outcome) {
+                if let (Some(left), HeldOutcome::Passed) = (left, decided.outcome) {
                     *left = (held.session.to_string(), true);
                 }
             }
@@ -203,8 +203,8 @@ impl House {
         let left = self.store.disk(|disk| {
             let kept = dice.roll(disk.at_risk() as u64 + 1);
             let garbled = match dice.roll(2) {
-                0 => Garbled::No,
-                _ => Garbled::LastByte(1),
+                0 => Corruption::No,
+                _ => Corruption::LastByte(1),
             };
             disk.after_power_cut(usize::try_from(kept).unwrap(), garbled)
         });
@@ -261,7 +261,7 @@ impl House {
             settle().await;
             assert!(asking.is_finished(), "the permit of {number} is lost");
             let answer = asking.await.unwrap();
-            assert!(matches!(answer, Ok(Requested::Allowed(_))), "{answer:?}");
+            assert!(matches!(answer, Ok(RequestReply::Allowed(_))), "{answer:?}");
             self.counts.permits += 1;
         }
     }
@@ -270,7 +270,11 @@ impl House {
         self.clock.advance(Duration::from_secs(1));
         settle().await;
         let key = signer(&self.store).await.verifier();
-        let report = self.store.verify(Trust::nothing().key(key)).await.unwrap();
+        let report = self
+            .store
+            .verify(TrustAnchors::nothing().key(key))
+            .await
+            .unwrap();
         assert!(report.is_sound(), "{report:?}");
         let mut words = report.chains.iter().map(|chain| chain.verdict.word());
         assert!(words.all(|word| word == "SEALED"), "{report:?}");
@@ -298,8 +302,8 @@ fn delete(session: &str, number: u64) -> cra_core::engine::command::ActionReques
 
 fn number_of(held: &Held) -> Option<u64> {
     match &held.subject {
-        Subject::Action(call) => call.params["ticket_ids"][0].as_str()?.parse().ok(),
-        Subject::SessionStart | Subject::Moment(_) => None,
+        HeldSubject::Action(call) => call.params["ticket_ids"][0].as_str()?.parse().ok(),
+        HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
     }
 }
 

@@ -7,14 +7,14 @@ use std::fs;
 use std::sync::Arc;
 
 use cra_core::base::pattern::Patterns;
-use cra_core::runtime::snapshot::{SessionSummary, Snapshot};
+use cra_core::runtime::snapshot::{RuntimeSnapshot, SessionSummary};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::Event;
-use cra_core::trace::replay::state::{Holds, Phase};
-use cra_core::trace::replay::{Replay, State};
-use cra_core::trace::source::Events;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::replay::state::{HoldScope, ReplayPhase};
+use cra_core::trace::replay::{Replay, ReplayState};
+use cra_core::trace::source::MemorySource;
+use cra_core::trace::verify::TrustAnchors;
 use serde_json::{Value, json};
 
 use super::cli::{Desk, Said};
@@ -30,10 +30,10 @@ async fn record(store: &MemoryStore, session: &str) -> Vec<Event> {
 }
 
 /// What the events of a session tell now, held against the picture that the console shows.
-async fn agrees(store: &MemoryStore, life: &Life, session: &str, at: &str) -> State {
+async fn agrees(store: &MemoryStore, life: &Life, session: &str, at: &str) -> ReplayState {
     let snapshot = life.bench.until(|_| true).await;
     let events = record(store, session).await;
-    let source = Events::new(events.clone());
+    let source = MemorySource::new(events.clone());
     let mut replay = Replay::load(&source, session.parse().unwrap())
         .unwrap()
         .unwrap();
@@ -49,7 +49,7 @@ async fn agrees(store: &MemoryStore, life: &Life, session: &str, at: &str) -> St
         .iter()
         .find(|it| it.id.as_str() == session);
     let Some(known) = known else {
-        assert_eq!(state.phase, Phase::Ended, "{at}");
+        assert_eq!(state.phase, ReplayPhase::Ended, "{at}");
         return state;
     };
     assert_eq!(state.unlocked, unlocked(known), "{at}");
@@ -73,7 +73,7 @@ fn unlocked(session: &SessionSummary) -> BTreeSet<String> {
     gated.cloned().collect()
 }
 
-fn held_by_runtime(snapshot: &Snapshot, session: &str) -> BTreeMap<String, Vec<String>> {
+fn held_by_runtime(snapshot: &RuntimeSnapshot, session: &str) -> BTreeMap<String, Vec<String>> {
     let held = snapshot
         .held
         .iter()
@@ -85,7 +85,7 @@ fn held_by_runtime(snapshot: &Snapshot, session: &str) -> BTreeMap<String, Vec<S
     .collect()
 }
 
-fn held_by_events(state: &State) -> BTreeMap<String, Vec<String>> {
+fn held_by_events(state: &ReplayState) -> BTreeMap<String, Vec<String>> {
     let held = state.held.iter().map(|held| {
         let gates = held.gates.iter().map(|gate| gate.span_id.to_string());
         (held.span_id.as_ref().unwrap().to_string(), gates.collect())
@@ -103,12 +103,12 @@ async fn what_the_events_tell_is_what_the_console_shows() {
     let state = agrees(&store, &life, "s-1", "held at its start").await;
     assert_eq!(
         (state.phase, state.held[0].holds),
-        (Phase::AtStart, Holds::Start)
+        (ReplayPhase::AtStart, HoldScope::Start)
     );
     life.pass("s-1").await;
     life.bench.until(|s| s.held.is_empty()).await;
     let state = agrees(&store, &life, "s-1", "let in").await;
-    assert_eq!((state.phase, state.passed.count), (Phase::Working, 1));
+    assert_eq!((state.phase, state.passed.count), (ReplayPhase::Working, 1));
     assert_eq!(state.agent.intent.as_deref(), Some("tidy up"));
     life.run("s-1", "ticket.get", json!({"ticket_id": "T-1"}), 40)
         .await;
@@ -122,9 +122,12 @@ async fn what_the_events_tell_is_what_the_console_shows() {
     let gate = &state.held[0];
     assert_eq!(
         (gate.what.as_str(), gate.holds),
-        ("ticket.delete", Holds::Action)
+        ("ticket.delete", HoldScope::Action)
     );
-    assert_eq!((state.phase, gate.since), (Phase::Held, held.opened_at));
+    assert_eq!(
+        (state.phase, gate.since),
+        (ReplayPhase::Held, held.opened_at)
+    );
     life.deny("s-1", "not today").await;
     asked.await.unwrap().unwrap_err();
     life.bench.until(|s| s.held.is_empty()).await;
@@ -159,8 +162,8 @@ async fn a_replay_of_a_real_record_loads_verifies_steps_seeks_and_filters() {
     let store = MemoryStore::default();
     lived(Arc::new(store.clone())).await;
     let events = record(&store, "s-1").await;
-    let source =
-        Events::new(events.clone()).checked(store.verify(Trust::nothing()).await.unwrap().chains);
+    let source = MemorySource::new(events.clone())
+        .checked(store.verify(TrustAnchors::nothing()).await.unwrap().chains);
     let session = || "s-1".parse().unwrap();
     assert!(
         Replay::load(&source, "s-9".parse().unwrap())

@@ -3,8 +3,9 @@
 use std::fs;
 
 use cra_core::reconstruct::{
-    Account, AccountDecision, AccountHeld, GLOSSARY, LOAD_ARTIFACTS_FOR, NEVER_LOAD_ARTIFACTS_FOR,
-    PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, SnapshotError, UPDATED, Waits, written,
+    AccountDecision, AccountHeld, ConversationSnapshot, GLOSSARY, LOAD_ARTIFACTS_FOR,
+    NEVER_LOAD_ARTIFACTS_FOR, PROTOCOL_VERSION, QUALITY, Reconstruction, SessionAccount,
+    SnapshotError, UPDATED, WaitingSubject, written,
 };
 use serde_json::{Value, json};
 
@@ -333,7 +334,7 @@ fn what_cannot_be_read_is_refused_with_a_reason_and_a_way_out() {
         (vec![b' '; 9 * 1024 * 1024], "bytes are more than"),
     ];
     for (text, wanted) in table {
-        let error = Snapshot::read(&text).unwrap_err();
+        let error = ConversationSnapshot::read(&text).unwrap_err();
         assert!(error.to_string().contains(wanted), "{error}");
         assert!(!error.help().is_empty());
     }
@@ -345,16 +346,16 @@ fn what_cannot_be_read_is_refused_with_a_reason_and_a_way_out() {
         json!(4),
     ] {
         let text = versioned(version.clone());
-        let read = Snapshot::read(text.as_bytes()).unwrap();
+        let read = ConversationSnapshot::read(text.as_bytes()).unwrap();
         let later = ["3", "4"].iter().any(|it| read.version.starts_with(it));
         assert_eq!(read.later, later, "{version}");
-        let text = Reconstruction::of_snapshot(&read).confirmation;
+        let text = Reconstruction::from_snapshot(&read).confirmation;
         assert_eq!(text.contains("may mean something else"), later, "{version}");
     }
     let marked = [&b"\xef\xbb\xbf"[..], &file("bare")].concat();
-    assert!(Snapshot::read(&marked).is_ok());
+    assert!(ConversationSnapshot::read(&marked).is_ok());
     assert_ne!(
-        Snapshot::read(b"{}").unwrap_err(),
+        ConversationSnapshot::read(b"{}").unwrap_err(),
         SnapshotError::NotText { at: 0 }
     );
 }
@@ -513,15 +514,15 @@ fn an_artifact_is_read_from_beside_its_file_alone() {
 #[test]
 fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     let text = |text: &str| text.to_owned();
-    let mut account = Account {
+    let mut account = SessionAccount {
         session: text("s-12"),
         agent: text("triage-bot"),
         intent: Some(text("clean up duplicate tickets")),
         written_at: text("2026-01-01T00:00:00Z"),
         atlases: vec![text("com.acme.support")],
-        ..Account::default()
+        ..SessionAccount::default()
     };
-    let told = |account: &Account| of(&written(account)).confirmation;
+    let told = |account: &SessionAccount| of(&written(account)).confirmation;
     let bare = of(&written(&account));
     let position = "POSITION: Under way: clean up duplicate tickets";
     assert!(
@@ -539,7 +540,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     account.parked = vec![text("report format")];
     account.held = vec![AccountHeld {
         gate: text("c-121"),
-        waits: Waits::Action(text("ticket.delete")),
+        waits: WaitingSubject::Action(text("ticket.delete")),
         asked: vec![text("why now?")],
     }];
     account.decided = vec![AccountDecision {
@@ -561,12 +562,12 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     }
     for (waits, asked, what) in [
         (
-            Waits::Start,
+            WaitingSubject::Start,
             "May triage-bot begin?",
             "the start of the session",
         ),
         (
-            Waits::Session(text("input")),
+            WaitingSubject::Session(text("input")),
             "May triage-bot go on (input)?",
             "the session (input)",
         ),
@@ -593,14 +594,14 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
 
 #[test]
 fn a_name_between_backticks_cannot_be_broken_out_of() {
-    let account = Account {
+    let account = SessionAccount {
         agent: "bot".to_owned(),
         held: vec![AccountHeld {
             gate: "g`x_y".to_owned(),
-            waits: Waits::Action("a`b_c".to_owned()),
+            waits: WaitingSubject::Action("a`b_c".to_owned()),
             asked: Vec::new(),
         }],
-        ..Account::default()
+        ..SessionAccount::default()
     };
     let told = of(&written(&account)).confirmation;
     assert!(

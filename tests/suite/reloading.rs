@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::digest::Digest;
-use cra_core::engine::command::{Refused, Reply};
+use cra_core::engine::command::{DecisionRefusal, Reply};
 use cra_core::engine::reload::hash_of;
-use cra_core::runtime::snapshot::{Access, StoreState};
-use cra_core::runtime::{Load, LoadRefused, Parts, Runtime};
+use cra_core::runtime::snapshot::{ConsoleAccess, StoreState};
+use cra_core::runtime::{AtlasLoad, LoadRefusal, Runtime, RuntimeParts};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::Event;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use serde_json::json;
 
 use super::runtime::SlowStore;
@@ -23,12 +23,12 @@ fn stricter() -> Arc<[Atlas]> {
     vec![load_str("acme.yaml", &text).unwrap().atlas].into()
 }
 
-fn load(atlases: Arc<[Atlas]>) -> Load {
+fn load(atlases: Arc<[Atlas]>) -> AtlasLoad {
     instead_of(hash_of(&acme()), atlases)
 }
 
-fn instead_of(before: Digest, atlases: Arc<[Atlas]>) -> Load {
-    Load {
+fn instead_of(before: Digest, atlases: Arc<[Atlas]>) -> AtlasLoad {
+    AtlasLoad {
         atlases,
         instead_of: before,
         by: "op-1".to_owned(),
@@ -58,7 +58,7 @@ async fn a_load_is_on_record_with_its_text_and_what_is_held_stays_held() {
     assert_eq!(picture.held[0], held);
     assert_eq!(picture.in_force.hash, Some(hash_of(&stricter())));
     let reply = bench.pass(&held).await;
-    assert_eq!(reply, Reply::Refused(Refused::AtlasChanged));
+    assert_eq!(reply, Reply::Refused(DecisionRefusal::AtlasChanged));
 
     let entries = loads(&memory).await;
     let newest = &entries.last().unwrap().payload;
@@ -77,7 +77,13 @@ async fn a_load_is_on_record_with_its_text_and_what_is_held_stays_held() {
     assert_eq!(loads(&memory).await.len(), 3);
     assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
     bench.runtime.stop().await;
-    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
+    assert!(
+        memory
+            .verify(TrustAnchors::nothing())
+            .await
+            .unwrap()
+            .is_sound()
+    );
 }
 
 #[tokio::test]
@@ -86,16 +92,16 @@ async fn what_was_not_seen_or_cannot_be_told_apart_is_not_loaded() {
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
     let desk = bench.runtime.desk();
     let unseen = instead_of(hash_of(&stricter()), stricter());
-    assert_eq!(desk.load(unseen).await, Err(LoadRefused::Changed));
-    assert_eq!(desk.load(load(acme().into())).await, Err(LoadRefused::Same));
+    assert_eq!(desk.load(unseen).await, Err(LoadRefusal::Changed));
+    assert_eq!(desk.load(load(acme().into())).await, Err(LoadRefusal::Same));
     let twice: Vec<_> = stricter().iter().cloned().chain(acme()).collect();
     assert_eq!(
         desk.load(load(twice.into())).await,
-        Err(LoadRefused::SameAtlas("com.acme.support".to_owned()))
+        Err(LoadRefusal::SameAtlas("com.acme.support".to_owned()))
     );
     assert_eq!(
         desk.load(load(Arc::new([]))).await,
-        Err(LoadRefused::Nothing)
+        Err(LoadRefusal::Nothing)
     );
     assert_eq!(loads(&memory).await.len(), 1, "that of the start");
     assert_eq!(bench.snapshot().in_force.hash, Some(hash_of(&acme())));
@@ -136,7 +142,7 @@ async fn a_load_that_cannot_be_recorded_changes_nothing_and_opens_nothing() {
     memory.fail_after(0);
     let refused = bench.runtime.desk().load(load(open())).await;
     assert!(
-        matches!(refused, Err(LoadRefused::Unavailable(_))),
+        matches!(refused, Err(LoadRefusal::Unavailable(_))),
         "{refused:?}"
     );
     let picture = bench.until(|s| s.store != StoreState::Ready).await;
@@ -149,13 +155,13 @@ async fn a_load_that_cannot_be_recorded_changes_nothing_and_opens_nothing() {
 #[tokio::test]
 async fn a_console_that_only_looks_loads_nothing() {
     let store = Arc::new(MemoryStore::default());
-    let read_only = Parts {
-        access: Access::ReadOnly,
+    let read_only = RuntimeParts {
+        access: ConsoleAccess::ReadOnly,
         ..parts(store).await
     };
     let runtime = Runtime::start(read_only).await.unwrap();
     let refused = runtime.desk().load(load(stricter())).await;
-    assert_eq!(refused, Err(LoadRefused::ReadOnly));
+    assert_eq!(refused, Err(LoadRefusal::ReadOnly));
 }
 
 const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\nname: More\n\
@@ -203,7 +209,7 @@ async fn an_atlas_comes_and_goes_without_a_restart_and_what_is_held_stays_held()
     assert_eq!(picture.held, [Arc::clone(&held)]);
     assert!(!asked.is_finished());
     let reply = bench.pass(&held).await;
-    assert_eq!(reply, Reply::Refused(Refused::AtlasChanged));
+    assert_eq!(reply, Reply::Refused(DecisionRefusal::AtlasChanged));
     let entries = loads(&memory).await;
     let newest = &entries.last().unwrap().payload;
     assert_eq!(newest["removes"], json!([with_more()[1].hash.to_string()]));
@@ -216,7 +222,13 @@ async fn an_atlas_comes_and_goes_without_a_restart_and_what_is_held_stays_held()
     assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
     asked.await.unwrap().unwrap();
     bench.runtime.stop().await;
-    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
+    assert!(
+        memory
+            .verify(TrustAnchors::nothing())
+            .await
+            .unwrap()
+            .is_sound()
+    );
 }
 
 /// The example without its gate before deletions, with one before comments, and another length.
@@ -227,7 +239,7 @@ fn otherwise() -> Arc<[Atlas]> {
 }
 
 /// What two consoles recorded and told, one with Atlases that look on.
-async fn played(shadow: Option<Load>) -> (Vec<String>, Bench) {
+async fn played(shadow: Option<AtlasLoad>) -> (Vec<String>, Bench) {
     let memory = MemoryStore::default();
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
     bench.runtime.desk().shadow(shadow).await;

@@ -6,14 +6,14 @@ use std::time::Duration;
 use cra_core::base::clock::Boxed;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
-use cra_core::engine::command::{DenyCode, Outcome, Refused, Reply, Ruling};
-use cra_core::runtime::snapshot::Access;
+use cra_core::engine::command::{DecisionRefusal, DenyCode, HeldOutcome, Reply, Ruling};
+use cra_core::runtime::snapshot::ConsoleAccess;
 use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
-use cra_core::runtime::{Parts, RecordedSession, Runtime, StartError};
+use cra_core::runtime::{RecordedSession, Runtime, RuntimeParts, StartError};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::{Ack, AtlasText, Batch, LogState, StateRow, Store, StoreError};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::{Head, Report, Trust};
+use cra_core::trace::verify::{ChainHead, TrustAnchors, VerificationReport};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -52,11 +52,11 @@ impl Store for SlowStore {
         self.inner.state()
     }
 
-    fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
+    fn heads(&self) -> Boxed<'_, Result<Vec<ChainHead>, StoreError>> {
         self.inner.heads()
     }
 
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<ChainHead>, StoreError>> {
         self.inner.head(session)
     }
 
@@ -89,7 +89,7 @@ impl Store for SlowStore {
         self.inner.atlas(hash)
     }
 
-    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+    fn verify(&self, trust: TrustAnchors) -> Boxed<'_, Result<VerificationReport, StoreError>> {
         self.inner.verify(trust)
     }
 }
@@ -114,13 +114,19 @@ async fn a_held_action_is_released_by_its_decision_and_not_before() {
         .await;
     assert!(!asked.is_finished());
     let reply = bench.pass(&snapshot.held[0]).await;
-    assert!(matches!(reply, Reply::Decided(decided) if decided.outcome == Outcome::Passed));
+    assert!(matches!(reply, Reply::Decided(decided) if decided.outcome == HeldOutcome::Passed));
     // By the time the agent hears of it, the records are there.
     asked.await.unwrap().unwrap();
     let events = memory.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let written = |name: &str| events.iter().any(|event| event.event_type == name);
     assert!(written("policy_override") && written("risk_verified"));
-    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
+    assert!(
+        memory
+            .verify(TrustAnchors::nothing())
+            .await
+            .unwrap()
+            .is_sound()
+    );
 }
 
 #[tokio::test]
@@ -136,7 +142,7 @@ async fn nobody_answers_and_the_clock_denies() {
     bench.until(|s| s.held.len() == 1).await;
     bench.clock.advance(Duration::from_secs(301));
     let snapshot = bench.until(|s| s.held.is_empty()).await;
-    assert_eq!(snapshot.decided[0].outcome, Outcome::Expired);
+    assert_eq!(snapshot.decided[0].outcome, HeldOutcome::Expired);
     assert_eq!(asked.await.unwrap().unwrap_err().code, DenyCode::Expired);
 }
 
@@ -193,7 +199,7 @@ async fn a_failed_write_blocks_everyone_and_decides_nothing() {
     memory.fail_after(0);
     let reply = bench.pass(&snapshot.held[0]).await;
     assert!(
-        matches!(reply, Reply::Refused(Refused::Unavailable(_))),
+        matches!(reply, Reply::Refused(DecisionRefusal::Unavailable(_))),
         "{reply:?}"
     );
     assert_eq!(
@@ -203,13 +209,22 @@ async fn a_failed_write_blocks_everyone_and_decides_nothing() {
     let poisoned = bench.until(|s| s.store != StoreState::Ready).await;
     assert_eq!(poisoned.held, snapshot.held, "shown as it is on disk");
     let again = bench.pass(&snapshot.held[0]).await;
-    assert!(matches!(again, Reply::Refused(Refused::Unavailable(_))));
+    assert!(matches!(
+        again,
+        Reply::Refused(DecisionRefusal::Unavailable(_))
+    ));
 
     // A new process finds the gate as it was.
     let memory = memory.reopen();
     let bench = Bench::start(Arc::new(memory.clone()), clock).await;
     assert_eq!(bench.snapshot().held, snapshot.held);
-    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
+    assert!(
+        memory
+            .verify(TrustAnchors::nothing())
+            .await
+            .unwrap()
+            .is_sound()
+    );
 }
 
 #[tokio::test]
@@ -243,7 +258,7 @@ async fn agents_of_a_stopped_runtime_are_denied() {
     );
     assert!(matches!(
         desk.decide(deny).await,
-        Reply::Refused(Refused::Unavailable(_))
+        Reply::Refused(DecisionRefusal::Unavailable(_))
     ));
 }
 
@@ -294,7 +309,7 @@ async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
     bench.runtime.stop().await;
     let bench = Bench::start(store, clock).await;
     bench.until(|s| s.held.len() == 1).await;
-    let report = memory.verify(Trust::nothing()).await.unwrap();
+    let report = memory.verify(TrustAnchors::nothing()).await.unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
 
@@ -380,8 +395,8 @@ async fn a_console_that_may_only_look_decides_nothing() {
     bench.begin("s-1").await;
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     bench.runtime.stop().await;
-    let looking = Runtime::start(Parts {
-        access: Access::ReadOnly,
+    let looking = Runtime::start(RuntimeParts {
+        access: ConsoleAccess::ReadOnly,
         ..parts(store).await
     });
     let looking = looking.await.unwrap();
@@ -389,7 +404,7 @@ async fn a_console_that_may_only_look_decides_nothing() {
     let desk = looking.desk();
     let reply = desk.decide(decide(&held, Ruling::Pass { answers })).await;
     assert!(
-        matches!(&reply, Reply::Refused(Refused::Unavailable(what)) if what.contains("read-only")),
+        matches!(&reply, Reply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("read-only")),
         "{reply:?}"
     );
 }
@@ -397,7 +412,7 @@ async fn a_console_that_may_only_look_decides_nothing() {
 #[tokio::test]
 async fn two_atlases_of_one_name_are_refused() {
     let (_, store) = store();
-    let started = Runtime::start(Parts {
+    let started = Runtime::start(RuntimeParts {
         atlases: [acme(), acme()].concat(),
         ..parts(store).await
     });

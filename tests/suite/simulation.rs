@@ -14,14 +14,14 @@ use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock};
 use cra_core::base::id::CountedIds;
 use cra_core::engine::command::{
-    Accepted, Asked as Questions, Denied, Given, Reply, SessionStarted,
+    AcceptedEvent, AgentQuestions as Questions, DenialReply, Injected, Reply, StartedSession,
 };
-use cra_core::engine::held::{Held, Subject};
-use cra_core::runtime::snapshot::Access;
-use cra_core::runtime::{Answered, Parts, Requested, Runtime};
+use cra_core::engine::held::{Held, HeldSubject};
+use cra_core::runtime::snapshot::ConsoleAccess;
+use cra_core::runtime::{AnswerReply, RequestReply, Runtime, RuntimeParts};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use tokio::task::JoinHandle;
 
 use counts::{Counts, check_counts};
@@ -103,7 +103,7 @@ struct Asking {
     asked: Asked,
     /// The opening of the store that it was asked at.
     opening: u64,
-    task: JoinHandle<Result<Requested, Denied>>,
+    task: JoinHandle<Result<RequestReply, DenialReply>>,
 }
 
 /// An agent that begins a session.
@@ -111,7 +111,7 @@ struct Starting {
     session: String,
     /// False where the session is taken up again.
     new: bool,
-    task: JoinHandle<Result<SessionStarted, Denied>>,
+    task: JoinHandle<Result<StartedSession, DenialReply>>,
 }
 
 /// A session that says something, or asks for something beside actions.
@@ -119,7 +119,7 @@ struct Saying {
     session: String,
     /// The input, where it is one.
     text: Option<String>,
-    task: JoinHandle<Result<Accepted, Denied>>,
+    task: JoinHandle<Result<AcceptedEvent, DenialReply>>,
 }
 
 struct World {
@@ -141,11 +141,11 @@ struct World {
     asking: Vec<Asking>,
     /// Gates that agents were asked at, and what they answered there.
     own: Vec<Questions>,
-    answering: Vec<(Asked, JoinHandle<Result<Answered, Denied>>)>,
+    answering: Vec<(Asked, JoinHandle<Result<AnswerReply, DenialReply>>)>,
     /// Input that was said, and what the operator decides, until there is an answer.
     saying: Vec<Saying>,
     deciding: Vec<(Arc<Held>, Quality, JoinHandle<Reply>)>,
-    completing: Vec<(String, JoinHandle<Result<Given, Denied>>)>,
+    completing: Vec<(String, JoinHandle<Result<Injected, DenialReply>>)>,
     /// Requests that the operator passed without being told that this is on record.
     doubtful: Vec<Arc<Held>>,
     /// Digests of inputs that the operator let pass.
@@ -176,11 +176,11 @@ const ACTIONS: [(&str, bool); 6] = [
 
 /// A console on a store, with identifiers that no earlier opening gave.
 async fn open(store: &MemoryStore, moody: &Moody, clock: &Arc<ManualClock>, opening: u64) -> Bench {
-    let parts = Parts {
+    let parts = RuntimeParts {
         atlases: ATLASES.clone(),
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         ids: Box::new(CountedIds::starting_at(u128::from(opening) << 32)),
-        access: Access::Write,
+        access: ConsoleAccess::Write,
         extensions: moody.registry(),
         ..parts(Arc::new(store.clone())).await
     };
@@ -266,7 +266,7 @@ impl World {
     }
 
     async fn check_chains(&mut self) {
-        let report = self.store.verify(Trust::nothing()).await.unwrap();
+        let report = self.store.verify(TrustAnchors::nothing()).await.unwrap();
         assert!(report.is_sound(), "{report:?}");
         // The next process signs all that there is before it lets any agent in.
         self.restart().await;
@@ -274,7 +274,10 @@ impl World {
         let next = open(&store, &self.moody, &self.clock, self.opening + 1).await;
         next.runtime.stop().await;
         let key = signer(&store).await.verifier();
-        let report = store.verify(Trust::nothing().key(key)).await.unwrap();
+        let report = store
+            .verify(TrustAnchors::nothing().key(key))
+            .await
+            .unwrap();
         assert!(report.is_sound(), "{report:?}");
         let words = report.chains.iter().map(|chain| chain.verdict.word());
         assert!(words.clone().all(|word| word == "SEALED"), "{report:?}");
@@ -282,13 +285,13 @@ impl World {
 }
 
 fn is_moment(held: &Held) -> bool {
-    matches!(held.subject, Subject::Moment(_))
+    matches!(held.subject, HeldSubject::Moment(_))
 }
 
 fn asked(held: &Held) -> Asked {
     let params = match &held.subject {
-        Subject::SessionStart | Subject::Moment(_) => String::new(),
-        Subject::Action(call) => call.params.to_string(),
+        HeldSubject::SessionStart | HeldSubject::Moment(_) => String::new(),
+        HeldSubject::Action(call) => call.params.to_string(),
     };
     (held.session.to_string(), held.action().to_owned(), params)
 }

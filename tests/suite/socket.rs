@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
-use cra_core::engine::command::{Outcome, Reply, Ruling};
-use cra_core::gateway::client::{CallError, Speaker};
-use cra_core::gateway::hall::Hall;
-use cra_core::gateway::place::{Place, PlaceError};
-use cra_core::gateway::socket::Door;
+use cra_core::engine::command::{HeldOutcome, Reply, Ruling};
+use cra_core::gateway::client::{CallError, GatewayClient};
+use cra_core::gateway::hall::GatewayState;
+use cra_core::gateway::place::{SocketError, SocketLock};
+use cra_core::gateway::socket::UnixServer;
 use cra_core::runtime::extension::Registry;
 use cra_core::store::Store;
 use cra_core::trace::note::Signer;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use super::support::{Bench, acme, clock, decide, hall, signer, try_again};
+use super::support::{Bench, acme, clock, decide, hall, retry_or_refuse, signer};
 
 pub(crate) mod bypass;
 mod documented;
@@ -38,8 +38,8 @@ mod threads;
 /// A console with a socket, and nobody at it yet.
 pub(crate) struct House {
     pub(crate) bench: Bench,
-    pub(crate) door: Option<Door>,
-    pub(crate) hall: Hall,
+    pub(crate) door: Option<UnixServer>,
+    pub(crate) hall: GatewayState,
     folder: TempDir,
 }
 
@@ -86,12 +86,12 @@ impl House {
         extensions: Registry,
         clock: Arc<ManualClock>,
     ) -> Self {
-        let store: Arc<dyn Store> = Arc::new(try_again(folder.path()).unwrap());
+        let store: Arc<dyn Store> = Arc::new(retry_or_refuse(folder.path()).unwrap());
         let bench = Bench::with(atlases, extensions, Arc::clone(&store), clock).await;
         keep_key(folder.path(), &signer(store.as_ref()).await);
-        let place = Place::take(&folder.path().join("run/console.sock")).unwrap();
+        let place = SocketLock::take(&folder.path().join("run/console.sock")).unwrap();
         let hall = hall(&bench, store.as_ref()).await;
-        let door = Door::open(place, hall.clone()).unwrap();
+        let door = UnixServer::open(place, hall.clone()).unwrap();
         Self {
             hall,
             bench,
@@ -133,7 +133,7 @@ impl House {
     }
 
     pub(crate) async fn agent(&self) -> Agent {
-        let speaker = Speaker::connect(&self.socket()).await.unwrap();
+        let speaker = GatewayClient::connect(&self.socket()).await.unwrap();
         Agent(speaker)
     }
 
@@ -167,7 +167,7 @@ fn keep_key(folder: &Path, signer: &Signer) {
 }
 
 /// An agent at the socket.
-pub(crate) struct Agent(Speaker);
+pub(crate) struct Agent(GatewayClient);
 
 impl Agent {
     pub(crate) async fn call(&mut self, method: &str, params: Value) -> Result<Value, CallError> {
@@ -356,7 +356,7 @@ async fn many_agents_ask_at_once_and_each_hears_its_own_answer() {
     let agents = (0..100).map(|number| {
         let socket = socket.clone();
         tokio::spawn(async move {
-            let mut agent = Agent(Speaker::connect(&socket).await.unwrap());
+            let mut agent = Agent(GatewayClient::connect(&socket).await.unwrap());
             let session = format!("s-{number}");
             assert_eq!(agent.begin(&session).await["session"], json!(session));
             let asked = json!({"session": session, "actions": [{"action": "ticket.get"}]});
@@ -423,7 +423,7 @@ async fn a_console_that_stops_leaves_nobody_with_a_yes() {
         picture
             .decided
             .iter()
-            .all(|it| it.outcome != Outcome::Passed)
+            .all(|it| it.outcome != HeldOutcome::Passed)
     );
 }
 
@@ -431,34 +431,43 @@ async fn a_console_that_stops_leaves_nobody_with_a_yes() {
 fn a_place_is_ours_alone_or_nobody_listens_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run/console.sock");
-    let first = Place::take(&path).unwrap();
-    let told = Place::take(&path).unwrap_err();
-    assert!(matches!(told, PlaceError::Taken(_)), "{told}");
+    let first = SocketLock::take(&path).unwrap();
+    let told = SocketLock::take(&path).unwrap_err();
+    assert!(matches!(told, SocketError::Taken(_)), "{told}");
     drop(first);
     // What a console left that was killed.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let second = Place::take(&path).unwrap();
+    let second = SocketLock::take(&path).unwrap();
     assert!(!path.exists());
     drop(second);
     let _alive = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    assert!(matches!(Place::take(&path), Err(PlaceError::Taken(_))));
+    assert!(matches!(
+        SocketLock::take(&path),
+        Err(SocketError::Taken(_))
+    ));
 
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "a file").unwrap();
-    assert!(matches!(Place::take(&path), Err(PlaceError::NoSocket(_))));
+    assert!(matches!(
+        SocketLock::take(&path),
+        Err(SocketError::NoSocket(_))
+    ));
     assert_eq!(std::fs::read(&path).unwrap(), b"a file");
 
     let open = folder.path().join("open");
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let told = Place::take(&open.join("console.sock")).unwrap_err();
+    let told = SocketLock::take(&open.join("console.sock")).unwrap_err();
     assert!(
-        matches!(told, PlaceError::Open { mode: 0o755, .. }),
+        matches!(told, SocketError::Open { mode: 0o755, .. }),
         "{told}"
     );
 
     let long = folder.path().join("x".repeat(120)).join("console.sock");
-    assert!(matches!(Place::take(&long), Err(PlaceError::TooLong(_))));
+    assert!(matches!(
+        SocketLock::take(&long),
+        Err(SocketError::TooLong(_))
+    ));
 }
 
 #[tokio::test]

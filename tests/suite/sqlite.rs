@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use cra_core::store::{Batch, StateRow, Store};
 use cra_core::trace::record::Record;
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Bench, clock, close, open_again, request, try_again};
+use super::support::{Bench, clock, close, open_again, request, retry_or_refuse};
 
 mod hostile;
 mod older;
@@ -42,7 +42,7 @@ async fn recorded() -> TempDir {
 
 /// The records of the sessions, without those of the log.
 fn of_sessions(folder: &Path) -> Vec<Record> {
-    let reader = Reader::open(&folder.join(FILE_NAME)).unwrap();
+    let reader = StoreReader::open(&folder.join(FILE_NAME)).unwrap();
     let log = reader.log().unwrap().log;
     let mut records = reader.records(0, 10_000).unwrap();
     records.retain(|record| record.session != log);
@@ -51,7 +51,7 @@ fn of_sessions(folder: &Path) -> Vec<Record> {
 
 #[track_caller]
 fn open_error(folder: &Path) -> String {
-    match try_again(folder) {
+    match retry_or_refuse(folder) {
         Ok(_) => panic!("it opened"),
         Err(error) => error.to_string(),
     }

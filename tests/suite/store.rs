@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use cra_core::store::{Batch, StateRow, Store, StoreError};
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::Signer;
-use cra_core::trace::verify::{Report, Trust};
+use cra_core::trace::verify::{TrustAnchors, VerificationReport};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -33,17 +33,17 @@ async fn with_record(folder: &std::path::Path) {
     bench.runtime.stop().await;
 }
 
-fn reader(folder: &std::path::Path) -> Reader {
-    Reader::open(&folder.join(FILE_NAME)).unwrap()
+fn reader(folder: &std::path::Path) -> StoreReader {
+    StoreReader::open(&folder.join(FILE_NAME)).unwrap()
 }
 
 /// What the record proves to somebody with the public key.
-fn verified(folder: &std::path::Path) -> Report {
+fn verified(folder: &std::path::Path) -> VerificationReport {
     let reader = reader(folder);
     let log = reader.log().unwrap().log;
     let signer = Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap();
     reader
-        .verify(Trust::nothing().key(signer.verifier()))
+        .verify(TrustAnchors::nothing().key(signer.verifier()))
         .unwrap()
 }
 
@@ -193,7 +193,7 @@ fn a_store_of_another_version_is_left_alone() {
         matches!(refused, StoreError::Version { found: 99, .. }),
         "{refused}"
     );
-    assert!(Reader::open(&folder.path().join(FILE_NAME)).is_err());
+    assert!(StoreReader::open(&folder.path().join(FILE_NAME)).is_err());
     assert_eq!(fs::read(folder.path().join(FILE_NAME)).unwrap(), before);
 }
 
@@ -244,18 +244,18 @@ async fn a_corrupted_store_gives_an_error_or_a_verdict_never_a_panic() {
             *byte = !*byte;
         }
         fs::write(&path, &bytes).unwrap();
-        let sound = Reader::open(&path)
+        let sound = StoreReader::open(&path)
             .and_then(|reader| {
                 // Whatever is not found in the record itself must be found in the chain.
                 reader.sessions()?;
-                let report = reader.verify(Trust::nothing())?;
+                let report = reader.verify(TrustAnchors::nothing())?;
                 Ok(report.chains.len() == 1 && report.is_sound())
             })
             .unwrap_or(false);
         if sound {
             // The damage lies where nothing is kept, or in an index or state that the record does
             // not rest on: then the record itself must be whole.
-            let reader = Reader::open(&path).unwrap();
+            let reader = StoreReader::open(&path).unwrap();
             let sessions = reader.sessions().unwrap();
             let events = reader.events(&sessions[0].session, 0, 1000).unwrap();
             assert_eq!(events.len() as u64, sessions[0].events, "at {place}");
@@ -344,8 +344,8 @@ async fn verifying_while_a_console_writes_is_no_false_alarm() {
     let writing = tokio::spawn(async move {
         // A run that was never allowed: each report of it is one record.
         for n in 0..1500 {
-            let end = cra_core::engine::command::ActionCompleted {
-                delivery: cra_core::engine::command::GivenWhen::Now,
+            let end = cra_core::engine::command::ActionCompletion {
+                delivery: cra_core::engine::command::DeliveryTime::Now,
                 session: format!("s-{}", n % 20).parse().unwrap(),
                 execution: "never".parse().unwrap(),
                 result: Ok(String::new()),
@@ -355,9 +355,9 @@ async fn verifying_while_a_console_writes_is_no_false_alarm() {
     });
     let path = folder.path().join(FILE_NAME);
     let verifying = tokio::task::spawn_blocking(move || {
-        let reader = Reader::open(&path).unwrap();
+        let reader = StoreReader::open(&path).unwrap();
         while !writing.is_finished() {
-            let report = reader.verify(Trust::nothing()).unwrap();
+            let report = reader.verify(TrustAnchors::nothing()).unwrap();
             assert!(report.is_sound(), "{report:?}");
         }
     });
@@ -394,7 +394,7 @@ async fn a_session_that_ended_is_listed_as_ended_and_verifies() {
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
     let end = cra_core::engine::command::EndSession {
-        delivery: cra_core::engine::command::GivenWhen::Now,
+        delivery: cra_core::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         status: cra_core::engine::command::FinalStatus::Completed,
         summary: None,

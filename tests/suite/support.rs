@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::atlas::compiled::Question;
+use cra_core::atlas::compiled::CompiledQuestion;
 use cra_core::atlas::document::ResponseType;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock, Timestamp};
 use cra_core::base::id::{CountedIds, SessionId};
-use cra_core::engine::command::{ActionRequest, Decide, Reply, Ruling, StartSession};
+use cra_core::engine::command::{ActionRequest, DecisionRequest, Reply, Ruling, StartSession};
 use cra_core::engine::held::Held;
-use cra_core::gateway::hall::Hall;
+use cra_core::gateway::hall::GatewayState;
 use cra_core::gateway::proof::AnswerSigner;
 use cra_core::runtime::extension::Registry;
-use cra_core::runtime::notices::{Off, Webhooks};
-use cra_core::runtime::snapshot::{Access, Snapshot};
-use cra_core::runtime::{Parts, Runtime};
+use cra_core::runtime::notices::{NoticesOff, Webhooks};
+use cra_core::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
+use cra_core::runtime::{Runtime, RuntimeParts};
 use cra_core::store::sqlite::{FILE_NAME, SqliteStore};
 use cra_core::store::{Store, StoreError};
 use cra_core::trace::head::LogHead;
@@ -103,7 +103,7 @@ impl Bench {
         store: Arc<dyn Store>,
         clock: Arc<ManualClock>,
     ) -> Self {
-        let runtime = Runtime::start(Parts {
+        let runtime = Runtime::start(RuntimeParts {
             store,
             atlases,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
@@ -111,11 +111,11 @@ impl Bench {
                 clock.now().micros().unsigned_abs().into(),
             )),
             operator: "op-1".to_owned(),
-            access: Access::Write,
+            access: ConsoleAccess::Write,
             extensions,
             signer,
             head_file: None,
-            webhooks: Webhooks::Off(Off::NoConsole),
+            webhooks: Webhooks::Off(NoticesOff::NoConsole),
         });
         Self {
             runtime: runtime.await.unwrap(),
@@ -123,12 +123,15 @@ impl Bench {
         }
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<RuntimeSnapshot> {
         Arc::clone(&self.runtime.desk().snapshots().borrow())
     }
 
     /// Waits for a picture that shows `wanted`.
-    pub(crate) async fn until(&self, wanted: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+    pub(crate) async fn until(
+        &self,
+        wanted: impl Fn(&RuntimeSnapshot) -> bool,
+    ) -> Arc<RuntimeSnapshot> {
         let mut snapshots = self.runtime.desk().snapshots();
         let found =
             tokio::time::timeout(Duration::from_secs(20), snapshots.wait_for(|s| wanted(s)));
@@ -156,8 +159,8 @@ impl Bench {
 }
 
 /// What a runtime under the example Atlas is made of.
-pub(crate) async fn parts(store: Arc<dyn Store>) -> Parts {
-    Parts {
+pub(crate) async fn parts(store: Arc<dyn Store>) -> RuntimeParts {
+    RuntimeParts {
         signer: signer(store.as_ref()).await,
         head_file: None,
         store,
@@ -165,15 +168,15 @@ pub(crate) async fn parts(store: Arc<dyn Store>) -> Parts {
         clock: clock() as Arc<dyn Clock>,
         ids: Box::new(CountedIds::default()),
         operator: "op-1".to_owned(),
-        access: Access::Write,
+        access: ConsoleAccess::Write,
         extensions: Registry::default(),
-        webhooks: Webhooks::Off(Off::NoConsole),
+        webhooks: Webhooks::Off(NoticesOff::NoConsole),
     }
 }
 
 /// Opens a store that was open a moment ago. A process that another test starts holds its lock, too, until
 /// it has become another program.
-pub(crate) fn try_again(folder: &Path) -> Result<SqliteStore, StoreError> {
+pub(crate) fn retry_or_refuse(folder: &Path) -> Result<SqliteStore, StoreError> {
     loop {
         match SqliteStore::open(folder) {
             Err(StoreError::InUse { .. }) => std::thread::yield_now(),
@@ -183,7 +186,7 @@ pub(crate) fn try_again(folder: &Path) -> Result<SqliteStore, StoreError> {
 }
 
 pub(crate) fn open_again(folder: &Path) -> SqliteStore {
-    try_again(folder).unwrap()
+    retry_or_refuse(folder).unwrap()
 }
 
 /// Waits until a runtime that was stopped has let go of its store, and until all of it is in the one
@@ -201,8 +204,8 @@ pub(crate) async fn close(store: Arc<SqliteStore>, folder: &Path) {
 }
 
 /// The hall before a runtime on that store.
-pub(crate) async fn hall(bench: &Bench, store: &dyn Store) -> Hall {
-    Hall::new(
+pub(crate) async fn hall(bench: &Bench, store: &dyn Store) -> GatewayState {
+    GatewayState::new(
         bench.runtime.agents(),
         AnswerSigner::derive(&signer(store).await),
     )
@@ -234,8 +237,8 @@ pub(crate) fn request(session: &str, action: &str, params: Value) -> ActionReque
     }
 }
 
-pub(crate) fn decide(held: &Held, ruling: Ruling) -> Decide {
-    Decide {
+pub(crate) fn decide(held: &Held, ruling: Ruling) -> DecisionRequest {
+    DecisionRequest {
         gate: held.id.clone(),
         operator: "op-1".to_owned(),
         method: "console".to_owned(),
@@ -248,12 +251,12 @@ pub(crate) fn decide(held: &Held, ruling: Ruling) -> Decide {
 
 /// Answers that keep every rule of every question.
 pub(crate) fn good_answers(held: &Held) -> Vec<BTreeMap<String, Value>> {
-    let answer = |question: &Question| match question.response_type() {
+    let answer = |question: &CompiledQuestion| match question.response_type() {
         ResponseType::Boolean => json!(true),
         ResponseType::Acknowledgment => json!("understood"),
         _ => json!("confirmed by the customer in writing"),
     };
-    let of_gate = |questions: &[Question]| {
+    let of_gate = |questions: &[CompiledQuestion]| {
         questions
             .iter()
             .map(|q| (q.id().to_owned(), answer(q)))

@@ -4,31 +4,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::base::clock::Clock;
-use cra_core::engine::command::{DenyCode, Refused};
+use cra_core::engine::command::{DecisionRefusal, DenyCode};
 use cra_core::memento::{
-    Decision, Kept, Named, Outcome, Rule, Shape, Summary, Thread, ThreadOwner, Turn,
+    DecisionRule, KeptReason, SummaryResult, SummaryShape, Thread, ThreadOwner, Turn, TurnDecision,
+    TurnIds, TurnOutcome,
 };
-use cra_core::runtime::{TakeTurn, ThreadAct, kept_threads};
+use cra_core::runtime::{SessionTurn, ThreadAction, stored_threads};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::sqlite::SqliteStore;
 use cra_core::store::{StateRow, Store};
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use serde_json::{Value, json};
 
 use super::support::{Bench, clock, close, open_again};
 
-fn take(session: &str, number: u32, fields: &Value) -> TakeTurn {
+fn take(session: &str, number: u32, fields: &Value) -> SessionTurn {
     let mut turn = json!({"message_id": format!("m-{number}"), "message": "go on"});
     let fields = fields.as_object().unwrap().clone();
     turn.as_object_mut().unwrap().extend(fields);
-    TakeTurn {
+    SessionTurn {
         session: session.parse().unwrap(),
         thread: None,
         turn: Turn::read(turn.to_string().as_bytes()).unwrap(),
     }
 }
 
-async fn taken(bench: &Bench, number: u32, fields: &Value) -> Outcome {
+async fn taken(bench: &Bench, number: u32, fields: &Value) -> TurnOutcome {
     let agents = bench.runtime.agents();
     let taken = agents.turn(take("s-1", number, fields)).await.unwrap();
     taken.outcome
@@ -55,9 +56,9 @@ async fn a_turn_is_recorded_and_answered_with_the_memento_behind_it() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let outcome = taken(&bench, 1, &heated(0.9)).await;
-    assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.summary, SummaryResult::Updated);
     let frozen = taken(&bench, 2, &heated(0.9)).await;
-    assert_eq!(frozen.summary, Summary::Kept(Kept::AtPeak));
+    assert_eq!(frozen.summary, SummaryResult::Kept(KeptReason::AtPeak));
     assert_eq!(frozen.memento.arc, outcome.memento.arc);
     let session = "s-1".parse().unwrap();
     let events = store.events(session, 0, 1000).await.unwrap();
@@ -89,7 +90,13 @@ async fn a_turn_is_recorded_and_answered_with_the_memento_behind_it() {
     assert!(thread.is_frozen());
     assert_eq!(thread.turns[0].event.as_ref(), Some(&decided[1].event_id));
     bench.runtime.stop().await;
-    assert!(store.verify(Trust::nothing()).await.unwrap().is_sound());
+    assert!(
+        store
+            .verify(TrustAnchors::nothing())
+            .await
+            .unwrap()
+            .is_sound()
+    );
 }
 
 #[tokio::test]
@@ -120,7 +127,7 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let agents = bench.runtime.agents();
-    let named = |session: &str, number| TakeTurn {
+    let named = |session: &str, number| SessionTurn {
         thread: Some("t-31".parse().unwrap()),
         ..take(session, number, &heated(0.2))
     };
@@ -131,9 +138,9 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     let desk = bench.runtime.desk();
     let hand_over = |to: &str| {
         let to = to.parse().unwrap();
-        desk.act_on_thread("t-31".parse().unwrap(), ThreadAct::HandOver { to })
+        desk.act_on_thread("t-31".parse().unwrap(), ThreadAction::HandOver { to })
     };
-    let Err(Refused::Unavailable(why)) = hand_over("s-9").await else {
+    let Err(DecisionRefusal::Unavailable(why)) = hand_over("s-9").await else {
         panic!("handed over to a session that is not there");
     };
     assert_eq!(why, "there is no session `s-9` to hand the thread over to");
@@ -168,7 +175,7 @@ fn stored_without_owner(id: &str, writers: &[&str]) -> StateRow {
             process: None,
         };
         thread.owner = Some(by.clone());
-        let named = Named {
+        let named = TurnIds {
             by,
             memento: format!("mm-{number}").parse().unwrap(),
         };
@@ -192,7 +199,7 @@ fn a_thread_of_an_older_store_belongs_to_its_only_writer_and_otherwise_to_no_ses
         stored_without_owner("t-1", &["s-1", "s-1"]),
         stored_without_owner("t-2", &["s-1", "s-2"]),
     ];
-    let kept = kept_threads(rows).threads;
+    let kept = stored_threads(rows).threads;
     let owner_of = |id: &str| {
         let thread = kept.iter().find(|thread| thread.id.as_str() == id);
         let owner = thread.unwrap().owner.as_ref();
@@ -227,15 +234,15 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
     let first = taken(&bench, 1, &heated(0.9)).await;
     let desk = bench.runtime.desk();
     let thread = || "s-1".parse().unwrap();
-    let edit = |if_match: &str| ThreadAct::Edit {
-        shape: Shape {
+    let edit = |if_match: &str| ThreadAction::Edit {
+        shape: SummaryShape {
             arc: "mine".to_owned(),
-            ..Shape::default()
+            ..SummaryShape::default()
         },
         if_match: if_match.to_owned(),
     };
     let stale = desk.act_on_thread(thread(), edit("old")).await;
-    let Err(Refused::Unavailable(what)) = stale else {
+    let Err(DecisionRefusal::Unavailable(what)) = stale else {
         panic!("{stale:?}");
     };
     assert!(what.contains("has changed since"), "{what}");
@@ -249,23 +256,29 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
     let mut read = heated(0.9);
     read["if_match"] = json!(latest.etag());
     let next = taken(&bench, 2, &read).await;
-    assert_eq!(next.decided.rule, Rule::SummaryChanged);
+    assert_eq!(next.decided.rule, DecisionRule::SummaryChanged);
     assert_eq!(
-        desk.act_on_thread(thread(), ThreadAct::FlagDrift).await,
+        desk.act_on_thread(thread(), ThreadAction::FlagDrift).await,
         Ok(())
     );
     let ack = taken(&bench, 3, &json!({"message": "ok"})).await;
-    assert_eq!(ack.decided.decision, Decision::Should);
+    assert_eq!(ack.decided.decision, TurnDecision::Should);
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 1000).await.unwrap();
     let of = |name: &str| entries.iter().find(|it| it.event_type == name).unwrap();
     assert_eq!(of("memento_edited").payload["before"], first.etag);
     assert_eq!(of("memento_edited").payload["now"], latest.etag());
     assert_eq!(of("drift_flagged").payload["thread_id"], "s-1");
-    let none = desk.act_on_thread("t-0".parse().unwrap(), ThreadAct::FlagDrift);
+    let none = desk.act_on_thread("t-0".parse().unwrap(), ThreadAction::FlagDrift);
     assert!(none.await.is_err());
     bench.runtime.stop().await;
-    assert!(store.verify(Trust::nothing()).await.unwrap().is_sound());
+    assert!(
+        store
+            .verify(TrustAnchors::nothing())
+            .await
+            .unwrap()
+            .is_sound()
+    );
 }
 
 #[tokio::test]

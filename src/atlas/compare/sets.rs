@@ -1,12 +1,12 @@
 //! Comparison of all loaded Atlases with their replacements: an Atlas can change, be added or be removed.
 
-use super::{Comparison, How, PartChange, compare};
+use super::{ChangeKind, Comparison, PartChange, compare};
 use crate::atlas::Atlas;
-use crate::atlas::origin::Part;
+use crate::atlas::origin::PartKind;
 
 /// The change of one Atlas.
 #[derive(Debug)]
-pub enum Fate<'a> {
+pub enum AtlasChange<'a> {
     /// The content of the Atlas changed.
     Changed(&'a Atlas, &'a Atlas),
     /// The Atlas is added.
@@ -15,7 +15,7 @@ pub enum Fate<'a> {
     Goes(&'a Atlas),
 }
 
-impl Fate<'_> {
+impl AtlasChange<'_> {
     /// Compares the parts, and lists where agents may be stopped less often.
     #[must_use]
     pub fn comparison(&self) -> Comparison {
@@ -28,14 +28,14 @@ impl Fate<'_> {
                     "`{}` comes in: what it allows may run where no other Atlas knows the action",
                     atlas.id
                 );
-                all(atlas, How::Added, words)
+                all(atlas, ChangeKind::Added, words)
             }
             Self::Goes(atlas) => {
                 let words = format!(
                     "`{}` goes away: none of its checkpoints and policies stops anybody any more",
                     atlas.id
                 );
-                all(atlas, How::Removed, words)
+                all(atlas, ChangeKind::Removed, words)
             }
         }
     }
@@ -45,39 +45,39 @@ impl Fate<'_> {
 ///
 /// Removed and changed Atlases come first, in their old order; then the added Atlases.
 #[must_use]
-pub fn fates<'a>(before: &'a [Atlas], after: &'a [Atlas]) -> Vec<Fate<'a>> {
+pub fn fates<'a>(before: &'a [Atlas], after: &'a [Atlas]) -> Vec<AtlasChange<'a>> {
     let same_id = |all: &'a [Atlas], id: &str| all.iter().find(|atlas| atlas.id == id);
     let mut fates = Vec::new();
     for old in before {
         match same_id(after, &old.id) {
             Some(new) if new.hash == old.hash => {}
-            Some(new) => fates.push(Fate::Changed(old, new)),
-            None => fates.push(Fate::Goes(old)),
+            Some(new) => fates.push(AtlasChange::Changed(old, new)),
+            None => fates.push(AtlasChange::Goes(old)),
         }
     }
     let come = after
         .iter()
         .filter(|atlas| same_id(before, &atlas.id).is_none());
-    fates.extend(come.map(Fate::Comes));
+    fates.extend(come.map(AtlasChange::Comes));
     fates
 }
 
 /// Returns a comparison that lists every part of an Atlas with the same kind of change.
-fn all(atlas: &Atlas, how: How, words: String) -> Comparison {
+fn all(atlas: &Atlas, how: ChangeKind, words: String) -> Comparison {
     let checkpoints = atlas
         .checkpoints
         .iter()
-        .map(|checkpoint| (Part::Checkpoint, &checkpoint.id));
+        .map(|checkpoint| (PartKind::Checkpoint, &checkpoint.id));
     let policies = atlas
         .policies
         .iter()
-        .map(|policy| (Part::Policy, &policy.id));
+        .map(|policy| (PartKind::Policy, &policy.id));
     let capabilities = atlas
         .capabilities
         .iter()
-        .map(|capability| (Part::Capability, &capability.id));
-    let contexts = atlas.contexts.keys().map(|id| (Part::Context, id));
-    let actions = atlas.actions.keys().map(|id| (Part::Action, id));
+        .map(|capability| (PartKind::Capability, &capability.id));
+    let contexts = atlas.contexts.keys().map(|id| (PartKind::Context, id));
+    let actions = atlas.actions.keys().map(|id| (PartKind::Action, id));
     let parts = checkpoints.chain(policies).chain(capabilities);
     let parts = parts.chain(contexts).chain(actions);
     let parts = parts.map(|(part, id)| PartChange {

@@ -221,7 +221,7 @@ fn stricter_changes_are_listed_without_warnings() {
         "  - checkpoint_id: more\n    trigger: { type: action_pre, patterns: [\"z\"] }\n    mode: blocking\n  - checkpoint_id: tip",
     );
     assert_eq!(found.weaker, Vec::<String>::new());
-    assert_eq!(found.count(Part::Checkpoint, How::Added), 1);
+    assert_eq!(found.count(PartKind::Checkpoint, ChangeKind::Added), 1);
     let found = changed(
         "trigger: { type: session_start }",
         "trigger: { type: session_start }\n    guidance: { content: hello }",
@@ -229,7 +229,7 @@ fn stricter_changes_are_listed_without_warnings() {
     assert_eq!(
         (
             found.weaker.len(),
-            found.count(Part::Checkpoint, How::Changed)
+            found.count(PartKind::Checkpoint, ChangeKind::Changed)
         ),
         (0, 1)
     );
@@ -238,7 +238,7 @@ fn stricter_changes_are_listed_without_warnings() {
 #[test]
 fn changed_parts_are_counted_by_kind_of_change() {
     let found = changed("checkpoint_id: gate", "checkpoint_id: other");
-    let counts =
-        [How::Added, How::Removed, How::Changed].map(|how| found.count(Part::Checkpoint, how));
+    let counts = [ChangeKind::Added, ChangeKind::Removed, ChangeKind::Changed]
+        .map(|how| found.count(PartKind::Checkpoint, how));
     assert_eq!(counts, [1, 1, 0]);
 }

@@ -54,13 +54,13 @@ impl<'v> Found<'v> {
 
 /// One test, compiled.
 #[derive(Clone, Debug)]
-pub struct Test {
+pub struct LeafTest {
     operator: Operator,
     wanted: Value,
     matcher: Matcher,
 }
 
-impl PartialEq for Test {
+impl PartialEq for LeafTest {
     fn eq(&self, other: &Self) -> bool {
         // The matcher is derived from these two fields.
         (self.operator, &self.wanted) == (other.operator, &other.wanted)
@@ -76,13 +76,13 @@ enum Matcher {
 }
 
 /// Displays the operator and the expected value: `gt 1000`.
-impl std::fmt::Display for Test {
+impl std::fmt::Display for LeafTest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.operator.as_str(), self.wanted)
     }
 }
 
-impl Test {
+impl LeafTest {
     /// Compiles a test.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ impl Leaf {
     pub(super) fn explain(&self, facts: &Facts<'_>) -> Vec<LeafReport> {
         let actual = self.path.read(facts);
         let found = Found::of(actual.as_deref(), self.path.is_of(facts));
-        let report = |test: &Test| LeafReport {
+        let report = |test: &LeafTest| LeafReport {
             path: self.written.clone(),
             wanted: test.to_string(),
             actual: actual.as_deref().cloned(),

@@ -6,7 +6,7 @@ use super::super::document::{
     StewardCheckpointDef,
 };
 use super::condition::condition;
-use super::fields::{Section, Value, map};
+use super::fields::{PathNode, Section, map};
 use super::names::{
     EXPECTATIONS, GUIDANCE_FORMATS, MODES, ON_INVALID, RESPONDENTS, RESPONSE_TYPES,
 };
@@ -14,7 +14,10 @@ use super::read::{boolean, count, integer, list, number, one_of, part, schema, t
 use super::trigger::trigger;
 
 /// Decodes one checkpoint.
-pub(super) fn checkpoint(value: &Value<'_>, problems: &mut Problems<'_>) -> StewardCheckpointDef {
+pub(super) fn checkpoint(
+    value: &PathNode<'_>,
+    problems: &mut Problems<'_>,
+) -> StewardCheckpointDef {
     map(value, Section::Checkpoint, problems, |fields| {
         let written = fields.required("trigger", trigger);
         let inner = written.as_ref().and_then(|written| written.priority);
@@ -64,7 +67,7 @@ pub(super) fn checkpoint(value: &Value<'_>, problems: &mut Problems<'_>) -> Stew
     })
 }
 
-fn approvers(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Approvers> {
+fn approvers(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Approvers> {
     match Approvers::try_from(count::<u64>(value, problems)?) {
         Ok(approvers) => Some(approvers),
         Err(message) => {
@@ -75,7 +78,7 @@ fn approvers(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Approvers
     }
 }
 
-pub(super) fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointQuestion {
+pub(super) fn question(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CheckpointQuestion {
     map(value, Section::Question, problems, |fields| {
         CheckpointQuestion {
             question_id: fields.required("question_id", text).unwrap_or_default(),
@@ -107,7 +110,7 @@ pub(super) fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> Checkp
     })
 }
 
-pub(super) fn validation(value: &Value<'_>, problems: &mut Problems<'_>) -> AnswerValidation {
+pub(super) fn validation(value: &PathNode<'_>, problems: &mut Problems<'_>) -> AnswerValidation {
     map(value, Section::Validation, problems, |fields| {
         AnswerValidation {
             pattern: fields.optional("pattern", text),
@@ -122,7 +125,7 @@ pub(super) fn validation(value: &Value<'_>, problems: &mut Problems<'_>) -> Answ
     })
 }
 
-fn guidance(value: &Value<'_>, problems: &mut Problems<'_>) -> GuidanceBlock {
+fn guidance(value: &PathNode<'_>, problems: &mut Problems<'_>) -> GuidanceBlock {
     map(value, Section::Guidance, problems, |fields| GuidanceBlock {
         format: fields
             .optional("format", one_of("guidance format", GUIDANCE_FORMATS))

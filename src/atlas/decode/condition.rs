@@ -4,11 +4,11 @@ use serde_json::Value as Json;
 
 use super::super::condition::{ConditionDef, Operator};
 use super::super::diagnostic::{Code, Problems};
-use super::fields::{Section, Value, map};
+use super::fields::{PathNode, Section, map};
 use super::read::{list, part, text};
 
 /// Decodes one condition. An unreadable condition is reported and replaced by a placeholder.
-pub(super) fn condition(value: &Value<'_>, problems: &mut Problems<'_>) -> ConditionDef {
+pub(super) fn condition(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ConditionDef {
     let (forms, tests) = map(value, Section::Condition, problems, |fields| {
         let all = fields
             .optional("all", list(condition))

@@ -5,14 +5,14 @@ use super::super::document::{
     ActionPreConfig, ActionPreRule, Budget, CacheConfig, CheckpointConfig, CountIntervalConfig,
     KeywordMatchConfig, RiskThresholdConfig, SessionStartConfig, TimeIntervalConfig,
 };
-use super::fields::{Key, Section, Value, map};
+use super::fields::{FieldKey, PathNode, Section, map};
 use super::names::{MATCH_MODES, RISK_TIERS};
 use super::read::{boolean, count, keyed, one_of, part, texts};
 
 const SECTION: Section = Section::CheckpointConfig;
 
 /// Decodes `checkpoint_config`.
-pub(super) fn checkpoints(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointConfig {
+pub(super) fn checkpoints(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CheckpointConfig {
     map(value, SECTION, problems, |fields| CheckpointConfig {
         session_start: fields.optional("session_start", part(session_start)),
         keyword_match: fields.optional("keyword_match", part(keyword_match)),
@@ -24,7 +24,7 @@ pub(super) fn checkpoints(value: &Value<'_>, problems: &mut Problems<'_>) -> Che
     })
 }
 
-fn session_start(value: &Value<'_>, problems: &mut Problems<'_>) -> SessionStartConfig {
+fn session_start(value: &PathNode<'_>, problems: &mut Problems<'_>) -> SessionStartConfig {
     map(value, SECTION, problems, |fields| SessionStartConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
         inject_contexts: fields
@@ -33,11 +33,11 @@ fn session_start(value: &Value<'_>, problems: &mut Problems<'_>) -> SessionStart
     })
 }
 
-fn keyword_match(value: &Value<'_>, problems: &mut Problems<'_>) -> KeywordMatchConfig {
+fn keyword_match(value: &PathNode<'_>, problems: &mut Problems<'_>) -> KeywordMatchConfig {
     map(value, SECTION, problems, |fields| KeywordMatchConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
         mappings: fields
-            .optional(Key::also("mappings", &["keywords"]), keyed(contexts))
+            .optional(FieldKey::also("mappings", &["keywords"]), keyed(contexts))
             .unwrap_or_default(),
         match_mode: fields
             .optional("match_mode", one_of("match mode", MATCH_MODES))
@@ -48,20 +48,20 @@ fn keyword_match(value: &Value<'_>, problems: &mut Problems<'_>) -> KeywordMatch
     })
 }
 
-fn contexts(value: &Value<'_>, problems: &mut Problems<'_>) -> Vec<String> {
+fn contexts(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Vec<String> {
     texts(value, problems).unwrap_or_default()
 }
 
-fn action_pre(value: &Value<'_>, problems: &mut Problems<'_>) -> ActionPreConfig {
+fn action_pre(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ActionPreConfig {
     map(value, SECTION, problems, |fields| ActionPreConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
         mappings: fields
-            .optional(Key::also("mappings", &["actions"]), keyed(rule))
+            .optional(FieldKey::also("mappings", &["actions"]), keyed(rule))
             .unwrap_or_default(),
     })
 }
 
-fn rule(value: &Value<'_>, problems: &mut Problems<'_>) -> ActionPreRule {
+fn rule(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ActionPreRule {
     map(value, SECTION, problems, |fields| ActionPreRule {
         inject_contexts: fields
             .optional("inject_contexts", texts)
@@ -75,7 +75,7 @@ fn rule(value: &Value<'_>, problems: &mut Problems<'_>) -> ActionPreRule {
     })
 }
 
-fn risk_threshold(value: &Value<'_>, problems: &mut Problems<'_>) -> RiskThresholdConfig {
+fn risk_threshold(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RiskThresholdConfig {
     let default = RiskThresholdConfig::default();
     map(value, SECTION, problems, |fields| RiskThresholdConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
@@ -86,12 +86,15 @@ fn risk_threshold(value: &Value<'_>, problems: &mut Problems<'_>) -> RiskThresho
             .optional("inject_contexts", texts)
             .unwrap_or_default(),
         require_sync_trace: fields
-            .optional(Key::also("require_sync_trace", &["require_sync"]), boolean)
+            .optional(
+                FieldKey::also("require_sync_trace", &["require_sync"]),
+                boolean,
+            )
             .unwrap_or_default(),
     })
 }
 
-fn time_interval(value: &Value<'_>, problems: &mut Problems<'_>) -> TimeIntervalConfig {
+fn time_interval(value: &PathNode<'_>, problems: &mut Problems<'_>) -> TimeIntervalConfig {
     let default = TimeIntervalConfig::default();
     map(value, SECTION, problems, |fields| TimeIntervalConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or_default(),
@@ -102,7 +105,7 @@ fn time_interval(value: &Value<'_>, problems: &mut Problems<'_>) -> TimeInterval
     })
 }
 
-fn count_interval(value: &Value<'_>, problems: &mut Problems<'_>) -> CountIntervalConfig {
+fn count_interval(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CountIntervalConfig {
     let default = CountIntervalConfig::default();
     map(value, SECTION, problems, |fields| CountIntervalConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or_default(),
@@ -113,7 +116,7 @@ fn count_interval(value: &Value<'_>, problems: &mut Problems<'_>) -> CountInterv
     })
 }
 
-fn budget(value: &Value<'_>, problems: &mut Problems<'_>) -> Budget {
+fn budget(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Budget {
     map(value, SECTION, problems, |fields| Budget {
         max_checkpoints_per_input: fields.optional("max_checkpoints_per_input", count),
         max_context_injection_size: fields.optional("max_context_injection_size", count),
@@ -122,7 +125,7 @@ fn budget(value: &Value<'_>, problems: &mut Problems<'_>) -> Budget {
 }
 
 /// Decodes `cache_config`.
-pub(super) fn cache(value: &Value<'_>, problems: &mut Problems<'_>) -> CacheConfig {
+pub(super) fn cache(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CacheConfig {
     let default = CacheConfig::default();
     map(value, Section::CacheConfig, problems, |fields| {
         CacheConfig {

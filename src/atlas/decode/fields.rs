@@ -2,9 +2,9 @@
 //!
 //! The keys that a decoder reads are the known keys, so that there is no second list of keys to maintain.
 
-use super::super::diagnostic::{Code, Problem, Problems, Span, quoted, shortened};
+use super::super::diagnostic::{ByteSpan, Code, ManifestProblem, Problems, quoted, shortened};
 use super::super::nearest::nearest;
-use super::super::yaml::{Entry, Node, NodeValue};
+use super::super::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// The kinds of map in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Section {
 }
 
 /// Keys of a question that stewards put into its `validation` by mistake.
-const OF_QUESTION: [&str; 10] = [
+const QUESTION_KEYS: [&str; 10] = [
     "schema",
     "min",
     "max",
@@ -82,7 +82,7 @@ const OF_QUESTION: [&str; 10] = [
 ];
 
 /// Keys of a question's `validation`, of a trigger and of guidance that stewards put one level too high by mistake.
-const OF_VALIDATION: [&str; 6] = [
+const VALIDATION_KEYS: [&str; 6] = [
     "pattern",
     "min_length",
     "max_length",
@@ -90,7 +90,7 @@ const OF_VALIDATION: [&str; 6] = [
     "must_not_contain",
     "custom_validator",
 ];
-const OF_TRIGGER: [&str; 12] = [
+const TRIGGER_KEYS: [&str; 12] = [
     "type",
     "patterns",
     "case_sensitive",
@@ -104,25 +104,25 @@ const OF_TRIGGER: [&str; 12] = [
     "params",
     "on",
 ];
-const OF_GUIDANCE: [&str; 5] = ["format", "content", "append", "expires_after", "labels"];
+const GUIDANCE_KEYS: [&str; 5] = ["format", "content", "append", "expires_after", "labels"];
 
 impl Section {
     /// Returns the correct location of a key that belongs to a neighbouring map. Ignoring such a key would silently
     /// drop a rule.
     fn belongs(self, key: &str) -> Option<&'static str> {
         let of_question = || {
-            let is_own = OF_QUESTION.contains(&key) || key == "validation";
+            let is_own = QUESTION_KEYS.contains(&key) || key == "validation";
             is_own.then_some("in a question, under `questions`")
         };
         match self {
-            Self::Validation => OF_QUESTION
+            Self::Validation => QUESTION_KEYS
                 .contains(&key)
                 .then_some("in the question itself, beside `validation`"),
-            Self::Question => OF_VALIDATION
+            Self::Question => VALIDATION_KEYS
                 .contains(&key)
                 .then_some("in the question's `validation`"),
-            Self::Checkpoint if OF_TRIGGER.contains(&key) => Some("in the `trigger`"),
-            Self::Checkpoint if OF_GUIDANCE.contains(&key) => Some("in the `guidance`"),
+            Self::Checkpoint if TRIGGER_KEYS.contains(&key) => Some("in the `trigger`"),
+            Self::Checkpoint if GUIDANCE_KEYS.contains(&key) => Some("in the `guidance`"),
             Self::Checkpoint => of_question(),
             _ => None,
         }
@@ -130,15 +130,15 @@ impl Section {
 }
 
 /// A node with its path.
-pub(super) struct Value<'n> {
-    pub(super) node: &'n Node,
+pub(super) struct PathNode<'n> {
+    pub(super) node: &'n YamlNode,
     pub(super) path: String,
     /// Position reported when a key is missing in the node.
-    place: Span,
+    place: ByteSpan,
 }
 
-impl<'n> Value<'n> {
-    pub(super) fn root(node: &'n Node) -> Self {
+impl<'n> PathNode<'n> {
+    pub(super) fn root(node: &'n YamlNode) -> Self {
         Self {
             node,
             path: String::new(),
@@ -146,7 +146,7 @@ impl<'n> Value<'n> {
         }
     }
 
-    pub(super) fn item(&self, index: usize, node: &'n Node) -> Self {
+    pub(super) fn item(&self, index: usize, node: &'n YamlNode) -> Self {
         Self {
             node,
             path: format!("{}[{index}]", self.path),
@@ -155,7 +155,7 @@ impl<'n> Value<'n> {
     }
 
     /// The value of the `index`-th key of a map with keys chosen by the steward.
-    pub(super) fn entry(&self, index: usize, entry: &'n Entry) -> Self {
+    pub(super) fn entry(&self, index: usize, entry: &'n YamlEntry) -> Self {
         Self {
             node: &entry.node,
             path: format!("{}[{index}]", self.path),
@@ -164,26 +164,28 @@ impl<'n> Value<'n> {
     }
 
     /// Creates a problem with this value, at its position.
-    pub(super) fn problem(&self, code: Code, message: impl Into<String>) -> Problem {
+    pub(super) fn problem(&self, code: Code, message: impl Into<String>) -> ManifestProblem {
         let span = match self.node.value {
             // Highlights only the start of a list or map, not all of it.
-            NodeValue::Seq(_) | NodeValue::Map(_) => self.node.head(),
-            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+            YamlValue::Seq(_) | YamlValue::Map(_) => self.node.head(),
+            YamlValue::Null | YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::String(_) => {
                 self.node.span
             }
         };
-        Problem::new(code, message).path(self.path.clone()).at(span)
+        ManifestProblem::new(code, message)
+            .path(self.path.clone())
+            .at(span)
     }
 }
 
 /// The name of a key and its aliases.
 #[derive(Clone, Copy)]
-pub(super) struct Key {
+pub(super) struct FieldKey {
     name: &'static str,
     aliases: &'static [&'static str],
 }
 
-impl Key {
+impl FieldKey {
     pub(super) const fn also(name: &'static str, aliases: &'static [&'static str]) -> Self {
         Self { name, aliases }
     }
@@ -193,18 +195,18 @@ impl Key {
     }
 }
 
-impl From<&'static str> for Key {
+impl From<&'static str> for FieldKey {
     fn from(name: &'static str) -> Self {
         Self::also(name, &[])
     }
 }
 
 /// The fields of one map.
-pub(super) struct Fields<'n, 'p, 's> {
+pub(super) struct MapFields<'n, 'p, 's> {
     section: Section,
     path: &'p str,
-    place: Span,
-    entries: &'n [Entry],
+    place: ByteSpan,
+    entries: &'n [YamlEntry],
     taken: Vec<bool>,
     known: Vec<&'static str>,
     /// Suppresses reports about the keys of a map that was already reported as invalid or of unknown kind.
@@ -214,24 +216,24 @@ pub(super) struct Fields<'n, 'p, 's> {
 
 /// Decodes a map by its fields, then reports the keys that the decoder did not read.
 pub(super) fn map<T>(
-    value: &Value<'_>,
+    value: &PathNode<'_>,
     section: Section,
     problems: &mut Problems<'_>,
-    build: impl FnOnce(&mut Fields<'_, '_, '_>) -> T,
+    build: impl FnOnce(&mut MapFields<'_, '_, '_>) -> T,
 ) -> T {
     let entries = match &value.node.value {
-        NodeValue::Map(entries) => Some(entries.as_slice()),
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Number(_)
-        | NodeValue::String(_)
-        | NodeValue::Seq(_) => {
+        YamlValue::Map(entries) => Some(entries.as_slice()),
+        YamlValue::Null
+        | YamlValue::Bool(_)
+        | YamlValue::Number(_)
+        | YamlValue::String(_)
+        | YamlValue::Seq(_) => {
             let message = format!("expected a map, found {}", value.node.describe());
             problems.add(value.problem(Code::WrongType, message));
             None
         }
     };
-    let mut fields = Fields {
+    let mut fields = MapFields {
         section,
         path: &value.path,
         place: value.place,
@@ -246,7 +248,7 @@ pub(super) fn map<T>(
     decoded
 }
 
-impl Fields<'_, '_, '_> {
+impl MapFields<'_, '_, '_> {
     /// Returns true if the map contains the key.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key)
@@ -255,13 +257,13 @@ impl Fields<'_, '_, '_> {
     /// Reads a required key.
     pub(super) fn required<T>(
         &mut self,
-        key: impl Into<Key>,
-        read: impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T>,
+        key: impl Into<FieldKey>,
+        read: impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<T>,
     ) -> Option<T> {
         let key = key.into();
         if !self.muted && !self.entries.iter().any(|entry| key.is(&entry.key)) {
             let name = key.name;
-            let problem = Problem::new(Code::MissingKey, format!("missing key `{name}`"))
+            let problem = ManifestProblem::new(Code::MissingKey, format!("missing key `{name}`"))
                 .path(join(self.path, name))
                 .at(self.place);
             self.problems.add(problem);
@@ -272,14 +274,14 @@ impl Fields<'_, '_, '_> {
     /// Reads an optional key.
     pub(super) fn optional<T>(
         &mut self,
-        key: impl Into<Key>,
-        read: impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T>,
+        key: impl Into<FieldKey>,
+        read: impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<T>,
     ) -> Option<T> {
         let key = key.into();
         self.known.push(key.name);
         let index = self.find(key)?;
         let entry = self.entries.get(index)?;
-        let value = Value {
+        let value = PathNode {
             node: &entry.node,
             path: join(self.path, &entry.key),
             place: entry.key_span,
@@ -288,7 +290,7 @@ impl Fields<'_, '_, '_> {
     }
 
     /// Returns the index of a key under any of its names, and reports aliases with their canonical name.
-    fn find(&mut self, key: Key) -> Option<usize> {
+    fn find(&mut self, key: FieldKey) -> Option<usize> {
         let entries = self.entries.iter().enumerate();
         let written: Vec<_> = entries.filter(|(_, entry)| key.is(&entry.key)).collect();
         let first = written.first().map(|(index, _)| *index);
@@ -296,10 +298,10 @@ impl Fields<'_, '_, '_> {
             self.take(index);
             let problem = if Some(index) != first {
                 let message = format!("{} is there under two names", quoted(key.name));
-                Problem::new(Code::Contradiction, message)
+                ManifestProblem::new(Code::Contradiction, message)
             } else if entry.key != key.name {
                 let message = format!("key `{}` is also called `{}`", entry.key, key.name);
-                Problem::new(Code::Alias, message)
+                ManifestProblem::new(Code::TriggerAlias, message)
             } else {
                 continue;
             };
@@ -319,7 +321,7 @@ impl Fields<'_, '_, '_> {
         self.take(index);
         let place = self.entries.get(index).map(|entry| entry.key_span);
         self.problems.add(
-            Problem::new(Code::Contradiction, message)
+            ManifestProblem::new(Code::Contradiction, message)
                 .path(join(self.path, key))
                 .at(place)
                 .help(help.to_owned()),
@@ -330,7 +332,7 @@ impl Fields<'_, '_, '_> {
     pub(super) fn fault(&mut self, code: Code, key: &str, message: &str) {
         let entry = self.entries.iter().find(|entry| entry.key == key);
         let span = entry.map_or(self.place, |entry| entry.key_span);
-        let problem = Problem::new(code, message)
+        let problem = ManifestProblem::new(code, message)
             .path(join(self.path, key))
             .at(span);
         self.problems.add(problem);
@@ -387,7 +389,7 @@ impl Fields<'_, '_, '_> {
                 (Code::UnknownKey, message, self.help_for(&entry.key))
             };
             self.problems.add(
-                Problem::new(code, message)
+                ManifestProblem::new(code, message)
                     .path(join(self.path, &shortened(&entry.key)))
                     .at(entry.key_span)
                     .help(help),

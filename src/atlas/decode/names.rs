@@ -1,25 +1,26 @@
 //! The enumerated words of the format and their values.
 
 use super::super::document::{
-    AccessKind, Acknowledge, CheckpointMode, CustomMoment, DefaultDecision, Expect, GuidanceFormat,
-    InjectMode, MatchMode, NoticeTrigger, OnInvalid, PolicyKind, Respondent, ResponseType,
-    RiskMode, RiskTier, Scope, TraceLevel, UnknownActions,
+    AccessKind, AcknowledgeMode, CheckpointMode, CustomTriggerEvent, DefaultDecision,
+    ExpectedAnswer, GuidanceFormat, InjectMode, InvalidAnswerAction, LimitScope, MatchMode,
+    NoticeTrigger, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier, TraceLevel,
+    UnknownActions,
 };
 
-type Names<T> = &'static [(&'static str, T)];
+type NameTable<T> = &'static [(&'static str, T)];
 
-pub(super) const ACCESS_KINDS: Names<AccessKind> = &[
+pub(super) const ACCESS_KINDS: NameTable<AccessKind> = &[
     ("public", AccessKind::Public),
     ("authenticated", AccessKind::Authenticated),
 ];
 
-pub(super) const MODES: Names<CheckpointMode> = &[
+pub(super) const MODES: NameTable<CheckpointMode> = &[
     ("blocking", CheckpointMode::Blocking),
     ("advisory", CheckpointMode::Advisory),
     ("observational", CheckpointMode::Observational),
 ];
 
-pub(super) const MATCH_MODES: Names<MatchMode> = &[
+pub(super) const MATCH_MODES: NameTable<MatchMode> = &[
     ("any", MatchMode::Any),
     ("all", MatchMode::All),
     ("phrase", MatchMode::Phrase),
@@ -27,18 +28,18 @@ pub(super) const MATCH_MODES: Names<MatchMode> = &[
     ("fuzzy", MatchMode::Fuzzy),
 ];
 
-pub(super) const CUSTOM_MOMENTS: Names<CustomMoment> = &[
-    ("input", CustomMoment::Input),
-    ("action", CustomMoment::Action),
+pub(super) const CUSTOM_TRIGGER_EVENTS: NameTable<CustomTriggerEvent> = &[
+    ("input", CustomTriggerEvent::Input),
+    ("action", CustomTriggerEvent::Action),
 ];
 
-pub(super) const RESPONDENTS: Names<Respondent> = &[
+pub(super) const RESPONDENTS: NameTable<Respondent> = &[
     ("operator", Respondent::Operator),
     ("agent", Respondent::Agent),
     ("either", Respondent::Either),
 ];
 
-pub(super) const RESPONSE_TYPES: Names<ResponseType> = &[
+pub(super) const RESPONSE_TYPES: NameTable<ResponseType> = &[
     ("text", ResponseType::Text),
     ("boolean", ResponseType::Boolean),
     ("acknowledgment", ResponseType::Acknowledgment),
@@ -47,34 +48,34 @@ pub(super) const RESPONSE_TYPES: Names<ResponseType> = &[
     ("json", ResponseType::Json),
 ];
 
-pub(super) const ON_INVALID: Names<OnInvalid> = &[
-    ("retry", OnInvalid::Retry),
-    ("block", OnInvalid::Block),
-    ("warn_and_continue", OnInvalid::WarnAndContinue),
-    ("log_and_continue", OnInvalid::LogAndContinue),
+pub(super) const ON_INVALID: NameTable<InvalidAnswerAction> = &[
+    ("retry", InvalidAnswerAction::Retry),
+    ("block", InvalidAnswerAction::Block),
+    ("warn_and_continue", InvalidAnswerAction::WarnAndContinue),
+    ("log_and_continue", InvalidAnswerAction::LogAndContinue),
 ];
 
-pub(super) const EXPECTATIONS: Names<Expect> = &[
-    ("true", Expect::True),
-    ("false", Expect::False),
-    ("any", Expect::Any),
+pub(super) const EXPECTATIONS: NameTable<ExpectedAnswer> = &[
+    ("true", ExpectedAnswer::True),
+    ("false", ExpectedAnswer::False),
+    ("any", ExpectedAnswer::Any),
 ];
 
-pub(super) const GUIDANCE_FORMATS: Names<GuidanceFormat> = &[
+pub(super) const GUIDANCE_FORMATS: NameTable<GuidanceFormat> = &[
     ("text", GuidanceFormat::Text),
     ("markdown", GuidanceFormat::Markdown),
     ("json", GuidanceFormat::Json),
     ("system_instruction", GuidanceFormat::SystemInstruction),
 ];
 
-pub(super) const INJECT_MODES: Names<InjectMode> = &[
+pub(super) const INJECT_MODES: NameTable<InjectMode> = &[
     ("always", InjectMode::Always),
     ("on_match", InjectMode::OnMatch),
     ("on_demand", InjectMode::OnDemand),
     ("risk_based", InjectMode::RiskBased),
 ];
 
-pub(super) const POLICY_KINDS: Names<PolicyKind> = &[
+pub(super) const POLICY_KINDS: NameTable<PolicyKind> = &[
     ("allow", PolicyKind::Allow),
     ("deny", PolicyKind::Deny),
     ("requires_approval", PolicyKind::RequiresApproval),
@@ -82,54 +83,54 @@ pub(super) const POLICY_KINDS: Names<PolicyKind> = &[
     ("budget", PolicyKind::Budget),
 ];
 
-pub(super) const SCOPES: Names<Scope> = &[
-    ("session", Scope::Session),
-    ("agent", Scope::Agent),
-    ("all", Scope::All),
+pub(super) const SCOPES: NameTable<LimitScope> = &[
+    ("session", LimitScope::Session),
+    ("agent", LimitScope::Agent),
+    ("all", LimitScope::All),
 ];
 
-pub(super) const RISK_MODES: Names<RiskMode> = &[
+pub(super) const RISK_MODES: NameTable<RiskMode> = &[
     ("detect", RiskMode::Detect),
     ("first_match", RiskMode::FirstMatch),
 ];
 
-pub(super) const RISK_TIERS: Names<RiskTier> = &[
+pub(super) const RISK_TIERS: NameTable<RiskTier> = &[
     ("low", RiskTier::Low),
     ("medium", RiskTier::Medium),
     ("high", RiskTier::High),
     ("critical", RiskTier::Critical),
 ];
 
-pub(super) const ACKNOWLEDGE: Names<Acknowledge> = &[
-    ("durable", Acknowledge::Durable),
-    ("early", Acknowledge::Early),
+pub(super) const ACKNOWLEDGE: NameTable<AcknowledgeMode> = &[
+    ("durable", AcknowledgeMode::Durable),
+    ("early", AcknowledgeMode::Early),
 ];
 
-pub(super) const TRACE_LEVELS: Names<TraceLevel> = &[
+pub(super) const TRACE_LEVELS: NameTable<TraceLevel> = &[
     ("minimal", TraceLevel::Minimal),
     ("standard", TraceLevel::Standard),
     ("verbose", TraceLevel::Verbose),
     ("complete", TraceLevel::Complete),
 ];
 
-pub(super) const DEFAULT_DECISIONS: Names<DefaultDecision> = &[
+pub(super) const DEFAULT_DECISIONS: NameTable<DefaultDecision> = &[
     ("allow", DefaultDecision::Allow),
     ("deny", DefaultDecision::Deny),
 ];
 
-pub(super) const UNKNOWN_ACTIONS: Names<UnknownActions> = &[
+pub(super) const UNKNOWN_ACTIONS: NameTable<UnknownActions> = &[
     ("deny", UnknownActions::Deny),
     ("allow", UnknownActions::Allow),
     ("approve", UnknownActions::Approve),
 ];
 
-pub(super) const NOTICE_TRIGGERS: Names<NoticeTrigger> = &[
+pub(super) const NOTICE_TRIGGERS: NameTable<NoticeTrigger> = &[
     ("policy_override", NoticeTrigger::PolicyOverride),
     ("high_risk_action", NoticeTrigger::HighRiskAction),
 ];
 
 /// Delivery modes of an Atlas. Stored as text, because only one mode exists so far.
-pub(super) const DELIVERY_MODES: Names<&str> = &[("embedded", "embedded")];
+pub(super) const DELIVERY_MODES: NameTable<&str> = &[("embedded", "embedded")];
 
 #[cfg(test)]
 mod tests {
@@ -140,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    fn agree<T: Serialize + DeserializeOwned + PartialEq + Debug>(names: Names<T>) {
+    fn agree<T: Serialize + DeserializeOwned + PartialEq + Debug>(names: NameTable<T>) {
         for (name, value) in names {
             assert_eq!(serde_json::to_value(value).unwrap(), *name);
         }
@@ -152,7 +153,7 @@ mod tests {
         agree(ACCESS_KINDS);
         agree(MODES);
         agree(MATCH_MODES);
-        agree(CUSTOM_MOMENTS);
+        agree(CUSTOM_TRIGGER_EVENTS);
         agree(RESPONDENTS);
         agree(RESPONSE_TYPES);
         agree(ON_INVALID);

@@ -6,44 +6,44 @@ use serde_json::{Map, Value as Json};
 
 use super::super::diagnostic::{Code, Problems, quoted};
 use super::super::nearest::nearest;
-use super::super::yaml::{NodeValue, json_map};
-use super::fields::{Value, listed};
+use super::super::yaml::{YamlValue, json_map};
+use super::fields::{PathNode, listed};
 use crate::base::json::compare_with;
 
 /// Reads a text.
-pub(super) fn text(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<String> {
-    if let NodeValue::String(text) = &value.node.value {
+pub(super) fn text(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<String> {
+    if let YamlValue::String(text) = &value.node.value {
         return Some(text.clone());
     }
     let help = match &value.node.value {
-        NodeValue::Number(_) | NodeValue::Bool(_) => Some("put it in quotes"),
-        NodeValue::Null => Some("give it a value, or remove the key"),
-        NodeValue::String(_) | NodeValue::Seq(_) | NodeValue::Map(_) => None,
+        YamlValue::Number(_) | YamlValue::Bool(_) => Some("put it in quotes"),
+        YamlValue::Null => Some("give it a value, or remove the key"),
+        YamlValue::String(_) | YamlValue::Seq(_) | YamlValue::Map(_) => None,
     };
     wrong_type(value, "text", help, problems)
 }
 
 /// Reads `true` or `false`.
-pub(super) fn boolean(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<bool> {
+pub(super) fn boolean(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<bool> {
     match &value.node.value {
-        NodeValue::Bool(value) => Some(*value),
-        NodeValue::Null
-        | NodeValue::Number(_)
-        | NodeValue::String(_)
-        | NodeValue::Seq(_)
-        | NodeValue::Map(_) => wrong_type(value, "`true` or `false`", None, problems),
+        YamlValue::Bool(value) => Some(*value),
+        YamlValue::Null
+        | YamlValue::Number(_)
+        | YamlValue::String(_)
+        | YamlValue::Seq(_)
+        | YamlValue::Map(_) => wrong_type(value, "`true` or `false`", None, problems),
     }
 }
 
 /// Reads a whole number.
-pub(super) fn integer(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<i64> {
+pub(super) fn integer(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<i64> {
     whole(value, problems, serde_json::Number::as_i64)
 }
 
 /// Reads a number, whole or fractional.
-pub(super) fn number(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<f64> {
+pub(super) fn number(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<f64> {
     match &value.node.value {
-        NodeValue::Number(number) => {
+        YamlValue::Number(number) => {
             let double = number.as_f64();
             let exact =
                 double.filter(|double| compare_with(number, *double) == Some(Ordering::Equal));
@@ -53,16 +53,19 @@ pub(super) fn number(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<f
             }
             exact
         }
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::String(_)
-        | NodeValue::Seq(_)
-        | NodeValue::Map(_) => wrong_type(value, "a number", None, problems),
+        YamlValue::Null
+        | YamlValue::Bool(_)
+        | YamlValue::String(_)
+        | YamlValue::Seq(_)
+        | YamlValue::Map(_) => wrong_type(value, "a number", None, problems),
     }
 }
 
 /// Reads a whole number that is zero or greater.
-pub(super) fn count<T: TryFrom<u64>>(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<T> {
+pub(super) fn count<T: TryFrom<u64>>(
+    value: &PathNode<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<T> {
     whole(value, problems, |number| {
         number.as_u64().and_then(|number| T::try_from(number).ok())
     })
@@ -81,12 +84,12 @@ fn without_fraction(number: &serde_json::Number) -> serde_json::Number {
 }
 
 fn whole<T>(
-    value: &Value<'_>,
+    value: &PathNode<'_>,
     problems: &mut Problems<'_>,
     read: impl Fn(&serde_json::Number) -> Option<T>,
 ) -> Option<T> {
     match &value.node.value {
-        NodeValue::Number(number) if is_whole(number) => {
+        YamlValue::Number(number) if is_whole(number) => {
             let fitting = read(&without_fraction(number));
             if fitting.is_none() {
                 let message = format!("number `{number}` is out of range");
@@ -94,19 +97,19 @@ fn whole<T>(
             }
             fitting
         }
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Number(_)
-        | NodeValue::String(_)
-        | NodeValue::Seq(_)
-        | NodeValue::Map(_) => wrong_type(value, "a whole number", None, problems),
+        YamlValue::Null
+        | YamlValue::Bool(_)
+        | YamlValue::Number(_)
+        | YamlValue::String(_)
+        | YamlValue::Seq(_)
+        | YamlValue::Map(_) => wrong_type(value, "a whole number", None, problems),
     }
 }
 
 /// Reads a list. An unreadable item is replaced by a placeholder, so that the other items keep their index.
 pub(super) fn list<T>(
-    read: fn(&Value<'_>, &mut Problems<'_>) -> T,
-) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<Vec<T>> {
+    read: fn(&PathNode<'_>, &mut Problems<'_>) -> T,
+) -> impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<Vec<T>> {
     move |value, problems| {
         let items = items(value, problems)?;
         Some(
@@ -121,17 +124,17 @@ pub(super) fn list<T>(
 
 /// Adapts a map decoder to a key reader. A map decoder always returns a value, if only a placeholder.
 pub(super) fn part<T>(
-    read: fn(&Value<'_>, &mut Problems<'_>) -> T,
-) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T> {
+    read: fn(&PathNode<'_>, &mut Problems<'_>) -> T,
+) -> impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<T> {
     move |value, problems| Some(read(value, problems))
 }
 
 /// Reads a map with keys chosen by the steward, in the order written.
 pub(super) fn keyed<T>(
-    read: fn(&Value<'_>, &mut Problems<'_>) -> T,
-) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<Vec<(String, T)>> {
+    read: fn(&PathNode<'_>, &mut Problems<'_>) -> T,
+) -> impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<Vec<(String, T)>> {
     move |value, problems| {
-        let NodeValue::Map(entries) = &value.node.value else {
+        let YamlValue::Map(entries) = &value.node.value else {
             return wrong_type(value, "a map", None, problems);
         };
         let entries = entries.iter().enumerate().map(|(index, entry)| {
@@ -143,19 +146,19 @@ pub(super) fn keyed<T>(
 }
 
 /// Reads a list of texts.
-pub(super) fn texts(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Vec<String>> {
+pub(super) fn texts(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Vec<String>> {
     list(|value, problems| text(value, problems).unwrap_or_default())(value, problems)
 }
 
 fn items<'n>(
-    value: &Value<'n>,
+    value: &PathNode<'n>,
     problems: &mut Problems<'_>,
-) -> Option<&'n [super::super::yaml::Node]> {
+) -> Option<&'n [super::super::yaml::YamlNode]> {
     let help = match &value.node.value {
-        NodeValue::Seq(items) => return Some(items),
-        NodeValue::Null => Some("give it a value, or remove the key"),
-        NodeValue::String(_) => Some("write it as a list: `[...]`"),
-        NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Map(_) => None,
+        YamlValue::Seq(items) => return Some(items),
+        YamlValue::Null => Some("give it a value, or remove the key"),
+        YamlValue::String(_) => Some("write it as a list: `[...]`"),
+        YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::Map(_) => None,
     };
     wrong_type(value, "a list", help, problems)
 }
@@ -164,7 +167,7 @@ fn items<'n>(
 pub(super) fn one_of<T: Copy>(
     noun: &'static str,
     names: &'static [(&'static str, T)],
-) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T> {
+) -> impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<T> {
     move |value, problems| {
         let Some(word) = value.node.word() else {
             return wrong_type(value, &format!("a {noun}"), None, problems);
@@ -180,7 +183,7 @@ pub(super) fn one_of<T: Copy>(
 
 /// Reports a word that is not in `known`.
 pub(super) fn unknown_word<'w>(
-    value: &Value<'_>,
+    value: &PathNode<'_>,
     noun: &str,
     word: &str,
     known: impl Iterator<Item = &'w str> + Clone,
@@ -196,10 +199,10 @@ pub(super) fn unknown_word<'w>(
 }
 
 /// Reads a JSON Schema: an object or a boolean. Its content is checked when it is compiled.
-pub(super) fn schema(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Json> {
+pub(super) fn schema(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Json> {
     match &value.node.value {
-        NodeValue::Map(_) | NodeValue::Bool(_) => Some(value.node.to_json()),
-        NodeValue::Null | NodeValue::Number(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
+        YamlValue::Map(_) | YamlValue::Bool(_) => Some(value.node.to_json()),
+        YamlValue::Null | YamlValue::Number(_) | YamlValue::String(_) | YamlValue::Seq(_) => {
             wrong_type(
                 value,
                 "a JSON Schema (a map, `true` or `false`)",
@@ -211,19 +214,22 @@ pub(super) fn schema(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<J
 }
 
 /// Reads a map with any content.
-pub(super) fn object(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Map<String, Json>> {
+pub(super) fn object(
+    value: &PathNode<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Map<String, Json>> {
     match &value.node.value {
-        NodeValue::Map(entries) => Some(json_map(entries)),
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Number(_)
-        | NodeValue::String(_)
-        | NodeValue::Seq(_) => wrong_type(value, "a map", None, problems),
+        YamlValue::Map(entries) => Some(json_map(entries)),
+        YamlValue::Null
+        | YamlValue::Bool(_)
+        | YamlValue::Number(_)
+        | YamlValue::String(_)
+        | YamlValue::Seq(_) => wrong_type(value, "a map", None, problems),
     }
 }
 
 fn wrong_type<T>(
-    value: &Value<'_>,
+    value: &PathNode<'_>,
     expected: &str,
     help: Option<&str>,
     problems: &mut Problems<'_>,

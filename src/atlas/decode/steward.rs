@@ -2,14 +2,14 @@
 
 use super::super::diagnostic::Problems;
 use super::super::document::{
-    Access, AccessKind, AccessRate, Channels, Delivery, NoticeTrigger, Notifications, Steward,
+    AccessKind, AccessRate, AccessRules, Channels, Delivery, NoticeTrigger, Notifications, Steward,
 };
-use super::fields::{Section, Value, map};
+use super::fields::{PathNode, Section, map};
 use super::names::{ACCESS_KINDS, DELIVERY_MODES, NOTICE_TRIGGERS};
 use super::read::{count, list, one_of, part, text, texts};
 
 /// Decodes `steward`.
-pub(super) fn steward(value: &Value<'_>, problems: &mut Problems<'_>) -> Steward {
+pub(super) fn steward(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Steward {
     map(value, Section::Steward, problems, |fields| Steward {
         id: fields.required("id", text).unwrap_or_default(),
         name: fields.optional("name", text).unwrap_or_default(),
@@ -20,8 +20,8 @@ pub(super) fn steward(value: &Value<'_>, problems: &mut Problems<'_>) -> Steward
     })
 }
 
-fn access(value: &Value<'_>, problems: &mut Problems<'_>) -> Access {
-    map(value, Section::Access, problems, |fields| Access {
+fn access(value: &PathNode<'_>, problems: &mut Problems<'_>) -> AccessRules {
+    map(value, Section::Access, problems, |fields| AccessRules {
         kind: fields
             .required("type", one_of("access type", ACCESS_KINDS))
             .unwrap_or(AccessKind::Authenticated),
@@ -30,7 +30,7 @@ fn access(value: &Value<'_>, problems: &mut Problems<'_>) -> Access {
     })
 }
 
-fn rate(value: &Value<'_>, problems: &mut Problems<'_>) -> AccessRate {
+fn rate(value: &PathNode<'_>, problems: &mut Problems<'_>) -> AccessRate {
     map(value, Section::AccessRate, problems, |fields| AccessRate {
         requests_per_minute: fields
             .required("requests_per_minute", count)
@@ -38,7 +38,7 @@ fn rate(value: &Value<'_>, problems: &mut Problems<'_>) -> AccessRate {
     })
 }
 
-fn delivery(value: &Value<'_>, problems: &mut Problems<'_>) -> Delivery {
+fn delivery(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Delivery {
     map(value, Section::Delivery, problems, |fields| Delivery {
         mode: fields
             .required("mode", one_of("delivery mode", DELIVERY_MODES))
@@ -47,7 +47,7 @@ fn delivery(value: &Value<'_>, problems: &mut Problems<'_>) -> Delivery {
     })
 }
 
-fn notifications(value: &Value<'_>, problems: &mut Problems<'_>) -> Notifications {
+fn notifications(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Notifications {
     map(value, Section::Notifications, problems, |fields| {
         Notifications {
             channels: fields
@@ -63,11 +63,11 @@ fn notifications(value: &Value<'_>, problems: &mut Problems<'_>) -> Notification
     })
 }
 
-fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<NoticeTrigger> {
+fn trigger(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<NoticeTrigger> {
     one_of("trigger", NOTICE_TRIGGERS)(value, problems)
 }
 
-fn channels(value: &Value<'_>, problems: &mut Problems<'_>) -> Channels {
+fn channels(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Channels {
     map(value, Section::Channels, problems, |fields| Channels {
         webhook: fields.optional("webhook", text),
     })

@@ -2,14 +2,14 @@
 
 use super::super::diagnostic::Problems;
 use super::super::document::{RedactRule, RetentionConfig, TraceConfig};
-use super::fields::{Section, Value, map};
+use super::fields::{PathNode, Section, map};
 use super::names::{ACKNOWLEDGE, TRACE_LEVELS};
 use super::read::{count, keyed, list, one_of, part, texts};
 
 const SECTION: Section = Section::TraceConfig;
 
 /// Decodes `trace_config`.
-pub(super) fn trace(value: &Value<'_>, problems: &mut Problems<'_>) -> TraceConfig {
+pub(super) fn trace(value: &PathNode<'_>, problems: &mut Problems<'_>) -> TraceConfig {
     map(value, SECTION, problems, |fields| TraceConfig {
         level: fields
             .optional("level", one_of("level", TRACE_LEVELS))
@@ -26,7 +26,7 @@ pub(super) fn trace(value: &Value<'_>, problems: &mut Problems<'_>) -> TraceConf
     })
 }
 
-fn retention(value: &Value<'_>, problems: &mut Problems<'_>) -> RetentionConfig {
+fn retention(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RetentionConfig {
     map(value, SECTION, problems, |fields| RetentionConfig {
         default_days: fields.optional("default_days", count),
         by_event_type: fields
@@ -35,11 +35,11 @@ fn retention(value: &Value<'_>, problems: &mut Problems<'_>) -> RetentionConfig 
     })
 }
 
-fn days(value: &Value<'_>, problems: &mut Problems<'_>) -> u32 {
+fn days(value: &PathNode<'_>, problems: &mut Problems<'_>) -> u32 {
     count(value, problems).unwrap_or_default()
 }
 
-fn redact(value: &Value<'_>, problems: &mut Problems<'_>) -> RedactRule {
+fn redact(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RedactRule {
     map(value, SECTION, problems, |fields| RedactRule {
         actions: fields.optional("actions", texts).unwrap_or_default(),
         params: fields.optional("params", texts).unwrap_or_default(),

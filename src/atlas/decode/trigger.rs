@@ -1,22 +1,22 @@
 //! Decoder for checkpoint triggers, with the names of the format and of its drafts.
 
 use super::super::diagnostic::{Code, Problems, quoted};
-use super::super::document::{CheckpointTrigger, CustomMoment, MatchMode, RiskTier};
+use super::super::document::{CheckpointTrigger, CustomTriggerEvent, MatchMode, RiskTier};
 use super::condition::condition;
-use super::fields::{Fields, Key, Section, Value, map};
-use super::names::{CUSTOM_MOMENTS, MATCH_MODES, RISK_TIERS};
+use super::fields::{FieldKey, MapFields, PathNode, Section, map};
+use super::names::{CUSTOM_TRIGGER_EVENTS, MATCH_MODES, RISK_TIERS};
 use super::read::{boolean, count, integer, list, object, one_of, part, text, texts, unknown_word};
 
 /// A trigger, and the priority if it was written inside the trigger.
-pub(super) struct Written {
+pub(super) struct DecodedTrigger {
     pub(super) trigger: CheckpointTrigger,
     pub(super) priority: Option<i64>,
 }
 
-type ReadTrigger = fn(&mut Fields<'_, '_, '_>) -> CheckpointTrigger;
+type TriggerReader = fn(&mut MapFields<'_, '_, '_>) -> CheckpointTrigger;
 
 /// The trigger types and the decoders for their fields.
-const TRIGGERS: &[(&str, ReadTrigger)] = &[
+const TRIGGERS: &[(&str, TriggerReader)] = &[
     ("session_start", |_| CheckpointTrigger::SessionStart),
     ("session_end", |_| CheckpointTrigger::SessionEnd),
     ("action_pre", |fields| CheckpointTrigger::ActionPre {
@@ -27,12 +27,12 @@ const TRIGGERS: &[(&str, ReadTrigger)] = &[
     }),
     ("keyword", |fields| CheckpointTrigger::Keyword {
         patterns: fields
-            .required(Key::also("patterns", &["keywords"]), texts)
+            .required(FieldKey::also("patterns", &["keywords"]), texts)
             .unwrap_or_default(),
         case_sensitive: fields.optional(CASE, boolean).unwrap_or_default(),
         match_mode: fields
             .optional(
-                Key::also("match_mode", &["matchMode"]),
+                FieldKey::also("match_mode", &["matchMode"]),
                 one_of("match mode", MATCH_MODES),
             )
             .unwrap_or_default(),
@@ -42,7 +42,7 @@ const TRIGGERS: &[(&str, ReadTrigger)] = &[
         CheckpointTrigger::RiskThreshold {
             min_tier: fields
                 .optional(
-                    Key::also("min_tier", &["minTier"]),
+                    FieldKey::also("min_tier", &["minTier"]),
                     one_of("risk tier", RISK_TIERS),
                 )
                 .unwrap_or(RiskTier::High),
@@ -72,20 +72,20 @@ const TRIGGERS: &[(&str, ReadTrigger)] = &[
     }),
 ];
 
-const CASE: Key = Key::also("case_sensitive", &["caseSensitive"]);
+const CASE: FieldKey = FieldKey::also("case_sensitive", &["caseSensitive"]);
 
 /// An alias of a trigger type.
-struct Alias {
+struct TriggerAlias {
     name: &'static str,
     canonical: &'static str,
     /// Decoder for the fields, if it differs from the canonical type.
-    read: Option<ReadTrigger>,
+    read: Option<TriggerReader>,
     /// Replacement to suggest.
     advice: &'static str,
 }
 
-const fn alias(name: &'static str, canonical: &'static str, advice: &'static str) -> Alias {
-    Alias {
+const fn alias(name: &'static str, canonical: &'static str, advice: &'static str) -> TriggerAlias {
+    TriggerAlias {
         name,
         canonical,
         read: None,
@@ -93,7 +93,7 @@ const fn alias(name: &'static str, canonical: &'static str, advice: &'static str
     }
 }
 
-const ALIASES: &[Alias] = &[
+const ALIASES: &[TriggerAlias] = &[
     alias("keyword_match", "keyword", "`keyword`"),
     alias(
         "capability_gate",
@@ -103,7 +103,7 @@ const ALIASES: &[Alias] = &[
     alias("risk", "risk_threshold", "`risk_threshold`"),
     alias("interval", "time_interval", "`time_interval`"),
     alias("count", "count_interval", "`count_interval`"),
-    Alias {
+    TriggerAlias {
         read: Some(|_| CheckpointTrigger::ActionPre {
             patterns: every_action(),
         }),
@@ -113,15 +113,15 @@ const ALIASES: &[Alias] = &[
             "`action_pre` with `patterns: [\"*\"]`",
         )
     },
-    Alias {
+    TriggerAlias {
         read: Some(|fields| CheckpointTrigger::ActionPre {
             patterns: fields
-                .required(Key::also("patterns", &["actions"]), texts)
+                .required(FieldKey::also("patterns", &["actions"]), texts)
                 .unwrap_or_default(),
         }),
         ..alias("action", "action_pre", "`action_pre`")
     },
-    Alias {
+    TriggerAlias {
         read: Some(|fields| CheckpointTrigger::Keyword {
             patterns: fields.required("pattern", text).into_iter().collect(),
             case_sensitive: fields.optional(CASE, boolean).unwrap_or_default(),
@@ -134,13 +134,13 @@ const ALIASES: &[Alias] = &[
 
 /// A trigger type: its canonical name and the decoder for its fields.
 #[derive(Clone, Copy)]
-struct Kind {
+struct TriggerKind {
     name: &'static str,
-    read: ReadTrigger,
+    read: TriggerReader,
 }
 
 /// Decodes a trigger. Returns `None` for an unknown kind, after reporting it.
-pub(super) fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Written> {
+pub(super) fn trigger(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<DecodedTrigger> {
     map(value, Section::Trigger, problems, |fields| {
         let nested = fields.has("condition");
         let read = if nested { any_type } else { trigger_type };
@@ -151,11 +151,11 @@ pub(super) fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<
         let priority = fields.optional("priority", integer);
         if priority.is_some() {
             let message = "the priority of a checkpoint stands beside its `trigger`";
-            fields.fault(Code::Alias, "priority", message);
+            fields.fault(Code::TriggerAlias, "priority", message);
         }
         let trigger = if nested {
             let message = "the detail of a trigger stands beside its `type`, without `condition`";
-            fields.fault(Code::Alias, "condition", message);
+            fields.fault(Code::TriggerAlias, "condition", message);
             fields.optional("condition", |value, problems| detail(kind, value, problems))
         } else {
             Some((kind.read)(fields))
@@ -163,14 +163,18 @@ pub(super) fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<
         if nested || kind.name != "custom" {
             refuse_when(fields);
         }
-        trigger.map(|trigger| Written { trigger, priority })
+        trigger.map(|trigger| DecodedTrigger { trigger, priority })
     })
 }
 
 /// Decodes the nested `condition` of a trigger of type `kind`. Its own type must not contradict `kind`.
-fn detail(kind: Kind, value: &Value<'_>, problems: &mut Problems<'_>) -> Option<CheckpointTrigger> {
+fn detail(
+    kind: TriggerKind,
+    value: &PathNode<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<CheckpointTrigger> {
     map(value, Section::Trigger, problems, |fields| {
-        let named = |value: &Value<'_>, problems: &mut Problems<'_>| {
+        let named = |value: &PathNode<'_>, problems: &mut Problems<'_>| {
             any_type(value, problems).zip(text(value, problems))
         };
         let Some((found, word)) = fields.required("type", named) else {
@@ -231,7 +235,7 @@ fn every_action() -> Vec<String> {
     vec!["*".to_owned()]
 }
 
-fn refuse_when(fields: &mut Fields<'_, '_, '_>) {
+fn refuse_when(fields: &mut MapFields<'_, '_, '_>) {
     let message = "only a `custom` trigger has a `when` of its own";
     fields.refuse(
         "when",
@@ -240,10 +244,10 @@ fn refuse_when(fields: &mut Fields<'_, '_, '_>) {
     );
 }
 
-fn moments(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Vec<CustomMoment>> {
-    let moment = |value: &Value<'_>, problems: &mut Problems<'_>| {
-        let read = one_of("moment", CUSTOM_MOMENTS);
-        read(value, problems).unwrap_or(CustomMoment::Action)
+fn moments(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Vec<CustomTriggerEvent>> {
+    let moment = |value: &PathNode<'_>, problems: &mut Problems<'_>| {
+        let read = one_of("moment", CUSTOM_TRIGGER_EVENTS);
+        read(value, problems).unwrap_or(CustomTriggerEvent::Action)
     };
     let moments = list(moment)(value, problems)?;
     if moments.is_empty() {
@@ -254,7 +258,7 @@ fn moments(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Vec<CustomM
 }
 
 /// Reads a trigger type by any of its names, and reports aliases with their canonical name.
-fn trigger_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Kind> {
+fn trigger_type(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<TriggerKind> {
     let word = text(value, problems)?;
     if let Some(alias) = ALIASES.iter().find(|alias| alias.name == word) {
         let canonical = alias.canonical;
@@ -263,13 +267,13 @@ fn trigger_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Kind> 
             quoted(&word)
         );
         let help = format!("write {}, the canonical name", alias.advice);
-        problems.add(value.problem(Code::Alias, message).help(help));
+        problems.add(value.problem(Code::TriggerAlias, message).help(help));
     }
     any_type(value, problems)
 }
 
 /// Reads a trigger type by any of its names.
-fn any_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Kind> {
+fn any_type(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<TriggerKind> {
     let word = text(value, problems)?;
     let alias = ALIASES.iter().find(|alias| alias.name == word);
     let name = alias.map_or(word.as_str(), |alias| alias.canonical);
@@ -278,7 +282,7 @@ fn any_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Kind> {
         unknown_word(value, "trigger type", &word, known, problems);
         return None;
     };
-    Some(Kind {
+    Some(TriggerKind {
         name,
         read: alias.and_then(|alias| alias.read).unwrap_or(*read),
     })

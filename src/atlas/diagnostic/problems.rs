@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::{Code, Diagnostic, Place, Severity};
+use super::{Code, Diagnostic, Severity, SourceLocation};
 use crate::base::limits::MAX_DIAGNOSTICS;
 use crate::base::text::one_line;
 
 /// A range of the text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct ByteSpan {
     /// First byte.
     pub(crate) start: usize,
     /// Byte after the last one.
@@ -17,15 +17,15 @@ pub(crate) struct Span {
 
 /// A problem that is not yet in the list.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct ManifestProblem {
     code: Code,
     message: String,
     path: String,
-    span: Option<Span>,
+    span: Option<ByteSpan>,
     help: Option<String>,
 }
 
-impl Problem {
+impl ManifestProblem {
     /// Creates a problem of the whole file; `path` and `at` narrow it down.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Problem {
     }
 
     /// Sets the position in the text.
-    pub(crate) fn at(mut self, span: impl Into<Option<Span>>) -> Self {
+    pub(crate) fn at(mut self, span: impl Into<Option<ByteSpan>>) -> Self {
         self.span = span.into();
         self
     }
@@ -60,7 +60,7 @@ impl Problem {
 #[derive(Debug)]
 pub(crate) struct Problems<'s> {
     file: &'s str,
-    lines: Lines<'s>,
+    lines: LineStarts<'s>,
     listed: Vec<Diagnostic>,
     errors: usize,
     warnings: usize,
@@ -72,7 +72,7 @@ impl<'s> Problems<'s> {
     pub(crate) fn new(file: &'s str, source: &'s str) -> Self {
         Self {
             file,
-            lines: Lines::of(source),
+            lines: LineStarts::of(source),
             listed: Vec::new(),
             errors: 0,
             warnings: 0,
@@ -81,8 +81,8 @@ impl<'s> Problems<'s> {
     }
 
     /// Adds a problem; beyond the limit it is only counted.
-    pub(crate) fn add(&mut self, problem: Problem) {
-        let Problem {
+    pub(crate) fn add(&mut self, problem: ManifestProblem) {
+        let ManifestProblem {
             code,
             message,
             path,
@@ -140,13 +140,13 @@ impl<'s> Problems<'s> {
     }
 
     /// Describes a position for messages: `line 3, column 9`.
-    pub(crate) fn describe(&self, span: Span) -> String {
+    pub(crate) fn describe(&self, span: ByteSpan) -> String {
         let place = self.lines.place(span);
         format!("line {}, column {}", place.line, place.column)
     }
 
     /// Returns the line of a position, from 1.
-    pub(crate) fn line(&self, span: Span) -> usize {
+    pub(crate) fn line(&self, span: ByteSpan) -> usize {
         self.lines.place(span).line
     }
 
@@ -192,12 +192,12 @@ impl<'s> Problems<'s> {
 
 /// The start offsets of the lines of a text.
 #[derive(Debug)]
-struct Lines<'s> {
+struct LineStarts<'s> {
     source: &'s str,
     starts: Vec<usize>,
 }
 
-impl<'s> Lines<'s> {
+impl<'s> LineStarts<'s> {
     fn of(source: &'s str) -> Self {
         // A byte order mark does not count as a column.
         let first = source.len() - source.trim_start_matches('\u{feff}').len();
@@ -207,7 +207,7 @@ impl<'s> Lines<'s> {
         Self { source, starts }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: ByteSpan) -> SourceLocation {
         let line = self
             .starts
             .partition_point(|&start| start <= span.start)
@@ -217,7 +217,7 @@ impl<'s> Lines<'s> {
             .get(line - 1)
             .and_then(|&start| self.source.get(start..span.start))
             .unwrap_or_default();
-        Place {
+        SourceLocation {
             start: span.start,
             end: span.end,
             line,
@@ -230,18 +230,18 @@ impl<'s> Lines<'s> {
 mod tests {
     use super::*;
 
-    fn error(path: &str, start: usize) -> Problem {
-        Problem::new(Code::WrongType, "wrong")
+    fn error(path: &str, start: usize) -> ManifestProblem {
+        ManifestProblem::new(Code::WrongType, "wrong")
             .path(path)
-            .at(Span { start, end: start })
+            .at(ByteSpan { start, end: start })
     }
 
     #[test]
     fn columns_count_characters_without_the_byte_order_mark() {
         let source = "\u{feff}né: x\r\nb";
-        let lines = Lines::of(source);
+        let lines = LineStarts::of(source);
         let at = |start| {
-            let place = lines.place(Span { start, end: start });
+            let place = lines.place(ByteSpan { start, end: start });
             (place.line, place.column)
         };
         assert_eq!(at(3), (1, 1));
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn problems_are_sorted_by_position_and_the_rest_is_counted() {
         let mut problems = Problems::new("f", "");
-        problems.add(Problem::new(Code::Alias, "a warning"));
+        problems.add(ManifestProblem::new(Code::TriggerAlias, "a warning"));
         for start in (0..MAX_DIAGNOSTICS + 2).rev() {
             problems.add(error("x", start));
         }

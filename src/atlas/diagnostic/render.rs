@@ -7,7 +7,7 @@
 use annotate_snippets::renderer::Renderer;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Snippet};
 
-use super::{Diagnostic, Place, Severity};
+use super::{Diagnostic, Severity, SourceLocation};
 use crate::base::text::one_line;
 
 /// Number of characters shown before and after the underlined part of a line.
@@ -18,7 +18,7 @@ const UNDERLINED_CHARS: usize = 70;
 
 /// The colour mode of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub enum ReportColour {
     /// With terminal colours.
     Ansi,
     /// Plain text.
@@ -34,10 +34,10 @@ const PLACE: &str = "\u{e000}";
 
 /// Renders the diagnostics of one file, in their order, in the style of a compiler.
 #[must_use]
-pub fn render(diagnostics: &[Diagnostic], source: &str, colour: Colour) -> String {
+pub fn render(diagnostics: &[Diagnostic], source: &str, colour: ReportColour) -> String {
     let renderer = match colour {
-        Colour::Ansi => Renderer::styled(),
-        Colour::None => Renderer::plain(),
+        ReportColour::Ansi => Renderer::styled(),
+        ReportColour::None => Renderer::plain(),
     };
     let reports: Vec<String> = diagnostics
         .iter()
@@ -96,7 +96,7 @@ impl Excerpt {
         before.chars().count() + 1
     }
 
-    fn of(source: &str, place: Place) -> Self {
+    fn of(source: &str, place: SourceLocation) -> Self {
         let (head, tail) = source.split_at_checked(place.start).unwrap_or((source, ""));
         let before = head.rsplit('\n').next().unwrap_or_default();
         let line_rest = tail.split('\n').next().unwrap_or_default();
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn excerpt(source: &str, start: usize, end: usize) -> (String, String) {
-        let place = Place {
+        let place = SourceLocation {
             start,
             end,
             line: 1,

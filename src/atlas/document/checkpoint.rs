@@ -142,7 +142,7 @@ pub enum CheckpointTrigger {
         params: Map<String, Value>,
         /// Events on which the trigger is evaluated. When empty, the paths of its condition decide.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        on: Vec<CustomMoment>,
+        on: Vec<CustomTriggerEvent>,
         /// Condition that decides without an extension.
         #[serde(skip_serializing_if = "Option::is_none")]
         when: Option<ConditionDef>,
@@ -152,7 +152,7 @@ pub enum CheckpointTrigger {
 /// The event on which a custom trigger is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum CustomMoment {
+pub enum CustomTriggerEvent {
     /// Input arrives.
     Input,
     /// An agent requests an action.
@@ -318,13 +318,13 @@ pub struct CheckpointQuestion {
     pub validation: AnswerValidation,
     /// Action on an invalid answer.
     #[serde(default)]
-    pub on_invalid: OnInvalid,
+    pub on_invalid: InvalidAnswerAction,
     /// Number of invalid answers accepted before the gate is refused; unlimited when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
     /// Answer to a yes/no question that passes.
     #[serde(default)]
-    pub expect: Expect,
+    pub expect: ExpectedAnswer,
     /// Available options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
@@ -422,7 +422,7 @@ pub struct AnswerValidation {
 /// The action on an invalid answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OnInvalid {
+pub enum InvalidAnswerAction {
     /// The question is asked again.
     #[default]
     Retry,
@@ -434,7 +434,7 @@ pub enum OnInvalid {
     LogAndContinue,
 }
 
-impl OnInvalid {
+impl InvalidAnswerAction {
     /// Returns the action's name in manifests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -451,7 +451,7 @@ impl OnInvalid {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(transform = schema::expect)]
-pub enum Expect {
+pub enum ExpectedAnswer {
     /// Only yes.
     #[default]
     True,

@@ -259,12 +259,12 @@ pub(super) mod ordered {
     >(
         deserializer: D,
     ) -> Result<Vec<(String, T)>, D::Error> {
-        deserializer.deserialize_map(Pairs(PhantomData))
+        deserializer.deserialize_map(OrderedMapVisitor(PhantomData))
     }
 
-    struct Pairs<T>(PhantomData<T>);
+    struct OrderedMapVisitor<T>(PhantomData<T>);
 
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Pairs<T> {
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedMapVisitor<T> {
         type Value = Vec<(String, T)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

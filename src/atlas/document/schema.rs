@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-use super::{CheckpointTrigger, CustomMoment, MatchMode, RiskTier};
+use super::{CheckpointTrigger, CustomTriggerEvent, MatchMode, RiskTier};
 use crate::atlas::condition::ConditionDef;
 use crate::atlas::decode::OWN_KEY;
 
@@ -130,14 +130,14 @@ fn forbid(schema: &mut Schema, wrong: &Value) {
 }
 
 /// A key of a trigger: its value schema, its draft alias and its necessity.
-struct Key {
+struct TriggerKey {
     name: &'static str,
     other: Option<&'static str>,
     value: Value,
     required: bool,
 }
 
-impl Key {
+impl TriggerKey {
     fn needed(name: &'static str, value: Value) -> Self {
         Self {
             name,
@@ -163,10 +163,10 @@ impl Key {
 }
 
 /// One way to write a trigger: the words for its type, and the keys that follow.
-struct Form {
+struct TriggerForm {
     canonical: &'static str,
     words: &'static [&'static str],
-    keys: Vec<Key>,
+    keys: Vec<TriggerKey>,
 }
 
 fn texts() -> Value {
@@ -177,31 +177,31 @@ fn whole(format: &str) -> Value {
     json!({ "type": "integer", "format": format, "minimum": 0 })
 }
 
-fn case() -> Key {
-    Key::optional("case_sensitive", json!({ "type": "boolean" })).also("caseSensitive")
+fn case() -> TriggerKey {
+    TriggerKey::optional("case_sensitive", json!({ "type": "boolean" })).also("caseSensitive")
 }
 
-fn custom_keys(moment: &Value, condition: Value) -> Vec<Key> {
+fn custom_keys(moment: &Value, condition: Value) -> Vec<TriggerKey> {
     let moments = json!({ "type": "array", "minItems": 1, "items": moment });
     vec![
-        Key::needed("trigger_id", json!({ "type": "string" })),
-        Key::optional("params", json!({ "type": "object" })),
-        Key::optional("on", moments),
-        Key::optional("when", condition),
+        TriggerKey::needed("trigger_id", json!({ "type": "string" })),
+        TriggerKey::optional("params", json!({ "type": "object" })),
+        TriggerKey::optional("on", moments),
+        TriggerKey::optional("when", condition),
     ]
 }
 
-fn forms(generator: &mut SchemaGenerator) -> Vec<Form> {
-    let form = |canonical, words, keys| Form {
+fn forms(generator: &mut SchemaGenerator) -> Vec<TriggerForm> {
+    let form = |canonical, words, keys| TriggerForm {
         canonical,
         words,
         keys,
     };
     let tier = generator.subschema_for::<RiskTier>().to_value();
     let mode = generator.subschema_for::<MatchMode>().to_value();
-    let moment = generator.subschema_for::<CustomMoment>().to_value();
+    let moment = generator.subschema_for::<CustomTriggerEvent>().to_value();
     let condition = generator.subschema_for::<ConditionDef>().to_value();
-    let patterns = || Key::needed("patterns", texts());
+    let patterns = || TriggerKey::needed("patterns", texts());
     vec![
         form("session_start", &["session_start"], vec![]),
         form("session_end", &["session_end"], vec![]),
@@ -215,34 +215,37 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<Form> {
             vec![
                 patterns().also("keywords"),
                 case(),
-                Key::optional("match_mode", mode).also("matchMode"),
-                Key::optional("threshold", whole("uint")),
+                TriggerKey::optional("match_mode", mode).also("matchMode"),
+                TriggerKey::optional("threshold", whole("uint")),
             ],
         ),
         form(
             "keyword",
             &["regex"],
-            vec![Key::needed("pattern", json!({ "type": "string" })), case()],
+            vec![
+                TriggerKey::needed("pattern", json!({ "type": "string" })),
+                case(),
+            ],
         ),
         form(
             "risk_threshold",
             &["risk_threshold", "risk"],
-            vec![Key::optional("min_tier", tier).also("minTier")],
+            vec![TriggerKey::optional("min_tier", tier).also("minTier")],
         ),
         form(
             "capability_access",
             &["capability_access", "capability_gate"],
-            vec![Key::needed("capability_ids", texts())],
+            vec![TriggerKey::needed("capability_ids", texts())],
         ),
         form(
             "time_interval",
             &["time_interval", "interval"],
-            vec![Key::optional("seconds", whole("uint64"))],
+            vec![TriggerKey::optional("seconds", whole("uint64"))],
         ),
         form(
             "count_interval",
             &["count_interval", "count"],
-            vec![Key::optional("actions", whole("uint64"))],
+            vec![TriggerKey::optional("actions", whole("uint64"))],
         ),
         form("explicit_request", &["explicit_request"], vec![]),
         form("error_occurred", &["error_occurred"], vec![]),
@@ -252,7 +255,7 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<Form> {
 }
 
 /// The schema of one way to write a trigger, with `more` keys.
-fn written(words: &[&str], keys: &[Key], more: &[(&str, Value)]) -> Value {
+fn written(words: &[&str], keys: &[TriggerKey], more: &[(&str, Value)]) -> Value {
     let mut properties = Map::new();
     properties.insert(
         "type".to_owned(),
@@ -287,7 +290,7 @@ fn written(words: &[&str], keys: &[Key], more: &[(&str, Value)]) -> Value {
 }
 
 /// Triggers that need no details; drafts wrote `always` as their condition.
-const ALWAYS: [&str; 10] = [
+const TYPES_WITHOUT_DETAILS: [&str; 10] = [
     "session_start",
     "session_end",
     "action_pre",
@@ -301,13 +304,13 @@ const ALWAYS: [&str; 10] = [
 ];
 
 /// The schema of a trigger with its details in a nested `condition`, as in drafts.
-fn nested(canonical: &str, forms: &[Form], priority: &Value) -> Value {
+fn nested(canonical: &str, forms: &[TriggerForm], priority: &Value) -> Value {
     let own = || forms.iter().filter(|form| form.canonical == canonical);
     let words: Vec<_> = own().flat_map(|form| form.words).copied().collect();
     let mut details: Vec<_> = own()
         .map(|form| written(form.words, &form.keys, &[]))
         .collect();
-    if ALWAYS.contains(&canonical) && canonical != "action_pre" {
+    if TYPES_WITHOUT_DETAILS.contains(&canonical) && canonical != "action_pre" {
         details.push(written(&["always"], &[], &[]));
     }
     if canonical == "action_post" {

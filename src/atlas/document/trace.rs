@@ -14,7 +14,7 @@ pub struct TraceConfig {
     /// Selection of stored events.
     pub level: TraceLevel,
     /// Time of the reply to an agent: after its events are on disk, or before.
-    pub acknowledge: Acknowledge,
+    pub acknowledge: AcknowledgeMode,
     /// Events that must be on disk before any reply, in addition to the built-in ones: `event` or `event:tier`.
     pub sync_required_for: Vec<String>,
     /// Event types of extensions that the other rules use. Extensions register them elsewhere; listing them here
@@ -91,7 +91,7 @@ impl TraceLevel {
     JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Acknowledge {
+pub enum AcknowledgeMode {
     /// Before the events are on disk: a crash can lose the last events, and the record states how many.
     Early,
     /// After the events are on disk: a crash loses nothing that an agent was told.

@@ -10,54 +10,57 @@ use std::collections::BTreeMap;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{RegexSet, RegexSetBuilder};
 
-use crate::atlas::compiled::{Atlas, Checkpoint, Injection, Trigger};
+use crate::atlas::compiled::{Atlas, Checkpoint, InjectionRule, Trigger};
 use crate::atlas::document::InjectMode;
-use crate::atlas::keyword::{Candidate, Case, KeywordMatch, Keywords, Meaning, Sign, Start, plain};
+use crate::atlas::keyword::{
+    CaseSensitivity, FragmentPosition, KeywordCandidate, KeywordMatch, KeywordPrefilter, Keywords,
+    MatchStart, plain,
+};
 use crate::base::limits::{MAX_DENSE_KEYWORD_BYTES, MAX_REGEX_SET_BYTES};
 
 /// The keywords of an Atlas.
 #[derive(Debug, Default)]
 pub(super) struct KeywordIndex {
     /// The owners of the keyword lists, in the order of the Atlas.
-    lists: Vec<Owner>,
-    fragments: Option<Fragments>,
-    regexes: Vec<(RegexSet, Vec<Word>)>,
+    lists: Vec<KeywordListOwner>,
+    fragments: Option<FragmentIndex>,
+    regexes: Vec<(RegexSet, Vec<KeywordRef>)>,
     /// Keywords that cannot be skipped.
-    always: Vec<Word>,
+    always: Vec<KeywordRef>,
 }
 
 /// The owner of a list of keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum KeywordListOwner {
     Checkpoint(usize),
     Injection(usize),
 }
 
 #[derive(Debug)]
-struct Fragments {
+struct FragmentIndex {
     automaton: AhoCorasick,
     /// The keywords, by fragment.
-    words: Vec<Vec<(Word, Meaning)>>,
+    words: Vec<Vec<(KeywordRef, FragmentPosition)>>,
 }
 
 /// A keyword: the number of its list and its index in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Word {
+struct KeywordRef {
     list: usize,
     word: usize,
 }
 
 /// The keywords found in a text.
 #[derive(Debug, Default)]
-pub struct Sightings(Vec<OfAtlas>);
+pub struct KeywordMatches(Vec<AtlasKeywordMatches>);
 
 #[derive(Debug, Default)]
-struct OfAtlas {
+struct AtlasKeywordMatches {
     checkpoints: Vec<(usize, Vec<KeywordMatch>)>,
     injections: Vec<(usize, Vec<KeywordMatch>)>,
 }
 
-impl Sightings {
+impl KeywordMatches {
     /// Searches `text` for the keywords of `atlases`.
     #[must_use]
     pub fn of(atlases: &[Atlas], text: &str) -> Self {
@@ -84,7 +87,7 @@ impl Sightings {
         &self,
         number: usize,
         atlas: &'a Atlas,
-    ) -> impl Iterator<Item = (usize, &'a Injection)> {
+    ) -> impl Iterator<Item = (usize, &'a InjectionRule)> {
         let of = self.0.get(number).into_iter();
         of.flat_map(|of| &of.injections)
             .filter_map(|(place, _)| Some((*place, atlas.injections.get(*place)?)))
@@ -110,12 +113,12 @@ impl Sightings {
 }
 
 impl KeywordIndex {
-    pub(super) fn new(checkpoints: &[Checkpoint], injections: &[Injection]) -> Self {
+    pub(super) fn new(checkpoints: &[Checkpoint], injections: &[InjectionRule]) -> Self {
         let mut index = Self::default();
-        let mut fragments: BTreeMap<String, Vec<(Word, Meaning)>> = BTreeMap::new();
-        let mut regexes: BTreeMap<bool, Vec<(String, Word)>> = BTreeMap::new();
-        let owners = (0..checkpoints.len()).map(Owner::Checkpoint);
-        let owners = owners.chain((0..injections.len()).map(Owner::Injection));
+        let mut fragments: BTreeMap<String, Vec<(KeywordRef, FragmentPosition)>> = BTreeMap::new();
+        let mut regexes: BTreeMap<bool, Vec<(String, KeywordRef)>> = BTreeMap::new();
+        let owners = (0..checkpoints.len()).map(KeywordListOwner::Checkpoint);
+        let owners = owners.chain((0..injections.len()).map(KeywordListOwner::Injection));
         for owner in owners {
             let Some(keywords) = keywords_of(owner, checkpoints, injections) else {
                 continue;
@@ -123,26 +126,26 @@ impl KeywordIndex {
             let list = index.lists.len();
             index.lists.push(owner);
             for (word, sign) in keywords.signs().enumerate() {
-                let word = Word { list, word };
+                let word = KeywordRef { list, word };
                 match sign {
-                    Sign::Fragment(fragment, meaning) => {
+                    KeywordPrefilter::Fragment(fragment, meaning) => {
                         fragments.entry(fragment).or_default().push((word, meaning));
                     }
-                    Sign::Regex(pattern) => {
-                        let loose = keywords.case() == Case::Insensitive;
+                    KeywordPrefilter::Regex(pattern) => {
+                        let loose = keywords.case() == CaseSensitivity::Insensitive;
                         regexes.entry(loose).or_default().push((pattern, word));
                     }
-                    Sign::Never => index.always.push(word),
+                    KeywordPrefilter::Never => index.always.push(word),
                 }
             }
         }
         for (loose, patterns) in regexes {
             let case = if loose {
-                Case::Insensitive
+                CaseSensitivity::Insensitive
             } else {
-                Case::Sensitive
+                CaseSensitivity::Sensitive
             };
-            for patterns in patterns.chunks(REGEXES_TOGETHER) {
+            for patterns in patterns.chunks(MAX_REGEXES_PER_SET) {
                 index.add_regexes(patterns, case);
             }
         }
@@ -150,7 +153,7 @@ impl KeywordIndex {
         index
     }
 
-    fn add_fragments(&mut self, fragments: BTreeMap<String, Vec<(Word, Meaning)>>) {
+    fn add_fragments(&mut self, fragments: BTreeMap<String, Vec<(KeywordRef, FragmentPosition)>>) {
         if fragments.is_empty() {
             return;
         }
@@ -163,7 +166,7 @@ impl KeywordIndex {
         let words = fragments.into_values();
         match automaton {
             Ok(automaton) => {
-                self.fragments = Some(Fragments {
+                self.fragments = Some(FragmentIndex {
                     automaton,
                     words: words.collect(),
                 });
@@ -173,14 +176,14 @@ impl KeywordIndex {
         }
     }
 
-    fn add_regexes(&mut self, patterns: &[(String, Word)], case: Case) {
+    fn add_regexes(&mut self, patterns: &[(String, KeywordRef)], case: CaseSensitivity) {
         let words = patterns.iter().map(|(_, word)| *word);
-        if patterns.len() <= REGEXES_APART {
+        if patterns.len() <= MAX_SEPARATE_REGEXES {
             self.always.extend(words);
             return;
         }
         let set = RegexSetBuilder::new(patterns.iter().map(|(pattern, _)| pattern))
-            .case_insensitive(case == Case::Insensitive)
+            .case_insensitive(case == CaseSensitivity::Insensitive)
             .size_limit(MAX_REGEX_SET_BYTES)
             .build();
         if let Ok(set) = set {
@@ -193,8 +196,13 @@ impl KeywordIndex {
         }
     }
 
-    fn find(&self, checkpoints: &[Checkpoint], injections: &[Injection], text: &str) -> OfAtlas {
-        let mut found = OfAtlas::default();
+    fn find(
+        &self,
+        checkpoints: &[Checkpoint],
+        injections: &[InjectionRule],
+        text: &str,
+    ) -> AtlasKeywordMatches {
+        let mut found = AtlasKeywordMatches::default();
         let mut candidates = self.candidates(text);
         candidates.sort_unstable_by_key(|(word, _)| *word);
         for of_list in candidates.chunk_by(|(one, _), (other, _)| one.list == other.list) {
@@ -205,7 +213,7 @@ impl KeywordIndex {
             let Some(keywords) = keywords_of(*owner, checkpoints, injections) else {
                 continue;
             };
-            let candidates = of_list.iter().map(|(word, start)| Candidate {
+            let candidates = of_list.iter().map(|(word, start)| KeywordCandidate {
                 word: word.word,
                 start: *start,
             });
@@ -214,16 +222,16 @@ impl KeywordIndex {
                 continue;
             }
             match owner {
-                Owner::Checkpoint(at) => found.checkpoints.push((*at, matches)),
-                Owner::Injection(at) => found.injections.push((*at, matches)),
+                KeywordListOwner::Checkpoint(at) => found.checkpoints.push((*at, matches)),
+                KeywordListOwner::Injection(at) => found.injections.push((*at, matches)),
             }
         }
         found
     }
 
     /// Returns the keywords that can be in `text`, each once.
-    fn candidates(&self, text: &str) -> Vec<(Word, Start)> {
-        let always = self.always.iter().map(|word| (*word, Start::Unknown));
+    fn candidates(&self, text: &str) -> Vec<(KeywordRef, MatchStart)> {
+        let always = self.always.iter().map(|word| (*word, MatchStart::Unknown));
         let mut candidates: Vec<_> = always.collect();
         if let Some(fragments) = &self.fragments {
             fragments.add_candidates(text, &mut candidates);
@@ -231,14 +239,14 @@ impl KeywordIndex {
         for (set, words) in &self.regexes {
             let matching = set.matches(text);
             let words = matching.iter().filter_map(|at| words.get(at));
-            candidates.extend(words.map(|word| (*word, Start::Unknown)));
+            candidates.extend(words.map(|word| (*word, MatchStart::Unknown)));
         }
         candidates
     }
 }
 
-impl Fragments {
-    fn add_candidates(&self, text: &str, candidates: &mut Vec<(Word, Start)>) {
+impl FragmentIndex {
+    fn add_candidates(&self, text: &str, candidates: &mut Vec<(KeywordRef, MatchStart)>) {
         let plain = plain(text);
         let is_same = matches!(plain, Cow::Borrowed(_));
         let mut seen = vec![false; self.words.len()];
@@ -250,10 +258,14 @@ impl Fragments {
             *seen = true;
             for (word, meaning) in self.words.get(at).into_iter().flatten() {
                 let start = match meaning {
-                    Meaning::Found if is_same => Start::At(fragment.start()),
-                    Meaning::NotBefore if is_same => Start::NotBefore(fragment.start()),
+                    FragmentPosition::Found if is_same => MatchStart::At(fragment.start()),
+                    FragmentPosition::NotBefore if is_same => {
+                        MatchStart::NotBefore(fragment.start())
+                    }
                     // The position is unknown, or differs from the position in the plain text.
-                    Meaning::Found | Meaning::NotBefore | Meaning::Somewhere => Start::Unknown,
+                    FragmentPosition::Found
+                    | FragmentPosition::NotBefore
+                    | FragmentPosition::Somewhere => MatchStart::Unknown,
                 };
                 candidates.push((*word, start));
             }
@@ -263,19 +275,19 @@ impl Fragments {
 
 /// Maximum number of regular expressions tried at once. A larger set makes an automaton that is slower than several
 /// small ones.
-const REGEXES_TOGETHER: usize = 64;
+const MAX_REGEXES_PER_SET: usize = 64;
 
 /// Maximum number of regular expressions tried one by one. So few are faster alone: each has a literal that is
 /// found without running it.
-const REGEXES_APART: usize = 4;
+const MAX_SEPARATE_REGEXES: usize = 4;
 
 fn keywords_of<'k>(
-    owner: Owner,
+    owner: KeywordListOwner,
     checkpoints: &'k [Checkpoint],
-    injections: &'k [Injection],
+    injections: &'k [InjectionRule],
 ) -> Option<&'k Keywords> {
     match owner {
-        Owner::Checkpoint(at) => {
+        KeywordListOwner::Checkpoint(at) => {
             let trigger = checkpoints.get(at).map(|checkpoint| &checkpoint.trigger);
             if let Some(Trigger::Keyword(keywords)) = trigger {
                 Some(keywords)
@@ -284,7 +296,7 @@ fn keywords_of<'k>(
             }
         }
         // Keywords apply only to contexts that are injected on a match.
-        Owner::Injection(at) => {
+        KeywordListOwner::Injection(at) => {
             let injection = injections.get(at)?;
             let keywords = injection.keywords.as_ref();
             keywords.filter(|_| injection.mode == InjectMode::OnMatch)

@@ -2,7 +2,9 @@
 
 use smallvec::SmallVec;
 
-use crate::atlas::compiled::{Action, Atlas, Capability, Checkpoint, Injection, Policy};
+use crate::atlas::compiled::{
+    Atlas, Capability, Checkpoint, DeclaredAction, InjectionRule, Policy,
+};
 use crate::base::pattern::Pattern;
 
 /// Number of hits stored without heap allocation; few actions match more rules.
@@ -12,15 +14,15 @@ const USUAL_HITS: usize = 16;
 ///
 /// Computed once per action and read often.
 #[derive(Debug)]
-pub struct Matches<'a> {
+pub struct ActionMatches<'a> {
     atlases: &'a [Atlas],
     /// Sorted, one hit per matching part.
-    hits: SmallVec<[Hit; USUAL_HITS]>,
+    hits: SmallVec<[PatternHit; USUAL_HITS]>,
 }
 
 /// A part that matches, with its pattern.
 #[derive(Debug)]
-pub struct Matched<'a, T> {
+pub struct MatchedPart<'a, T> {
     /// The Atlas of the part.
     pub atlas: &'a Atlas,
     /// Index of the part in its Atlas.
@@ -33,7 +35,7 @@ pub struct Matched<'a, T> {
 
 /// The kind of part that contains a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum PatternOwnerKind {
     /// A declared action, by its name.
     Action,
     /// A capability.
@@ -52,7 +54,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Posting {
     /// Kind of the part.
-    pub(super) kind: Kind,
+    pub(super) kind: PatternOwnerKind,
     /// Index of the part.
     pub(super) item: u32,
     /// Index of the pattern in the part's list.
@@ -61,22 +63,22 @@ pub(super) struct Posting {
 
 // Hits are sorted in the order of these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
-    kind: Kind,
+struct PatternHit {
+    kind: PatternOwnerKind,
     atlas: u32,
     item: u32,
     place: u32,
     pattern: u32,
 }
 
-impl<'a> Matches<'a> {
+impl<'a> ActionMatches<'a> {
     /// Finds the parts of `atlases` that match the action.
     #[must_use]
     pub fn of(atlases: &'a [Atlas], action: &str) -> Self {
-        let mut hits: SmallVec<[Hit; USUAL_HITS]> = SmallVec::new();
+        let mut hits: SmallVec<[PatternHit; USUAL_HITS]> = SmallVec::new();
         for (atlas, number) in atlases.iter().zip(0..) {
             atlas.index.each_posting(action, |posting, pattern| {
-                hits.push(Hit {
+                hits.push(PatternHit {
                     kind: posting.kind,
                     atlas: number,
                     item: posting.item,
@@ -92,35 +94,35 @@ impl<'a> Matches<'a> {
     }
 
     /// Returns the declarations of the action.
-    pub fn actions(&self) -> impl Iterator<Item = &'a Action> {
+    pub fn actions(&self) -> impl Iterator<Item = &'a DeclaredAction> {
         let atlases = self.atlases;
-        let hits = self.of_kind(Kind::Action).iter();
+        let hits = self.of_kind(PatternOwnerKind::Action).iter();
         hits.filter_map(move |hit| atlas(atlases, hit)?.index.action(hit.item))
     }
 
     /// Returns the capabilities that list the action.
-    pub fn capabilities(&self) -> impl Iterator<Item = Matched<'a, Capability>> {
-        self.matched(Kind::Capability, |atlas| &atlas.capabilities)
+    pub fn capabilities(&self) -> impl Iterator<Item = MatchedPart<'a, Capability>> {
+        self.matched(PatternOwnerKind::Capability, |atlas| &atlas.capabilities)
     }
 
     /// Returns the policies about the action.
-    pub fn policies(&self) -> impl Iterator<Item = Matched<'a, Policy>> {
-        self.matched(Kind::Policy, |atlas| &atlas.policies)
+    pub fn policies(&self) -> impl Iterator<Item = MatchedPart<'a, Policy>> {
+        self.matched(PatternOwnerKind::Policy, |atlas| &atlas.policies)
     }
 
     /// Returns the checkpoints before the action.
-    pub fn before(&self) -> impl Iterator<Item = Matched<'a, Checkpoint>> {
-        self.matched(Kind::Before, |atlas| &atlas.checkpoints)
+    pub fn before(&self) -> impl Iterator<Item = MatchedPart<'a, Checkpoint>> {
+        self.matched(PatternOwnerKind::Before, |atlas| &atlas.checkpoints)
     }
 
     /// Returns the checkpoints after the action.
-    pub fn after(&self) -> impl Iterator<Item = Matched<'a, Checkpoint>> {
-        self.matched(Kind::After, |atlas| &atlas.checkpoints)
+    pub fn after(&self) -> impl Iterator<Item = MatchedPart<'a, Checkpoint>> {
+        self.matched(PatternOwnerKind::After, |atlas| &atlas.checkpoints)
     }
 
     /// Returns the contexts that the action injects.
-    pub fn injections(&self) -> impl Iterator<Item = Matched<'a, Injection>> {
-        self.matched(Kind::Injection, |atlas| &atlas.injections)
+    pub fn injections(&self) -> impl Iterator<Item = MatchedPart<'a, InjectionRule>> {
+        self.matched(PatternOwnerKind::Injection, |atlas| &atlas.injections)
     }
 
     /// Returns true if any Atlas declares the action or lists it in a capability.
@@ -128,7 +130,7 @@ impl<'a> Matches<'a> {
     pub fn known(&self) -> bool {
         // Hits of these two kinds are sorted first.
         let first = self.hits.first();
-        first.is_some_and(|hit| hit.kind <= Kind::Capability)
+        first.is_some_and(|hit| hit.kind <= PatternOwnerKind::Capability)
     }
 
     /// Returns true if the given Atlas knows the action.
@@ -137,7 +139,7 @@ impl<'a> Matches<'a> {
         let known = self
             .hits
             .iter()
-            .take_while(|hit| hit.kind <= Kind::Capability);
+            .take_while(|hit| hit.kind <= PatternOwnerKind::Capability);
         let mut atlases = known.filter_map(|hit| atlas(self.atlases, hit));
         atlases.any(|atlas| std::ptr::eq(atlas, knowing))
     }
@@ -162,14 +164,14 @@ impl<'a> Matches<'a> {
 
     fn matched<T>(
         &self,
-        kind: Kind,
+        kind: PatternOwnerKind,
         items: fn(&'a Atlas) -> &'a [T],
-    ) -> impl Iterator<Item = Matched<'a, T>> {
+    ) -> impl Iterator<Item = MatchedPart<'a, T>> {
         let atlases = self.atlases;
         self.of_kind(kind).iter().filter_map(move |hit| {
             let atlas = atlas(atlases, hit)?;
             let place = usize::try_from(hit.item).ok()?;
-            Some(Matched {
+            Some(MatchedPart {
                 atlas,
                 place,
                 item: items(atlas).get(place)?,
@@ -178,13 +180,13 @@ impl<'a> Matches<'a> {
         })
     }
 
-    fn of_kind(&self, kind: Kind) -> &[Hit] {
+    fn of_kind(&self, kind: PatternOwnerKind) -> &[PatternHit] {
         let start = self.hits.partition_point(|hit| hit.kind < kind);
         let end = self.hits.partition_point(|hit| hit.kind <= kind);
         self.hits.get(start..end).unwrap_or_default()
     }
 }
 
-fn atlas<'a>(atlases: &'a [Atlas], hit: &Hit) -> Option<&'a Atlas> {
+fn atlas<'a>(atlases: &'a [Atlas], hit: &PatternHit) -> Option<&'a Atlas> {
     atlases.get(usize::try_from(hit.atlas).ok()?)
 }

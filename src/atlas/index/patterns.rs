@@ -15,31 +15,31 @@ use crate::base::pattern::Pattern;
 #[derive(Debug, Default)]
 pub(super) struct PatternIndex {
     /// Patterns by head; a pattern without a star is stored as a whole.
-    heads: Trie<Entry>,
+    heads: Trie<PatternEntry>,
     /// Patterns by tail, from the last byte to the first.
-    tails: Trie<Entry>,
+    tails: Trie<PatternEntry>,
     /// Patterns by inner part.
-    inner: Option<Inner>,
+    inner: Option<InnerPartIndex>,
     /// Patterns that consist only of stars.
     any: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct InnerPartIndex {
     parts: AhoCorasick,
     /// The patterns, by part.
     patterns: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct PatternEntry {
     pattern: u32,
-    rest: Rest,
+    rest: RestCondition,
 }
 
 /// The requirement for the rest of a text when one end matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
+enum RestCondition {
     /// The rest must be empty.
     Empty,
     /// The rest can be anything.
@@ -50,14 +50,14 @@ enum Rest {
 
 /// A pattern, or a name in which a star is a literal star.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Sought<'a> {
+pub(super) enum PatternOrName<'a> {
     /// A pattern.
     Pattern(&'a Pattern),
     /// A name.
     Name(&'a str),
 }
 
-impl<'a> Sought<'a> {
+impl<'a> PatternOrName<'a> {
     /// Returns the text as written.
     pub(super) fn as_str(self) -> &'a str {
         match self {
@@ -77,10 +77,10 @@ impl<'a> Sought<'a> {
 
 /// Maximum number of patterns that share an end before an inner part is used. Checking a few patterns costs less
 /// than another pass over the text.
-const FEW_SHARE: usize = 8;
+const MAX_SHARED_ENDS: usize = 8;
 
 /// The parts that a pattern can be looked up by.
-struct Parts<'a> {
+struct PatternParts<'a> {
     head: &'a str,
     tail: &'a str,
     /// The longest part between two stars.
@@ -88,7 +88,7 @@ struct Parts<'a> {
     stars: usize,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PatternParts<'a> {
     fn of(pattern: &'a Pattern) -> Self {
         let parts: Vec<_> = pattern.as_str().split('*').collect();
         let ends = (parts.first(), parts.last());
@@ -109,38 +109,38 @@ impl<'a> Parts<'a> {
 
 /// The number of patterns that share each part.
 #[derive(Default)]
-struct Shares<'a> {
+struct PartCounts<'a> {
     heads: HashMap<&'a str, usize>,
     tails: HashMap<&'a str, usize>,
     inner: HashMap<&'a str, usize>,
 }
 
-impl<'a> Shares<'a> {
-    fn count(&mut self, parts: &Parts<'a>) {
+impl<'a> PartCounts<'a> {
+    fn count(&mut self, parts: &PatternParts<'a>) {
         *self.heads.entry(parts.head).or_default() += 1;
         *self.tails.entry(parts.tail).or_default() += 1;
         *self.inner.entry(parts.inner).or_default() += 1;
     }
 
     /// Returns the part to look a pattern up by, or `None` for stars only.
-    fn rarest(&self, parts: &Parts<'a>) -> Option<Part> {
+    fn rarest(&self, parts: &PatternParts<'a>) -> Option<PatternPart> {
         let share = |counts: &HashMap<&str, usize>, part: &str| {
             let count = counts.get(part).copied().unwrap_or_default();
             (!part.is_empty()).then_some(count)
         };
-        let head = share(&self.heads, parts.head).map(|count| (count, Part::Head));
-        let tail = share(&self.tails, parts.tail).map(|count| (count, Part::Tail));
-        let inner = share(&self.inner, parts.inner).map(|count| (count, Part::Inner));
+        let head = share(&self.heads, parts.head).map(|count| (count, PatternPart::Head));
+        let tail = share(&self.tails, parts.tail).map(|count| (count, PatternPart::Tail));
+        let inner = share(&self.inner, parts.inner).map(|count| (count, PatternPart::Inner));
         let ends = head.into_iter().chain(tail);
         let end = ends.min_by_key(|(count, part)| {
             let length = match part {
-                Part::Head => parts.head.len(),
-                Part::Tail | Part::Inner => parts.tail.len(),
+                PatternPart::Head => parts.head.len(),
+                PatternPart::Tail | PatternPart::Inner => parts.tail.len(),
             };
             (*count, std::cmp::Reverse(length))
         });
         let best = match (end, inner) {
-            (Some(end), Some(inner)) if end.0 > FEW_SHARE && inner.0 < end.0 => Some(inner),
+            (Some(end), Some(inner)) if end.0 > MAX_SHARED_ENDS && inner.0 < end.0 => Some(inner),
             (Some(end), _) => Some(end),
             (None, inner) => inner,
         };
@@ -149,7 +149,7 @@ impl<'a> Shares<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Head,
     Tail,
     Inner,
@@ -157,42 +157,45 @@ enum Part {
 
 impl PatternIndex {
     /// Builds an index of patterns, identified by their number.
-    pub(super) fn new<'a>(sought: impl Iterator<Item = Sought<'a>> + Clone) -> Self {
-        let mut shares = Shares::default();
+    pub(super) fn new<'a>(sought: impl Iterator<Item = PatternOrName<'a>> + Clone) -> Self {
+        let mut shares = PartCounts::default();
         for sought in sought.clone() {
             if let Some(wild) = sought.wild() {
-                shares.count(&Parts::of(wild));
+                shares.count(&PatternParts::of(wild));
             }
         }
         let (mut heads, mut tails) = (Vec::new(), Vec::new());
         let (mut inner, mut any) = (Vec::new(), Vec::new());
         for (sought, pattern) in sought.zip(0_u32..) {
-            let entry = |rest| Entry { pattern, rest };
+            let entry = |rest| PatternEntry { pattern, rest };
             let Some(wild) = sought.wild() else {
-                heads.push((sought.as_str().as_bytes().to_vec(), entry(Rest::Empty)));
+                heads.push((
+                    sought.as_str().as_bytes().to_vec(),
+                    entry(RestCondition::Empty),
+                ));
                 continue;
             };
-            let parts = Parts::of(wild);
+            let parts = PatternParts::of(wild);
             let rest = |other: &str| match other {
-                "" if parts.stars == 1 => Rest::Any,
-                _ => Rest::Asked,
+                "" if parts.stars == 1 => RestCondition::Any,
+                _ => RestCondition::Asked,
             };
             match shares.rarest(&parts) {
                 None => any.push(pattern),
-                Some(Part::Head) => {
+                Some(PatternPart::Head) => {
                     heads.push((parts.head.as_bytes().to_vec(), entry(rest(parts.tail))));
                 }
-                Some(Part::Tail) => {
+                Some(PatternPart::Tail) => {
                     tails.push((parts.tail.bytes().rev().collect(), entry(rest(parts.head))));
                 }
-                Some(Part::Inner) => inner.push((parts.inner, pattern)),
+                Some(PatternPart::Inner) => inner.push((parts.inner, pattern)),
             }
         }
         let patterns: Vec<_> = inner.iter().map(|(_, pattern)| *pattern).collect();
         let automaton = AhoCorasick::new(inner.iter().map(|(part, _)| part));
         let inner = match automaton {
             Ok(_) if patterns.is_empty() => None,
-            Ok(parts) => Some(Inner { parts, patterns }),
+            Ok(parts) => Some(InnerPartIndex { parts, patterns }),
             // The automaton would be too large, which the size limit of an Atlas rules out: check the patterns one
             // by one.
             Err(_) => {
@@ -212,11 +215,11 @@ impl PatternIndex {
     ///
     /// `ask` checks the full pattern where one part is not enough.
     pub(super) fn each(&self, text: &str, ask: impl Fn(u32) -> bool, mut found: impl FnMut(u32)) {
-        let mut settle = |entry: Entry, is_end: bool| {
+        let mut settle = |entry: PatternEntry, is_end: bool| {
             let matches = match entry.rest {
-                Rest::Empty => is_end,
-                Rest::Any => true,
-                Rest::Asked => ask(entry.pattern),
+                RestCondition::Empty => is_end,
+                RestCondition::Any => true,
+                RestCondition::Asked => ask(entry.pattern),
             };
             if matches {
                 found(entry.pattern);
@@ -248,7 +251,7 @@ mod tests {
 
     fn found(texts: &[String], action: &str) -> BTreeSet<usize> {
         let patterns: Vec<_> = texts.iter().map(Pattern::new).collect();
-        let index = PatternIndex::new(patterns.iter().map(Sought::Pattern));
+        let index = PatternIndex::new(patterns.iter().map(PatternOrName::Pattern));
         let mut found = BTreeSet::new();
         let ask = |at: u32| patterns[at as usize].matches(action);
         index.each(action, ask, |at| found.extend([at as usize]));
@@ -294,7 +297,7 @@ mod tests {
             .map(|at| format!("admin.*.n{at}.*.delete"))
             .collect();
         let patterns: Vec<_> = texts.iter().map(Pattern::new).collect();
-        let index = PatternIndex::new(patterns.iter().map(Sought::Pattern));
+        let index = PatternIndex::new(patterns.iter().map(PatternOrName::Pattern));
         let asked = std::cell::Cell::new(0);
         let action = "admin.x.n77.y.delete";
         let ask = |at: u32| {
@@ -309,7 +312,7 @@ mod tests {
 
     #[test]
     fn star_in_a_name_is_literal() {
-        let index = PatternIndex::new([Sought::Name("a*")].into_iter());
+        let index = PatternIndex::new([PatternOrName::Name("a*")].into_iter());
         let count = |text: &str| {
             let mut count = 0;
             index.each(text, |_| true, |_| count += 1);

@@ -62,7 +62,7 @@ fn first_matches<'a, T>(
 
 fn found<'a, T: 'a>(
     atlas: &Atlas,
-    matched: impl Iterator<Item = Matched<'a, T>>,
+    matched: impl Iterator<Item = MatchedPart<'a, T>>,
 ) -> Vec<(usize, &'a str)> {
     let own = matched.filter(|matched| std::ptr::eq(matched.atlas, atlas));
     own.map(|matched| (matched.place, matched.pattern.as_str()))
@@ -95,7 +95,7 @@ proptest! {
     ) {
         let atlases = [atlas("one", &one), atlas("other", &other)];
         for action in &actions {
-            let matches = Matches::of(&atlases, action);
+            let matches = ActionMatches::of(&atlases, action);
             for atlas in &atlases {
                 prop_assert_eq!(
                     found(atlas, matches.capabilities()),

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The cost of a walk depends on the text and the hits, not on the size of the tree.
 #[derive(Debug)]
 pub(super) struct Trie<T> {
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
     /// The label bytes of all nodes, concatenated.
     labels: Vec<u8>,
     /// The branching bytes, sorted within each node, and their target nodes.
@@ -17,7 +17,7 @@ pub(super) struct Trie<T> {
 }
 
 #[derive(Debug, Default)]
-struct Node {
+struct TrieNode {
     /// Bytes that must match before the node is reached.
     label: Range<usize>,
     /// Branches of the node.
@@ -27,7 +27,7 @@ struct Node {
 }
 
 /// Maximum number of branches for a linear search, which is faster than a binary search up to here.
-const FEW_STEPS: usize = 16;
+const MAX_LINEAR_BRANCHES: usize = 16;
 
 impl<T> Default for Trie<T> {
     fn default() -> Self {
@@ -72,9 +72,9 @@ impl<T: Copy> Trie<T> {
         }
     }
 
-    fn step(&self, node: &Node, byte: u8) -> Option<&Node> {
+    fn step(&self, node: &TrieNode, byte: u8) -> Option<&TrieNode> {
         let steps = self.steps.get(node.steps.clone())?;
-        let at = if steps.len() <= FEW_STEPS {
+        let at = if steps.len() <= MAX_LINEAR_BRANCHES {
             steps.iter().position(|step| *step == byte)?
         } else {
             steps.binary_search(&byte).ok()?
@@ -99,7 +99,7 @@ impl<T: Copy> Trie<T> {
         self.values.extend(ended.map(|(_, value)| *value));
         let values = values_start..self.values.len();
         let at = self.nodes.len();
-        self.nodes.push(Node::default());
+        self.nodes.push(TrieNode::default());
 
         let going_on = keys.get(values.len()..).unwrap_or_default();
         let mut steps = Vec::new();
@@ -116,7 +116,7 @@ impl<T: Copy> Trie<T> {
             self.targets.push(u32::try_from(target).unwrap_or(u32::MAX));
         }
         if let Some(node) = self.nodes.get_mut(at) {
-            *node = Node {
+            *node = TrieNode {
                 label,
                 steps: start..self.steps.len(),
                 values,

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::super::document::MatchMode;
-use super::{Case, Finder, Keyword};
+use super::{CaseSensitivity, Keyword, KeywordFinder};
 
 /// The pre-check that can exclude a keyword from a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::atlas) enum Sign {
+pub(in crate::atlas) enum KeywordPrefilter {
     /// A fragment in lower case must be in the text, ignoring case.
-    Fragment(String, Meaning),
+    Fragment(String, FragmentPosition),
     /// The regular expression must match.
     Regex(String),
     /// The keyword cannot be excluded.
@@ -18,7 +18,7 @@ pub(in crate::atlas) enum Sign {
 
 /// The position information that a found fragment gives about its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::atlas) enum Meaning {
+pub(in crate::atlas) enum FragmentPosition {
     /// The keyword is at the position of the fragment.
     Found,
     /// The keyword is not before the fragment.
@@ -31,7 +31,7 @@ pub(in crate::atlas) enum Meaning {
 const MIN_FRAGMENT: usize = 3;
 
 /// The two non-ASCII characters that equal an ASCII letter when case is ignored: the Kelvin sign and the long s.
-const LIKE_ASCII: [(char, &str); 2] = [('\u{212a}', "k"), ('\u{17f}', "s")];
+const ASCII_EQUIVALENTS: [(char, &str); 2] = [('\u{212a}', "k"), ('\u{17f}', "s")];
 
 /// Replaces the characters that count as an ASCII letter when case is ignored.
 ///
@@ -41,7 +41,7 @@ pub(in crate::atlas) fn plain(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return plain;
     }
-    for (character, ascii) in LIKE_ASCII {
+    for (character, ascii) in ASCII_EQUIVALENTS {
         if plain.contains(character) {
             plain = Cow::Owned(plain.replace(character, ascii));
         }
@@ -50,36 +50,40 @@ pub(in crate::atlas) fn plain(text: &str) -> Cow<'_, str> {
 }
 
 impl Keyword {
-    pub(super) fn sign(&self, mode: MatchMode, case: Case) -> Sign {
+    pub(super) fn sign(&self, mode: MatchMode, case: CaseSensitivity) -> KeywordPrefilter {
         let pattern = match &self.finder {
-            Finder::Pattern(pattern) => pattern.as_str(),
-            Finder::Literal(literal) => &literal.pattern,
-            Finder::Near { .. } => return Sign::Never,
+            KeywordFinder::Pattern(pattern) => pattern.as_str(),
+            KeywordFinder::Literal(literal) => &literal.pattern,
+            KeywordFinder::Near { .. } => return KeywordPrefilter::Never,
         };
         if self.text.is_empty() {
-            return Sign::Never;
+            return KeywordPrefilter::Never;
         }
-        let regex = || Sign::Regex(pattern.to_owned());
+        let regex = || KeywordPrefilter::Regex(pattern.to_owned());
         let meaning = match mode {
-            MatchMode::Any | MatchMode::All => Meaning::Found,
-            MatchMode::Phrase => Meaning::NotBefore,
+            MatchMode::Any | MatchMode::All => FragmentPosition::Found,
+            MatchMode::Phrase => FragmentPosition::NotBefore,
             MatchMode::Regex | MatchMode::Fuzzy => return regex(),
         };
         match case {
             // A fragment is found in any case; the keyword in its exact case may come later.
-            Case::Sensitive => {
-                Sign::Fragment(plain(&self.text).to_ascii_lowercase(), Meaning::NotBefore)
+            CaseSensitivity::Sensitive => KeywordPrefilter::Fragment(
+                plain(&self.text).to_ascii_lowercase(),
+                FragmentPosition::NotBefore,
+            ),
+            CaseSensitivity::Insensitive if self.text.is_ascii() => {
+                KeywordPrefilter::Fragment(self.text.to_ascii_lowercase(), meaning)
             }
-            Case::Insensitive if self.text.is_ascii() => {
-                Sign::Fragment(self.text.to_ascii_lowercase(), meaning)
-            }
-            Case::Insensitive => {
+            CaseSensitivity::Insensitive => {
                 let parts = self.text.split(|c: char| !c.is_ascii());
                 let longest = parts.max_by_key(|part| part.len()).unwrap_or_default();
                 if longest.len() < MIN_FRAGMENT {
                     return regex();
                 }
-                Sign::Fragment(longest.to_ascii_lowercase(), Meaning::Somewhere)
+                KeywordPrefilter::Fragment(
+                    longest.to_ascii_lowercase(),
+                    FragmentPosition::Somewhere,
+                )
             }
         }
     }

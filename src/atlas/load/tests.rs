@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::atlas::compiled::Trigger;
 use crate::atlas::document::{
-    Access, AccessKind, AccessRate, CheckpointMode, GuidanceFormat, InjectMode, NoticeTrigger,
+    AccessKind, AccessRate, AccessRules, CheckpointMode, GuidanceFormat, InjectMode, NoticeTrigger,
     PolicyKind, Respondent, ResponseType, RiskTier,
 };
 use crate::base::text::is_deceptive;
@@ -28,7 +28,7 @@ fn manifest(rest: &str) -> String {
     format!("atlas_version: '1.0'\natlas_id: com.example\nversion: '1'\nname: Example\n{rest}")
 }
 
-fn load(rest: &str) -> Loaded {
+fn load(rest: &str) -> LoadOutcome {
     load_str("test.yaml", &manifest(rest)).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -4,11 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Prover;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use super::ManifestValidator;
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{
-    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, DefaultDecision, Expect,
-    MatchMode, OnInvalid, PolicyDef, Respondent, ResponseType, RiskTier, StewardCheckpointDef,
+    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, DefaultDecision,
+    ExpectedAnswer, InvalidAnswerAction, MatchMode, PolicyDef, Respondent, ResponseType, RiskTier,
+    StewardCheckpointDef,
 };
 use crate::base::pattern::Pattern;
 
@@ -30,7 +31,7 @@ const MAX_COMPARED: usize = 1_000_000;
 /// Keywords shorter than this are part of many words.
 const SHORT_KEYWORD: usize = 4;
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     pub(super) fn advise(&mut self, manifest: &AtlasManifest) {
         self.advise_default(manifest);
         let rules = manifest.policies.len() + manifest.checkpoints.len();
@@ -54,7 +55,7 @@ impl Prover<'_, '_> {
         if gates > MANY_GATES {
             let message =
                 format!("{gates} blocking checkpoints are more than people answer with care");
-            let problem = Problem::new(Code::ManyGates, message).help(
+            let problem = ManifestProblem::new(Code::ManyGates, message).help(
                 "let advisory checkpoints inform and policies decide what needs no person"
                     .to_owned(),
             );
@@ -79,13 +80,13 @@ impl Prover<'_, '_> {
         let blocking = checkpoint.mode == CheckpointMode::Blocking;
         if checkpoint.respondent != Respondent::Operator && !blocking {
             let message = "nobody is asked at a checkpoint that does not block";
-            let problem = Problem::new(Code::NoEffect, message)
+            let problem = ManifestProblem::new(Code::NoEffect, message)
                 .help("write `mode: blocking`, or take `respondent` out".to_owned());
             self.report(&format!("checkpoints[{index}].respondent"), problem);
         }
         if !checkpoint.approvers.is_one() && !blocking {
             let message = "nothing is approved at a checkpoint that does not block";
-            let problem = Problem::new(Code::NoEffect, message)
+            let problem = ManifestProblem::new(Code::NoEffect, message)
                 .help("write `mode: blocking`, or take `approvers` out".to_owned());
             self.report(&format!("checkpoints[{index}].approvers"), problem);
         }
@@ -96,7 +97,7 @@ impl Prover<'_, '_> {
             return;
         }
         let message = "known actions that no policy mentions are allowed";
-        let problem = Problem::new(Code::ImplicitDefault, message).help(
+        let problem = ManifestProblem::new(Code::ImplicitDefault, message).help(
             "say so with `default_decision: allow`, or write `default_decision: deny`".to_owned(),
         );
         self.report("actions", problem);
@@ -114,7 +115,7 @@ impl Prover<'_, '_> {
             {
                 let id = quoted(&action.action_id);
                 let message = format!("no policy mentions {id}, which is critical");
-                let problem = Problem::new(Code::NoPolicy, message).help(
+                let problem = ManifestProblem::new(Code::NoPolicy, message).help(
                     "a policy of type `requires_approval`, `rate_limit` or `deny` stands where a \
                      checkpoint does not fire"
                         .to_owned(),
@@ -155,7 +156,7 @@ impl Prover<'_, '_> {
         let blocking = checkpoint.mode == CheckpointMode::Blocking;
         if critical && blocking && !checkpoint.force_sync_trace {
             let message = "a gate before something critical, and that it fired may be lost";
-            let problem = Problem::new(Code::AsyncRecord, message)
+            let problem = ManifestProblem::new(Code::AsyncRecord, message)
                 .help("write `force_sync_trace: true`".to_owned());
             self.report(&format!("checkpoints[{index}].checkpoint_id"), problem);
         }
@@ -177,12 +178,12 @@ impl Prover<'_, '_> {
             let on_invalid = question.on_invalid;
             if matches!(
                 on_invalid,
-                OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue
+                InvalidAnswerAction::WarnAndContinue | InvalidAnswerAction::LogAndContinue
             ) {
                 let word = on_invalid.as_str();
                 let message =
                     format!("a bad answer passes this gate before critical actions: `{word}`");
-                let problem = Problem::new(Code::SoftGate, message)
+                let problem = ManifestProblem::new(Code::SoftGate, message)
                     .help("write `on_invalid: retry` or `on_invalid: block`".to_owned());
                 self.report(&format!("{path}[{number}].on_invalid"), problem);
             }
@@ -190,7 +191,7 @@ impl Prover<'_, '_> {
         let questions = &checkpoint.questions;
         if !questions.is_empty() && questions.iter().all(|question| !question.required) {
             let message = "this gate before critical actions passes without an answer: all its questions are optional";
-            let problem = Problem::new(Code::SoftGate, message)
+            let problem = ManifestProblem::new(Code::SoftGate, message)
                 .help("make one of them `required`".to_owned());
             self.report(&path, problem);
         }
@@ -212,10 +213,11 @@ impl Prover<'_, '_> {
         let (Some((number, question)), None) = (required.next(), required.next()) else {
             return;
         };
-        if question.response_type == ResponseType::Boolean && question.expect == Expect::Any {
+        if question.response_type == ResponseType::Boolean && question.expect == ExpectedAnswer::Any
+        {
             let message =
                 "the only required question passes with either answer: \"no\" lets the action run";
-            let problem = Problem::new(Code::SoftGate, message)
+            let problem = ManifestProblem::new(Code::SoftGate, message)
                 .help("write `expect: true`, or ask for something that can be refused".to_owned());
             let path = format!("checkpoints[{index}].questions[{number}].expect");
             self.report(&path, problem);
@@ -231,14 +233,14 @@ impl Prover<'_, '_> {
             || !rules.must_not_contain.is_empty();
         if hidden && question.hint.is_none() {
             let message = "whoever answers is not told what the answer has to look like";
-            let problem =
-                Problem::new(Code::HiddenRules, message).help("say it in a `hint`".to_owned());
+            let problem = ManifestProblem::new(Code::HiddenRules, message)
+                .help("say it in a `hint`".to_owned());
             self.report(&format!("{path}.validation"), problem);
         }
         let least = rules.min_length.unwrap_or_default();
         if least > LONG_ANSWER {
             let message = format!("people fill {least} characters with anything");
-            let problem = Problem::new(Code::TightRules, message)
+            let problem = ManifestProblem::new(Code::TightRules, message)
                 .help("ask for less, or for several things".to_owned());
             self.report(&format!("{path}.validation.min_length"), problem);
         }
@@ -259,7 +261,7 @@ impl Prover<'_, '_> {
                     "asks for {}, and answers are recorded",
                     quoted(word.as_str())
                 );
-                let problem = Problem::new(Code::AsksForCredentials, message)
+                let problem = ManifestProblem::new(Code::AsksForCredentials, message)
                     .help("ask whether it was checked, never for the credential itself".to_owned());
                 self.report(&path, problem);
             }
@@ -303,7 +305,7 @@ impl Prover<'_, '_> {
     fn advise_keyword(&mut self, path: &str, keyword: &str) {
         if !keyword.is_empty() && keyword.chars().count() < SHORT_KEYWORD {
             let message = format!("{} is found inside other words as well", quoted(keyword));
-            let problem = Problem::new(Code::ShortKeyword, message)
+            let problem = ManifestProblem::new(Code::ShortKeyword, message)
                 .help("`match_mode: phrase` finds whole words".to_owned());
             self.report(path, problem);
         }

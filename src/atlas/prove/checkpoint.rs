@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::ids::Ids;
-use super::{Prover, text_fault};
-use crate::atlas::compiled::{Checkpoint, Question, QuestionError};
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use super::ids::KnownIds;
+use super::{ManifestValidator, text_problem};
+use crate::atlas::compiled::{Checkpoint, CompiledQuestion, QuestionError};
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{
     AnswerValidation, Approvers, AtlasManifest, CheckpointQuestion, GuidanceBlock, GuidanceFormat,
     Respondent, ResponseType, StewardCheckpointDef,
@@ -17,13 +17,13 @@ use crate::base::json;
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
 use crate::base::pattern::Patterns;
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Validates all checkpoints and sorts them by priority: the steward's own, then the configured ones.
     pub(super) fn checkpoints(
         &mut self,
         manifest: &AtlasManifest,
-        capabilities: &Ids<'_>,
-        contexts: &Ids<'_>,
+        capabilities: &KnownIds<'_>,
+        contexts: &KnownIds<'_>,
     ) -> Vec<Checkpoint> {
         let definitions = manifest.checkpoints.iter().enumerate();
         let mut checkpoints: Vec<_> = definitions
@@ -46,8 +46,8 @@ impl Prover<'_, '_> {
         &mut self,
         index: usize,
         definition: &StewardCheckpointDef,
-        capabilities: &Ids<'_>,
-        contexts: &Ids<'_>,
+        capabilities: &KnownIds<'_>,
+        contexts: &KnownIds<'_>,
     ) -> Option<Checkpoint> {
         let path = format!("checkpoints[{index}]");
         let at = |key: &str| format!("{path}.{key}");
@@ -112,7 +112,7 @@ impl Prover<'_, '_> {
     fn check_approvers(&mut self, path: &str, definition: &StewardCheckpointDef) {
         if definition.approvers == Approvers::Two && definition.respondent != Respondent::Operator {
             let message = "two operators are wanted where the agent may answer";
-            let problem = Problem::new(Code::Contradiction, message)
+            let problem = ManifestProblem::new(Code::Contradiction, message)
                 .help("take `respondent` out, or write `approvers: 1`".to_owned());
             self.report(path, problem);
         }
@@ -129,7 +129,7 @@ impl Prover<'_, '_> {
                 "`format: json`, and the content is not JSON: {}",
                 error.detail()
             );
-            let problem = Problem::new(Code::BadGuidance, message)
+            let problem = ManifestProblem::new(Code::BadGuidance, message)
                 .help("mend the content, or write `format: text`".to_owned());
             self.report(&format!("{path}.content"), problem);
         }
@@ -145,7 +145,11 @@ impl Prover<'_, '_> {
         seconds
     }
 
-    fn questions(&mut self, path: &str, definitions: &[CheckpointQuestion]) -> Vec<Question> {
+    fn questions(
+        &mut self,
+        path: &str,
+        definitions: &[CheckpointQuestion],
+    ) -> Vec<CompiledQuestion> {
         let mut first_uses: BTreeMap<&str, usize> = BTreeMap::new();
         let mut questions = Vec::with_capacity(definitions.len());
         for (index, definition) in definitions.iter().enumerate() {
@@ -176,12 +180,16 @@ impl Prover<'_, '_> {
         questions
     }
 
-    fn question(&mut self, path: &str, definition: &CheckpointQuestion) -> Option<Question> {
-        match Question::try_from(definition.clone()) {
+    fn question(
+        &mut self,
+        path: &str,
+        definition: &CheckpointQuestion,
+    ) -> Option<CompiledQuestion> {
+        match CompiledQuestion::try_from(definition.clone()) {
             Ok(question) => Some(question),
             Err(QuestionError::Pattern { source, .. }) => {
                 let path = format!("{path}.validation.pattern");
-                self.fault(Code::BadRegex, &path, regex_fault(&source));
+                self.fault(Code::BadRegex, &path, regex_error_text(&source));
                 None
             }
             Err(QuestionError::Schema { what, .. }) => {
@@ -237,7 +245,7 @@ impl Prover<'_, '_> {
         }
         for (index, option) in options.iter().enumerate() {
             let path = format!("{path}.options[{index}]");
-            if let Some(fault) = text_fault(option, MAX_ID_LEN) {
+            if let Some(fault) = text_problem(option, MAX_ID_LEN) {
                 self.fault(Code::EmptyPattern, &path, format!("option {fault}"));
             }
             let earlier = options.iter().take(index);
@@ -295,7 +303,7 @@ impl Prover<'_, '_> {
 }
 
 /// Formats a regex error on one line. The last line of the crate's message describes the problem.
-pub(super) fn regex_fault(error: &regex::Error) -> String {
+pub(super) fn regex_error_text(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {
             format!("the pattern needs more than {limit} bytes when compiled")

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::Prover;
-use super::checkpoint::regex_fault;
-use super::ids::Ids;
+use super::ManifestValidator;
+use super::checkpoint::regex_error_text;
+use super::ids::KnownIds;
 use super::trigger::case;
 use crate::atlas::compiled::{Checkpoint, Trigger};
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{
     ActionPreConfig, Approvers, AtlasManifest, CheckpointConfig, CheckpointMode, CheckpointTrigger,
     CountIntervalConfig, KeywordMatchConfig, MatchMode, Respondent, RiskThresholdConfig,
@@ -20,12 +20,12 @@ use crate::base::pattern::{Pattern, Patterns};
 /// Path of the configuration.
 const ROOT: &str = "checkpoint_config";
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Returns the checkpoints that the configuration stands for, in the order of its parts.
     pub(super) fn configured(
         &mut self,
         config: &CheckpointConfig,
-        contexts: &Ids<'_>,
+        contexts: &KnownIds<'_>,
     ) -> Vec<Checkpoint> {
         let start = config.session_start.as_ref();
         let words = config.keyword_match.as_ref();
@@ -43,7 +43,7 @@ impl Prover<'_, '_> {
         found.extend(
             actions
                 .into_iter()
-                .flat_map(|part| self.on_actions(part, contexts)),
+                .flat_map(|part| self.action_checkpoints(part, contexts)),
         );
         found.extend(risk.and_then(|risk| self.on_risk(risk, contexts)));
         found.extend(time.and_then(|time| self.on_time(time, contexts)));
@@ -57,14 +57,18 @@ impl Prover<'_, '_> {
             let id = &checkpoint.checkpoint_id;
             if configured.iter().any(|taken| taken.id == *id) {
                 let message = format!("checkpoint id {} is taken by `{ROOT}`", quoted(id));
-                let problem = Problem::new(Code::DuplicateId, message)
+                let problem = ManifestProblem::new(Code::DuplicateId, message)
                     .help("give this one another name".to_owned());
                 self.report(&format!("checkpoints[{index}].checkpoint_id"), problem);
             }
         }
     }
 
-    fn at_start(&mut self, part: &SessionStartConfig, contexts: &Ids<'_>) -> Option<Checkpoint> {
+    fn at_start(
+        &mut self,
+        part: &SessionStartConfig,
+        contexts: &KnownIds<'_>,
+    ) -> Option<Checkpoint> {
         let path = format!("{ROOT}.session_start.inject_contexts");
         self.check_references(&path, &part.inject_contexts, contexts);
         part.enabled.then(|| Checkpoint {
@@ -78,7 +82,7 @@ impl Prover<'_, '_> {
         })
     }
 
-    fn on_words(&mut self, part: &KeywordMatchConfig, contexts: &Ids<'_>) -> Vec<Checkpoint> {
+    fn on_words(&mut self, part: &KeywordMatchConfig, contexts: &KnownIds<'_>) -> Vec<Checkpoint> {
         let root = format!("{ROOT}.keyword_match");
         let root = self.written(&root, &["mappings", "keywords"]);
         let mut found = Vec::new();
@@ -104,7 +108,7 @@ impl Prover<'_, '_> {
             let keywords = match Keywords::compile(&texts, match_mode, case, None) {
                 Ok(keywords) => keywords,
                 Err(error) => {
-                    self.fault(Code::BadRegex, &path, regex_fault(&error.source));
+                    self.fault(Code::BadRegex, &path, regex_error_text(&error.source));
                     continue;
                 }
             };
@@ -127,7 +131,11 @@ impl Prover<'_, '_> {
         if part.enabled { found } else { Vec::new() }
     }
 
-    fn on_actions(&mut self, part: &ActionPreConfig, contexts: &Ids<'_>) -> Vec<Checkpoint> {
+    fn action_checkpoints(
+        &mut self,
+        part: &ActionPreConfig,
+        contexts: &KnownIds<'_>,
+    ) -> Vec<Checkpoint> {
         let root = format!("{ROOT}.action_pre");
         let root = self.written(&root, &["mappings", "actions"]);
         if part.mappings.len() > MAX_CONFIG_ACTIONS {
@@ -167,7 +175,11 @@ impl Prover<'_, '_> {
         if part.enabled { found } else { Vec::new() }
     }
 
-    fn on_risk(&mut self, part: &RiskThresholdConfig, contexts: &Ids<'_>) -> Option<Checkpoint> {
+    fn on_risk(
+        &mut self,
+        part: &RiskThresholdConfig,
+        contexts: &KnownIds<'_>,
+    ) -> Option<Checkpoint> {
         let path = format!("{ROOT}.risk_threshold.inject_contexts");
         self.check_references(&path, &part.inject_contexts, contexts);
         let min_tier = part.min_tier;
@@ -183,7 +195,11 @@ impl Prover<'_, '_> {
         })
     }
 
-    fn on_time(&mut self, part: &TimeIntervalConfig, contexts: &Ids<'_>) -> Option<Checkpoint> {
+    fn on_time(
+        &mut self,
+        part: &TimeIntervalConfig,
+        contexts: &KnownIds<'_>,
+    ) -> Option<Checkpoint> {
         let path = format!("{ROOT}.time_interval");
         self.check_references(
             &format!("{path}.inject_contexts"),
@@ -203,7 +219,11 @@ impl Prover<'_, '_> {
         })
     }
 
-    fn on_count(&mut self, part: &CountIntervalConfig, contexts: &Ids<'_>) -> Option<Checkpoint> {
+    fn on_count(
+        &mut self,
+        part: &CountIntervalConfig,
+        contexts: &KnownIds<'_>,
+    ) -> Option<Checkpoint> {
         let path = format!("{ROOT}.count_interval");
         self.check_references(
             &format!("{path}.inject_contexts"),
@@ -243,7 +263,7 @@ impl Prover<'_, '_> {
                 let message = format!("policy {id} is checked all the same");
                 let help = "policies always count: change the policy, or take this line out";
                 let path = format!("{root}[{index}].require_policy_check");
-                let problem = Problem::new(Code::NoEffect, message).help(help.to_owned());
+                let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
                 self.report(&path, problem);
             }
         }

@@ -6,11 +6,11 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::Prover;
+use super::ManifestValidator;
 use super::config::overlap;
 use crate::atlas::condition::{ConditionDef, Operator};
-use crate::atlas::diagnostic::{Code, Problem, quoted};
-use crate::atlas::document::{AtlasManifest, CheckpointTrigger, CustomMoment};
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
+use crate::atlas::document::{AtlasManifest, CheckpointTrigger, CustomTriggerEvent};
 
 /// Values of `time.weekday`.
 const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -68,11 +68,11 @@ impl<'m> Known<'m> {
             },
             CheckpointTrigger::Custom { on, .. } => {
                 let has = |moment| on.is_empty() || on.contains(&moment);
-                let action = has(CustomMoment::Action);
+                let action = has(CustomTriggerEvent::Action);
                 Self {
                     action,
                     params: action,
-                    input: has(CustomMoment::Input),
+                    input: has(CustomTriggerEvent::Input),
                     help: "name the moment that has it in the trigger's `on`",
                     ..NOTHING
                 }
@@ -96,7 +96,7 @@ impl<'m> Known<'m> {
     }
 }
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Advises about conditions that can never hold.
     pub(super) fn advise_conditions(&mut self, manifest: &AtlasManifest) {
         for (index, policy) in manifest.policies.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Prover<'_, '_> {
             Some(("path", what, known.help.to_owned()))
         };
         if let Some((key, message, help)) = found {
-            let problem = Problem::new(Code::DeadCondition, message).help(help);
+            let problem = ManifestProblem::new(Code::DeadCondition, message).help(help);
             self.report(&format!("{path}.{key}"), problem);
         }
     }

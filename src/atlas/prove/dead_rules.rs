@@ -2,12 +2,12 @@
 //!
 //! These are warnings only: a pattern may be meant for an action that another Atlas declares.
 
-use super::Prover;
+use super::ManifestValidator;
 use super::config::overlap;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{
-    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, Expect, OnInvalid,
-    PolicyKind, ResponseType, StewardCheckpointDef, UnknownActions,
+    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, ExpectedAnswer,
+    InvalidAnswerAction, PolicyKind, ResponseType, StewardCheckpointDef, UnknownActions,
 };
 use crate::atlas::nearest::nearest;
 use crate::base::pattern::Pattern;
@@ -16,13 +16,13 @@ use crate::base::pattern::Pattern;
 const MAX_SUGGESTIONS: usize = 1000;
 
 /// The actions that agents can ask for under an Atlas.
-pub(super) struct Declared<'m> {
+pub(super) struct DeclaredActions<'m> {
     ids: Vec<&'m str>,
     /// Patterns of capabilities; the actions that they list are known, too.
     listed: Vec<&'m str>,
 }
 
-impl<'m> Declared<'m> {
+impl<'m> DeclaredActions<'m> {
     /// Nothing where the Atlas declares no actions, or lets others run: then every name may come.
     pub(super) fn of(manifest: &'m AtlasManifest) -> Option<Self> {
         if manifest.actions.is_empty() || manifest.unknown_actions != UnknownActions::Deny {
@@ -96,10 +96,10 @@ fn families(name: &str) -> Vec<String> {
     beginning.into_iter().chain(end).collect()
 }
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Advises about action patterns that match no action an agent can request.
     pub(super) fn advise_patterns(&mut self, manifest: &AtlasManifest) {
-        let Some(declared) = Declared::of(manifest) else {
+        let Some(declared) = DeclaredActions::of(manifest) else {
             return;
         };
         for (index, policy) in manifest.policies.iter().enumerate() {
@@ -138,7 +138,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    fn advise_matches(&mut self, path: &str, patterns: &[String], declared: &Declared<'_>) {
+    fn advise_matches(&mut self, path: &str, patterns: &[String], declared: &DeclaredActions<'_>) {
         for (index, text) in patterns.iter().enumerate() {
             if declared.has(text) {
                 continue;
@@ -151,7 +151,7 @@ impl Prover<'_, '_> {
                 || "declare the action under `actions`, or take the pattern out".to_owned(),
                 |near| format!("did you mean {}?", quoted(&near)),
             );
-            let problem = Problem::new(Code::DeadPattern, message).help(help);
+            let problem = ManifestProblem::new(Code::DeadPattern, message).help(help);
             self.report(&format!("{path}[{index}]"), problem);
         }
     }
@@ -166,7 +166,7 @@ impl Prover<'_, '_> {
                 mode.as_str()
             );
             let help = "write `mode: blocking`, or take the questions out";
-            let problem = Problem::new(Code::NoEffect, message).help(help.to_owned());
+            let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
             self.report(&format!("{path}.questions"), problem);
         }
         if mode != CheckpointMode::Observational {
@@ -199,7 +199,7 @@ impl Prover<'_, '_> {
             let help = format!("write `mode: advisory` or `mode: blocking`, or take `{key}` out");
             self.report(
                 &format!("{path}.{key}"),
-                Problem::new(Code::NoEffect, message).help(help),
+                ManifestProblem::new(Code::NoEffect, message).help(help),
             );
         }
     }
@@ -231,7 +231,7 @@ impl Prover<'_, '_> {
                 let kind = kind.as_str();
                 let message =
                     format!("`{key}` is for text: an answer of type `{kind}` is not held to it");
-                let problem = Problem::new(Code::NoEffect, message).help(help.to_owned());
+                let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
                 self.report(&format!("{path}.validation.{key}"), problem);
             }
         }
@@ -240,19 +240,21 @@ impl Prover<'_, '_> {
     /// Advises about keys of a question that its other keys make meaningless.
     pub(super) fn advise_unused_keys(&mut self, path: &str, question: &CheckpointQuestion) {
         let word = question.on_invalid.as_str();
-        if question.max_retries.is_some() && question.on_invalid != OnInvalid::Retry {
+        if question.max_retries.is_some() && question.on_invalid != InvalidAnswerAction::Retry {
             let message = format!("an answer is never asked for again with `on_invalid: {word}`");
-            let problem = Problem::new(Code::NoEffect, message)
+            let problem = ManifestProblem::new(Code::NoEffect, message)
                 .help("write `on_invalid: retry`, or take `max_retries` out".to_owned());
             self.report(&format!("{path}.max_retries"), problem);
         }
         let expects = format!("{path}.expect");
         // Code that builds manifests writes the default out.
-        if question.response_type != ResponseType::Boolean && question.expect != Expect::True {
+        if question.response_type != ResponseType::Boolean
+            && question.expect != ExpectedAnswer::True
+        {
             let kind = question.response_type.as_str();
             let message =
                 format!("`expect` is for yes or no: an answer of type `{kind}` is not held to it");
-            let problem = Problem::new(Code::NoEffect, message)
+            let problem = ManifestProblem::new(Code::NoEffect, message)
                 .help("write `response_type: boolean`, or take `expect` out".to_owned());
             self.report(&expects, problem);
         }
@@ -267,7 +269,8 @@ impl Prover<'_, '_> {
                 let message =
                     "this limit counts each session apart: a new session begins with all of it";
                 let help = "write `scope: agent` or `scope: all`, or `scope: session` to say so";
-                let problem = Problem::new(Code::ImplicitScope, message).help(help.to_owned());
+                let problem =
+                    ManifestProblem::new(Code::ImplicitScope, message).help(help.to_owned());
                 self.report(&format!("{path}.type"), problem);
             }
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Prover;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use super::ManifestValidator;
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger, StewardCheckpointDef};
 
 /// The allowed extensions, by role.
@@ -19,7 +19,7 @@ pub struct KnownExtensions {
     pub events: BTreeSet<String>,
 }
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Advises about names that are not known.
     pub(super) fn advise_extensions(&mut self, manifest: &AtlasManifest, known: &KnownExtensions) {
         self.advise_events(manifest, known);
@@ -71,7 +71,7 @@ impl Prover<'_, '_> {
         );
         self.report(
             path,
-            Problem::new(Code::UnlistedExtension, message).help(help),
+            ManifestProblem::new(Code::UnlistedExtension, message).help(help),
         );
     }
 }

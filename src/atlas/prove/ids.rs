@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Prover, text_fault};
+use super::{ManifestValidator, text_problem};
 use crate::atlas::compiled::Checkpoint;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::atlas::nearest::nearest;
 use crate::base::id::is_restricted;
@@ -14,14 +14,14 @@ use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
 const MAX_SUGGESTIONS: usize = 1000;
 
 /// A kind of part that has identifiers.
-pub(super) struct Kind {
+pub(super) struct IdKind {
     list: &'static str,
     key: &'static str,
     noun: &'static str,
     most_chars: usize,
 }
 
-impl Kind {
+impl IdKind {
     pub(super) const CAPABILITY: Self =
         Self::new("capabilities", "capability_id", "capability", MAX_ID_LEN);
     pub(super) const CHECKPOINT: Self =
@@ -47,7 +47,7 @@ impl Kind {
 }
 
 /// The identifiers of one kind.
-pub(super) struct Ids<'m> {
+pub(super) struct KnownIds<'m> {
     /// All identifiers.
     pub(super) all: BTreeSet<&'m str>,
     noun: &'static str,
@@ -55,9 +55,13 @@ pub(super) struct Ids<'m> {
     whole: bool,
 }
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Checks and collects the identifiers of one kind.
-    pub(super) fn ids<'m>(&mut self, kind: &Kind, ids: impl Iterator<Item = &'m str>) -> Ids<'m> {
+    pub(super) fn ids<'m>(
+        &mut self,
+        kind: &IdKind,
+        ids: impl Iterator<Item = &'m str>,
+    ) -> KnownIds<'m> {
         let mut first_paths: BTreeMap<&str, String> = BTreeMap::new();
         let mut whole = !self.problems.is_faulty(kind.list);
         for (index, id) in ids.enumerate() {
@@ -67,12 +71,12 @@ impl Prover<'_, '_> {
                 continue;
             }
             self.check_id(&path, &format!("{} id", kind.noun), id, kind.most_chars);
-            if kind.list == Kind::ACTION.list && id.contains('*') {
+            if kind.list == IdKind::ACTION.list && id.contains('*') {
                 let message = format!("action id {} contains a `*`", quoted(id));
                 let help = "an action is declared under its own name; patterns are for rules";
                 self.report(
                     &path,
-                    Problem::new(Code::BadId, message).help(help.to_owned()),
+                    ManifestProblem::new(Code::BadId, message).help(help.to_owned()),
                 );
             }
             if let Some(first) = first_paths.get(id) {
@@ -81,14 +85,14 @@ impl Prover<'_, '_> {
                 first_paths.insert(id, path);
             }
         }
-        Ids {
+        KnownIds {
             all: first_paths.into_keys().collect(),
             noun: kind.noun,
             whole,
         }
     }
 
-    fn report_duplicate(&mut self, path: &str, first: &str, kind: &Kind, id: &str) {
+    fn report_duplicate(&mut self, path: &str, first: &str, kind: &IdKind, id: &str) {
         // Finding the first line takes time, and reports beyond the limit are not shown.
         let first = if self.problems.is_full() {
             String::new()
@@ -103,7 +107,7 @@ impl Prover<'_, '_> {
 
     /// Checks one identifier.
     pub(super) fn check_id(&mut self, path: &str, noun: &str, id: &str, most_chars: usize) {
-        if let Some(fault) = text_fault(id, most_chars) {
+        if let Some(fault) = text_problem(id, most_chars) {
             self.fault(Code::BadId, path, format!("{noun} {fault}"));
         }
     }
@@ -113,7 +117,7 @@ impl Prover<'_, '_> {
         if !is_restricted(name) {
             let message = format!("{noun} {} is not a name", quoted(name));
             let help = format!("a name has 1 to {MAX_ID_LEN} characters of A-Z a-z 0-9 . _ -");
-            self.report(path, Problem::new(Code::BadId, message).help(help));
+            self.report(path, ManifestProblem::new(Code::BadId, message).help(help));
         }
     }
 
@@ -146,13 +150,18 @@ impl Prover<'_, '_> {
             let path = format!("checkpoints[{index}].guidance.expires_after");
             self.report(
                 &path,
-                Problem::new(Code::UnknownReference, message).help(help),
+                ManifestProblem::new(Code::UnknownReference, message).help(help),
             );
         }
     }
 
     /// Checks that every identifier in `references` exists.
-    pub(super) fn check_references(&mut self, path: &str, references: &[String], ids: &Ids<'_>) {
+    pub(super) fn check_references(
+        &mut self,
+        path: &str,
+        references: &[String],
+        ids: &KnownIds<'_>,
+    ) {
         for (index, reference) in references.iter().enumerate() {
             if !ids.whole || ids.all.contains(reference.as_str()) {
                 continue;
@@ -168,7 +177,7 @@ impl Prover<'_, '_> {
             let help = near.map(|near| format!("did you mean {}?", quoted(near)));
             self.report(
                 &format!("{path}[{index}]"),
-                Problem::new(Code::UnknownReference, message).help(help),
+                ManifestProblem::new(Code::UnknownReference, message).help(help),
             );
         }
     }

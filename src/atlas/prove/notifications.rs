@@ -1,14 +1,14 @@
 //! Validation of the notifications that a steward wants: they must be deliverable.
 
-use super::Prover;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use super::ManifestValidator;
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{Notifications, Steward};
 use crate::base::address;
 
 /// Path of the notifications.
 const ROOT: &str = "steward.notifications";
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Reports undeliverable notifications as errors; otherwise the steward would wait for them in vain.
     pub(super) fn check_notifications(&mut self, wish: &Notifications) {
         let path = format!("{ROOT}.channels.webhook");
@@ -16,7 +16,7 @@ impl Prover<'_, '_> {
             if !wish.triggers.is_empty() {
                 let message = "there is no channel, so nobody would be told";
                 let help = "write the address to call under `channels`, as `webhook`";
-                let problem = Problem::new(Code::MissingKey, message).help(help.to_owned());
+                let problem = ManifestProblem::new(Code::MissingKey, message).help(help.to_owned());
                 self.report(&self.written(ROOT, &["channels", "triggers"]), problem);
             }
             return;
@@ -25,13 +25,13 @@ impl Prover<'_, '_> {
             let message = format!("{} cannot be called: {why}", quoted(webhook));
             let help =
                 "write an address that begins with `https://`; `http://` only on this machine";
-            let problem = Problem::new(Code::BadAddress, message).help(help.to_owned());
+            let problem = ManifestProblem::new(Code::BadAddress, message).help(help.to_owned());
             self.report(&path, problem);
         } else if address::has_credentials(webhook) {
             let message = "the address has a name or a password in it";
             let help =
                 "take it out: notices are signed, and `cra notices secret` has what checks that";
-            let problem = Problem::new(Code::BadAddress, message).help(help.to_owned());
+            let problem = ManifestProblem::new(Code::BadAddress, message).help(help.to_owned());
             self.report(&path, problem);
         }
     }
@@ -42,7 +42,7 @@ impl Prover<'_, '_> {
         if wish.is_some_and(|wish| wish.triggers.is_empty()) {
             let message = "nothing is worth a notice, so none is sent";
             let help = "name `triggers`, or take `notifications` out";
-            let problem = Problem::new(Code::NoEffect, message).help(help.to_owned());
+            let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
             self.report(&self.written(ROOT, &["triggers", "channels"]), problem);
         }
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::Prover;
+use super::ManifestValidator;
 use crate::atlas::condition::ConditionDef;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::atlas::nearest::nearest;
 use crate::base::pattern::Pattern;
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Advises about parameters that no action covered by the rule has.
     pub(super) fn advise_parameters(&mut self, manifest: &AtlasManifest) {
         for (index, policy) in manifest.policies.iter().enumerate() {
@@ -73,8 +73,8 @@ impl Prover<'_, '_> {
         let mut near = BTreeSet::new();
         for schema in schemas {
             match look_up(schema, segments) {
-                LookedUp::MayBeThere => return,
-                LookedUp::Absent { wanted, known } => {
+                ParameterLookup::MayBeThere => return,
+                ParameterLookup::Absent { wanted, known } => {
                     let names = known.keys().map(String::as_str);
                     near.extend(nearest(wanted, names).map(|name| (wanted, name)));
                 }
@@ -90,7 +90,7 @@ impl Prover<'_, '_> {
         );
         self.report(
             path,
-            Problem::new(Code::UnknownParameter, message).help(help),
+            ManifestProblem::new(Code::UnknownParameter, message).help(help),
         );
     }
 }
@@ -116,7 +116,7 @@ fn schemas_of<'m>(manifest: &'m AtlasManifest, patterns: Option<&Vec<String>>) -
 }
 
 /// The result of searching a schema for a parameter.
-enum LookedUp<'s> {
+enum ParameterLookup<'s> {
     /// The schema declares the parameter, or does not list all parameters.
     MayBeThere,
     /// The schema lists its parameters, and this one is not in the list.
@@ -129,7 +129,7 @@ enum LookedUp<'s> {
 }
 
 /// Schema keywords that can allow parameters which `properties` does not list.
-const OPEN: [&str; 12] = [
+const OPEN_SCHEMA_KEYWORDS: [&str; 12] = [
     "$ref",
     "$dynamicRef",
     "allOf",
@@ -144,19 +144,21 @@ const OPEN: [&str; 12] = [
     "not",
 ];
 
-fn look_up<'s>(schema: &'s Value, segments: &[&'s str]) -> LookedUp<'s> {
+fn look_up<'s>(schema: &'s Value, segments: &[&'s str]) -> ParameterLookup<'s> {
     let (Some((first, rest)), Value::Object(fields)) = (segments.split_first(), schema) else {
-        return LookedUp::MayBeThere;
+        return ParameterLookup::MayBeThere;
     };
-    let is_open = OPEN.iter().any(|key| fields.contains_key(*key))
+    let is_open = OPEN_SCHEMA_KEYWORDS
+        .iter()
+        .any(|key| fields.contains_key(*key))
         || matches!(fields.get("additionalProperties"), Some(more) if *more != Value::Bool(false));
     let Some(Value::Object(known)) = fields.get("properties") else {
-        return LookedUp::MayBeThere;
+        return ParameterLookup::MayBeThere;
     };
     match known.get(*first) {
         Some(part) => look_up(part, rest),
-        None if is_open => LookedUp::MayBeThere,
-        None => LookedUp::Absent {
+        None if is_open => ParameterLookup::MayBeThere,
+        None => ParameterLookup::Absent {
             wanted: first,
             known,
         },

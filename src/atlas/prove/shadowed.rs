@@ -2,16 +2,16 @@
 //!
 //! Advice only: another Atlas may bring the actions that such a rule waits for.
 
-use super::Prover;
-use super::dead_rules::Declared;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use super::ManifestValidator;
+use super::dead_rules::DeclaredActions;
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{
     AccessKind, AtlasManifest, CheckpointMode, CheckpointTrigger, PolicyDef, PolicyKind,
     StewardCheckpointDef,
 };
 use crate::base::pattern::Pattern;
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Advises about policies and gates whose actions are denied before they are looked at.
     pub(super) fn advise_denied(&mut self, manifest: &AtlasManifest) {
         let is_final = |policy: &&PolicyDef| {
@@ -48,7 +48,10 @@ impl Prover<'_, '_> {
             quoted(id)
         );
         let help = format!("narrow {by}, write `override: true` there, or take this rule out");
-        self.report(path, Problem::new(Code::DeadRule, message).help(help));
+        self.report(
+            path,
+            ManifestProblem::new(Code::DeadRule, message).help(help),
+        );
     }
 
     /// Advises about a tier that no declared action reaches.
@@ -61,7 +64,7 @@ impl Prover<'_, '_> {
         let CheckpointTrigger::RiskThreshold { min_tier } = &checkpoint.trigger else {
             return;
         };
-        if Declared::of(manifest).is_none_or(|declared| declared.lists_others()) {
+        if DeclaredActions::of(manifest).is_none_or(|declared| declared.lists_others()) {
             return;
         }
         let tiers: Option<Vec<_>> = manifest.actions.iter().map(|it| it.risk_tier).collect();
@@ -75,7 +78,10 @@ impl Prover<'_, '_> {
             let help = format!("write `min_tier: {highest}`, or give an action a higher tier");
             let path = format!("checkpoints[{index}].trigger");
             let path = self.detail(&path, &["min_tier", "minTier"]);
-            self.report(&path, Problem::new(Code::DeadRule, message).help(help));
+            self.report(
+                &path,
+                ManifestProblem::new(Code::DeadRule, message).help(help),
+            );
         }
     }
 
@@ -84,7 +90,7 @@ impl Prover<'_, '_> {
         let is_gate = checkpoint.mode == CheckpointMode::Blocking || checkpoint.handler.is_some();
         if checkpoint.timeout_seconds.is_some() && !is_gate {
             let message = "nothing waits at a checkpoint that does not block";
-            let problem = Problem::new(Code::NoEffect, message)
+            let problem = ManifestProblem::new(Code::NoEffect, message)
                 .help("write `mode: blocking`, or take `timeout_seconds` out".to_owned());
             self.report(&format!("checkpoints[{index}].timeout_seconds"), problem);
         }
@@ -97,7 +103,7 @@ impl Prover<'_, '_> {
             .is_some_and(|access| access.kind == AccessKind::Public && !access.api_keys.is_empty());
         if is_open {
             let message = "access is `public`, so no agent has to show one of these keys";
-            let problem = Problem::new(Code::NoEffect, message)
+            let problem = ManifestProblem::new(Code::NoEffect, message)
                 .help("write `type: authenticated`, or take `api_keys` out".to_owned());
             self.report("steward.access.api_keys", problem);
         }

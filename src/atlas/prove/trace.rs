@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use regex::{Regex, RegexSet, RegexSetBuilder};
 use serde_json::Value;
 
-use super::Prover;
-use super::checkpoint::regex_fault;
+use super::ManifestValidator;
+use super::checkpoint::regex_error_text;
 use super::extension::KnownExtensions;
 use crate::atlas::compiled::compile_regex;
-use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{
     ActionDef, AtlasManifest, RedactRule, RetentionConfig, RiskTier, TraceConfig,
 };
 use crate::atlas::nearest::nearest;
-use crate::atlas::recording::{Recording, SyncRule};
-use crate::atlas::redact::Rule;
-use crate::base::event_type::{BUILT_IN, WITH_TIER};
+use crate::atlas::recording::{RecordingRules, SyncRule};
+use crate::atlas::redact::RedactionRule;
+use crate::base::event_type::{BUILT_IN_TYPES, TYPES_WITH_TIER};
 use crate::base::limits::{MAX_REDACT_RULES, MAX_REGEX_SET_BYTES, MAX_RETENTION_DAYS};
 use crate::base::pattern::{Pattern, Patterns};
 use crate::base::retention::Schedule;
@@ -45,14 +45,14 @@ const SECRET_NAMES: [&str; 10] = [
     "authorization",
 ];
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Compiles the rules of the manifest about the record.
-    pub(super) fn recording(&mut self, manifest: &AtlasManifest) -> Recording {
+    pub(super) fn recording(&mut self, manifest: &AtlasManifest) -> RecordingRules {
         let Some(config) = &manifest.trace_config else {
-            return Recording::default();
+            return RecordingRules::default();
         };
         let known = self.event_types(config);
-        Recording {
+        RecordingRules {
             level: config.level,
             acknowledge: config.acknowledge,
             sync: self.sync_rules(&config.sync_required_for, &known),
@@ -66,11 +66,11 @@ impl Prover<'_, '_> {
 
     /// Returns the event types that rules may name: the built-in and the declared ones.
     fn event_types<'c>(&mut self, config: &'c TraceConfig) -> BTreeSet<&'c str> {
-        let mut known: BTreeSet<&str> = BUILT_IN.into_iter().collect();
+        let mut known: BTreeSet<&str> = BUILT_IN_TYPES.into_iter().collect();
         for (index, name) in config.custom_events.iter().enumerate() {
             let path = format!("{ROOT}.custom_events[{index}]");
             self.check_name(&path, "event type", name);
-            if BUILT_IN.contains(&name.as_str()) {
+            if BUILT_IN_TYPES.contains(&name.as_str()) {
                 let message = format!("{} is an event type of cra's own", quoted(name));
                 self.fault(Code::DuplicateId, &path, message);
             }
@@ -91,10 +91,13 @@ impl Prover<'_, '_> {
                 self.unknown_event(&path, event_type, known);
                 continue;
             }
-            if tier.is_some() && !WITH_TIER.contains(&event_type) {
+            if tier.is_some() && !TYPES_WITH_TIER.contains(&event_type) {
                 let message = format!("{} has no tier", quoted(event_type));
-                let help = format!("only `{}` have one", WITH_TIER.join("`, `"));
-                self.report(&path, Problem::new(Code::Contradiction, message).help(help));
+                let help = format!("only `{}` have one", TYPES_WITH_TIER.join("`, `"));
+                self.report(
+                    &path,
+                    ManifestProblem::new(Code::Contradiction, message).help(help),
+                );
                 continue;
             }
             let found = TIERS
@@ -142,7 +145,7 @@ impl Prover<'_, '_> {
         }
     }
 
-    fn redact_rules(&mut self, atlas_id: &str, written: &[RedactRule]) -> Vec<Rule> {
+    fn redact_rules(&mut self, atlas_id: &str, written: &[RedactRule]) -> Vec<RedactionRule> {
         let root = format!("{ROOT}.redact");
         if written.len() > MAX_REDACT_RULES {
             let count = written.len();
@@ -159,7 +162,7 @@ impl Prover<'_, '_> {
             .collect()
     }
 
-    fn redact_rule(&mut self, path: &str, name: String, written: &RedactRule) -> Rule {
+    fn redact_rule(&mut self, path: &str, name: String, written: &RedactRule) -> RedactionRule {
         let patterns = written.params.len() + written.values.len();
         if patterns == 0 {
             let message = "a rule without `params` and `values` leaves nothing out";
@@ -180,11 +183,11 @@ impl Prover<'_, '_> {
                     self.fault(Code::EmptyPattern, &path, message);
                 }
                 Ok(regex) => values.push(regex),
-                Err(error) => self.fault(Code::BadRegex, &path, regex_fault(&error)),
+                Err(error) => self.fault(Code::BadRegex, &path, regex_error_text(&error)),
             }
         }
         let lower = |pattern: &Pattern| Pattern::new(pattern.as_str().to_lowercase());
-        Rule {
+        RedactionRule {
             name,
             actions: self.patterns(&format!("{path}.actions"), &written.actions),
             params: params.iter().map(lower).collect(),
@@ -209,7 +212,10 @@ impl Prover<'_, '_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "declare the types of extensions under `trace_config.custom_events`".to_owned(),
         };
-        self.report(path, Problem::new(Code::UnknownValue, message).help(help));
+        self.report(
+            path,
+            ManifestProblem::new(Code::UnknownValue, message).help(help),
+        );
     }
 
     /// Advises about declared event types that no extension registers.
@@ -223,7 +229,7 @@ impl Prover<'_, '_> {
                             register it under `events` in the operator's list";
                 self.report(
                     &format!("{ROOT}.custom_events[{index}]"),
-                    Problem::new(Code::UnlistedExtension, message).help(help.to_owned()),
+                    ManifestProblem::new(Code::UnlistedExtension, message).help(help.to_owned()),
                 );
             }
         }
@@ -252,7 +258,7 @@ impl Prover<'_, '_> {
                     format!("leave it out with `trace_config: {{redact: [{{params: [{name}]}}]}}`");
                 self.report(
                     &format!("actions[{index}].parameters_schema"),
-                    Problem::new(Code::UnredactedSecret, message).help(help),
+                    ManifestProblem::new(Code::UnredactedSecret, message).help(help),
                 );
             }
         }

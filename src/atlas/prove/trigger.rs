@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use super::Prover;
-use super::checkpoint::regex_fault;
-use super::ids::Ids;
+use super::ManifestValidator;
+use super::checkpoint::regex_error_text;
+use super::ids::KnownIds;
 use crate::atlas::compiled::{CustomTrigger, Trigger};
 use crate::atlas::condition::ConditionDef;
-use crate::atlas::diagnostic::{Code, Problem};
-use crate::atlas::document::{CheckpointMode, CheckpointTrigger, CustomMoment, MatchMode};
-use crate::atlas::keyword::{Case, Keywords};
+use crate::atlas::diagnostic::{Code, ManifestProblem};
+use crate::atlas::document::{CheckpointMode, CheckpointTrigger, CustomTriggerEvent, MatchMode};
+use crate::atlas::keyword::{CaseSensitivity, Keywords};
 
-impl Prover<'_, '_> {
+impl ManifestValidator<'_, '_> {
     /// Compiles a trigger. Returns `None` if the trigger is invalid, after reporting it.
     pub(super) fn trigger(
         &mut self,
         path: &str,
         trigger: &CheckpointTrigger,
         mode: CheckpointMode,
-        capabilities: &Ids<'_>,
+        capabilities: &KnownIds<'_>,
     ) -> Option<Trigger> {
         match trigger {
             CheckpointTrigger::SessionStart => Some(Trigger::SessionStart),
             CheckpointTrigger::ActionPre { patterns } => {
                 let path = self.detail(path, &["patterns", "actions"]);
-                Some(Trigger::ActionPre(self.some_patterns(&path, patterns)))
+                Some(Trigger::ActionPre(self.required_patterns(&path, patterns)))
             }
             CheckpointTrigger::RiskThreshold { min_tier } => {
                 Some(Trigger::RiskThreshold(*min_tier))
@@ -33,12 +33,12 @@ impl Prover<'_, '_> {
                 Some(self.gated(path, capability_ids, capabilities))
             }
             CheckpointTrigger::SessionEnd => {
-                self.check_end(path, mode);
+                self.check_session_end(path, mode);
                 Some(Trigger::SessionEnd)
             }
             CheckpointTrigger::ActionPost { patterns } => {
                 let path = self.detail(path, &["patterns", "actions"]);
-                Some(Trigger::ActionPost(self.some_patterns(&path, patterns)))
+                Some(Trigger::ActionPost(self.required_patterns(&path, patterns)))
             }
             CheckpointTrigger::Keyword {
                 patterns,
@@ -81,16 +81,16 @@ impl Prover<'_, '_> {
     }
 
     /// Rejects a blocking checkpoint at session end, because there is nothing left to hold.
-    fn check_end(&mut self, path: &str, mode: CheckpointMode) {
+    fn check_session_end(&mut self, path: &str, mode: CheckpointMode) {
         if mode == CheckpointMode::Blocking {
             let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends";
             let help = "put a gate before the last action, or use `mode: advisory`";
-            let problem = Problem::new(Code::Contradiction, message).help(help.to_owned());
+            let problem = ManifestProblem::new(Code::Contradiction, message).help(help.to_owned());
             self.report(&path.replace(".trigger", ".mode"), problem);
         }
     }
 
-    fn gated(&mut self, path: &str, capability_ids: &[String], ids: &Ids<'_>) -> Trigger {
+    fn gated(&mut self, path: &str, capability_ids: &[String], ids: &KnownIds<'_>) -> Trigger {
         let path = self.detail(path, &["capability_ids"]);
         if capability_ids.is_empty() {
             let message = "a list that names nothing never fires";
@@ -120,7 +120,7 @@ impl Prover<'_, '_> {
         path: &str,
         patterns: &[String],
         mode: MatchMode,
-        case: Case,
+        case: CaseSensitivity,
         threshold: Option<usize>,
     ) -> Option<Trigger> {
         if threshold.is_some() && mode != MatchMode::Fuzzy {
@@ -147,7 +147,7 @@ impl Prover<'_, '_> {
                 } else {
                     format!("{path}[{}]", error.index)
                 };
-                self.fault(Code::BadRegex, &path, regex_fault(&error.source));
+                self.fault(Code::BadRegex, &path, regex_error_text(&error.source));
                 None
             }
         }
@@ -162,19 +162,22 @@ impl Prover<'_, '_> {
 }
 
 /// Converts the `case_sensitive` key to a case sensitivity.
-pub(super) fn case(case_sensitive: bool) -> Case {
+pub(super) fn case(case_sensitive: bool) -> CaseSensitivity {
     if case_sensitive {
-        Case::Sensitive
+        CaseSensitivity::Sensitive
     } else {
-        Case::Insensitive
+        CaseSensitivity::Insensitive
     }
 }
 
 /// Returns two flags: evaluate a custom trigger on input, and evaluate it on action requests.
-fn moments(on: &[CustomMoment], when: Option<&ConditionDef>) -> (bool, bool) {
+fn moments(on: &[CustomTriggerEvent], when: Option<&ConditionDef>) -> (bool, bool) {
     if !on.is_empty() {
         let named = |moment| on.contains(&moment);
-        return (named(CustomMoment::Input), named(CustomMoment::Action));
+        return (
+            named(CustomTriggerEvent::Input),
+            named(CustomTriggerEvent::Action),
+        );
     }
     when.map_or((true, true), |when| {
         let paths = when.paths();

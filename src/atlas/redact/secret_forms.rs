@@ -10,15 +10,15 @@ use regex::{Regex, RegexSet};
 
 /// A form of secrets: its name in records and its pattern. If the pattern has a group `secret`, only the group is
 /// redacted.
-pub(super) struct Form {
+pub(super) struct SecretForm {
     pub(super) name: &'static str,
     pattern: &'static str,
-    check: Check,
+    check: SecretCheck,
 }
 
 /// A condition on the secret that a pattern cannot express.
 #[derive(Clone, Copy)]
-enum Check {
+enum SecretCheck {
     None,
     /// The secret contains a digit or is too long for a word.
     NotAWord,
@@ -48,7 +48,7 @@ macro_rules! value {
     };
 }
 
-pub(super) const FORMS: &[Form] = &[
+pub(super) const FORMS: &[SecretForm] = &[
     form("aws_access_key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
     form(
         "assignment",
@@ -57,16 +57,16 @@ pub(super) const FORMS: &[Form] = &[
             value!("4,")
         ),
     ),
-    Form {
-        check: Check::NotAPath,
+    SecretForm {
+        check: SecretCheck::NotAPath,
         ..form("pwd", concat!(r#"(?i)\bpwd=["']?"#, value!("4,")))
     },
     form(
         "password_field",
         concat!(r"(?i)\b(?:password|passwd):", value!("4,")),
     ),
-    Form {
-        check: Check::NotAWord,
+    SecretForm {
+        check: SecretCheck::NotAWord,
         ..form(
             "secret_field",
             concat!(
@@ -97,8 +97,8 @@ pub(super) const FORMS: &[Form] = &[
             value!("4,")
         ),
     ),
-    Form {
-        check: Check::NotAWord,
+    SecretForm {
+        check: SecretCheck::NotAWord,
         ..form("bearer", concat!(r"(?i)\bbearer\s+", value!("8,")))
     },
     form(
@@ -226,11 +226,11 @@ const SECRET_NAMES: [&str; 16] = [
 /// Minimum length of a parameter value that counts as a secret.
 const SHORTEST_SECRET: usize = 4;
 
-const fn form(name: &'static str, pattern: &'static str) -> Form {
-    Form {
+const fn form(name: &'static str, pattern: &'static str) -> SecretForm {
+    SecretForm {
         name,
         pattern,
-        check: Check::None,
+        check: SecretCheck::None,
     }
 }
 
@@ -242,14 +242,14 @@ static COMPILED: LazyLock<(RegexSet, Vec<Option<Regex>>)> = LazyLock::new(|| {
 });
 
 /// A secret found in a text.
-pub(super) struct Found {
+pub(super) struct SecretMatch {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) form: &'static str,
 }
 
 /// Finds secrets in a text, at most `most` of each form.
-pub(super) fn find(text: &str, most: usize) -> Vec<Found> {
+pub(super) fn find(text: &str, most: usize) -> Vec<SecretMatch> {
     let (any, each) = &*COMPILED;
     let mut found = Vec::new();
     for index in any.matches(text) {
@@ -258,7 +258,7 @@ pub(super) fn find(text: &str, most: usize) -> Vec<Found> {
         };
         let matches = pattern.captures_iter(text).filter_map(|captures| {
             let secret = captures.name("secret").or_else(|| captures.get(0))?;
-            form.check.holds(secret.as_str()).then(|| Found {
+            form.check.holds(secret.as_str()).then(|| SecretMatch {
                 from: secret.start(),
                 to: secret.end(),
                 form: form.name,
@@ -279,11 +279,11 @@ pub(super) fn is_secret_field(name: &str, text: &str) -> bool {
     let ends = |end: &str| plain.len() > end.len() && plain.ends_with(end);
     let is_named = SECRET_NAMES.contains(&plain.as_str()) || ends("password") || ends("secret");
     // `token` is also a name for harmless values.
-    let is_likely = plain != "token" || Check::NotAWord.holds(text);
+    let is_likely = plain != "token" || SecretCheck::NotAWord.holds(text);
     is_named && is_likely && text.chars().count() >= SHORTEST_SECRET
 }
 
-impl Check {
+impl SecretCheck {
     fn holds(self, secret: &str) -> bool {
         if PLAIN_VALUES
             .iter()

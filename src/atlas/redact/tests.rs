@@ -13,9 +13,9 @@ fn atlas(rules: &str) -> Atlas {
     }
 }
 
-fn left_out(rule: &str, paths: &[&str], count: u64) -> (String, LeftOut) {
+fn left_out(rule: &str, paths: &[&str], count: u64) -> (String, RedactionSummary) {
     let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-    (rule.to_owned(), LeftOut { paths, count })
+    (rule.to_owned(), RedactionSummary { paths, count })
 }
 
 #[test]

@@ -6,18 +6,21 @@ use std::collections::HashMap;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, options};
 
 use super::scalar::{self, ScalarError};
-use super::{Entry, Node, NodeValue};
-use crate::atlas::diagnostic::{Code, Problem, Problems, Span, quoted};
+use super::{YamlEntry, YamlNode, YamlValue};
+use crate::atlas::diagnostic::{ByteSpan, Code, ManifestProblem, Problems, quoted};
 use crate::base::limits::{MAX_ATLAS_DEPTH, MAX_ATLAS_NODES};
 
 /// Parses `source`. Returns `None` without a tree; after errors, the tree may not be what the steward intended.
-pub(in crate::atlas) fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) -> Option<Node> {
+pub(in crate::atlas) fn parse<'s>(
+    source: &'s str,
+    problems: &mut Problems<'s>,
+) -> Option<YamlNode> {
     // The parser takes a NUL for the end of its input and would silently ignore the rest.
     if let Some(start) = source.find('\0') {
         let end = start + 1;
         problems.add(
-            Problem::new(Code::ForbiddenCharacter, "a NUL character in the text")
-                .at(Span { start, end }),
+            ManifestProblem::new(Code::ForbiddenCharacter, "a NUL character in the text")
+                .at(ByteSpan { start, end }),
         );
         return None;
     }
@@ -29,7 +32,7 @@ pub(in crate::atlas) fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) 
         flow_nesting_limit: MAX_ATLAS_DEPTH,
         block_nesting_limit: MAX_ATLAS_DEPTH,
     };
-    let mut builder = Builder {
+    let mut builder = TreeBuilder {
         source,
         problems,
         open: Vec::new(),
@@ -47,39 +50,39 @@ pub(in crate::atlas) fn parse<'s>(source: &'s str, problems: &mut Problems<'s>) 
         }
     }
     builder.root.or_else(|| {
-        problems.add(Problem::new(Code::Empty, "the file has no content"));
+        problems.add(ManifestProblem::new(Code::Empty, "the file has no content"));
         None
     })
 }
 
 /// Signals that parsing ends here; the reason has been reported.
-struct Stop;
+struct ParseStopped;
 
-struct Builder<'a, 's> {
+struct TreeBuilder<'a, 's> {
     source: &'s str,
     problems: &'a mut Problems<'s>,
-    open: Vec<Frame>,
-    root: Option<Node>,
+    open: Vec<OpenCollection>,
+    root: Option<YamlNode>,
     nodes: usize,
     documents: usize,
 }
 
 /// A list or map that is not closed yet.
-enum Frame {
+enum OpenCollection {
     Seq {
         start: usize,
-        items: Vec<Node>,
+        items: Vec<YamlNode>,
     },
     Map {
         start: usize,
-        entries: Vec<Entry>,
-        seen: HashMap<String, Span>,
-        key: Option<(String, Span)>,
+        entries: Vec<YamlEntry>,
+        seen: HashMap<String, ByteSpan>,
+        key: Option<(String, ByteSpan)>,
     },
 }
 
-impl Builder<'_, '_> {
-    fn take(&mut self, event: Event<'_>, span: &granit_parser::Span) -> Result<(), Stop> {
+impl TreeBuilder<'_, '_> {
+    fn take(&mut self, event: Event<'_>, span: &granit_parser::Span) -> Result<(), ParseStopped> {
         let place = self.place(span);
         if let Some(tag) = span.tag_span() {
             let tag = self.place(&tag);
@@ -90,7 +93,7 @@ impl Builder<'_, '_> {
                 self.documents += 1;
                 if self.documents > 1 {
                     self.refuse(place, "a second document in the file");
-                    return Err(Stop);
+                    return Err(ParseStopped);
                 }
             }
             Event::Scalar(text, style, ..) => {
@@ -101,7 +104,7 @@ impl Builder<'_, '_> {
             Event::SequenceStart(..) => {
                 let start = place.start;
                 self.push(
-                    Frame::Seq {
+                    OpenCollection::Seq {
                         start,
                         items: Vec::new(),
                     },
@@ -109,7 +112,7 @@ impl Builder<'_, '_> {
                 )?;
             }
             Event::MappingStart(..) => self.push(
-                Frame::Map {
+                OpenCollection::Map {
                     start: place.start,
                     entries: Vec::new(),
                     seen: HashMap::new(),
@@ -125,9 +128,9 @@ impl Builder<'_, '_> {
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 self.count(place)?;
                 self.refuse(place, "an alias is not part of the Atlas format");
-                self.complete(Node {
+                self.complete(YamlNode {
                     span: place,
-                    value: NodeValue::Null,
+                    value: YamlValue::Null,
                 });
             }
             // The start and end of the stream and of documents need no handling; comments are not emitted.
@@ -135,13 +138,13 @@ impl Builder<'_, '_> {
         }
         // Beyond the limit errors are only counted, and a hostile file could cause many.
         if self.problems.is_full() {
-            Err(Stop)
+            Err(ParseStopped)
         } else {
             Ok(())
         }
     }
 
-    fn push(&mut self, frame: Frame, place: Span) -> Result<(), Stop> {
+    fn push(&mut self, frame: OpenCollection, place: ByteSpan) -> Result<(), ParseStopped> {
         self.count(place)?;
         if self.open.len() >= MAX_ATLAS_DEPTH {
             return self.too_deep(place);
@@ -150,23 +153,23 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn close(&mut self, place: Span) {
+    fn close(&mut self, place: ByteSpan) {
         let node = match self.open.pop() {
-            Some(Frame::Seq { start, items }) => {
+            Some(OpenCollection::Seq { start, items }) => {
                 let last = items.last().map(|item| item.span.end);
-                Node {
+                YamlNode {
                     span: closed(start, last, place),
-                    value: NodeValue::Seq(items),
+                    value: YamlValue::Seq(items),
                 }
             }
-            Some(Frame::Map { start, entries, .. }) => {
+            Some(OpenCollection::Map { start, entries, .. }) => {
                 let last = entries.last().map(|entry| entry.node.span.end);
                 let start = entries
                     .first()
                     .map_or(start, |entry| start.min(entry.key_span.start));
-                Node {
+                YamlNode {
                     span: closed(start, last, place),
-                    value: NodeValue::Map(entries),
+                    value: YamlValue::Map(entries),
                 }
             }
             None => return,
@@ -175,12 +178,12 @@ impl Builder<'_, '_> {
     }
 
     /// Attaches a finished node as a key or value of a map, an item of a list, or the root.
-    fn complete(&mut self, node: Node) {
+    fn complete(&mut self, node: YamlNode) {
         match self.open.last_mut() {
             None => self.root = Some(node),
-            Some(Frame::Seq { items, .. }) => items.push(node),
-            Some(Frame::Map { entries, key, .. }) => match key.take() {
-                Some((key, key_span)) => entries.push(Entry {
+            Some(OpenCollection::Seq { items, .. }) => items.push(node),
+            Some(OpenCollection::Map { entries, key, .. }) => match key.take() {
+                Some((key, key_span)) => entries.push(YamlEntry {
                     key,
                     key_span,
                     node: node.or_at(key_span),
@@ -190,18 +193,18 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn begin_entry(&mut self, node: Node) {
+    fn begin_entry(&mut self, node: YamlNode) {
         let span = node.span;
         let text = match node.value {
-            NodeValue::String(text) => text,
-            value @ (NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::Seq(_)
-            | NodeValue::Map(_)) => {
-                let found = Node { span, value }.describe();
+            YamlValue::String(text) => text,
+            value @ (YamlValue::Null
+            | YamlValue::Bool(_)
+            | YamlValue::Number(_)
+            | YamlValue::Seq(_)
+            | YamlValue::Map(_)) => {
+                let found = YamlNode { span, value }.describe();
                 self.problems.add(
-                    Problem::new(
+                    ManifestProblem::new(
                         Code::KeyNotText,
                         format!("a key must be text, found {found}"),
                     )
@@ -211,7 +214,7 @@ impl Builder<'_, '_> {
                 String::new()
             }
         };
-        let Some(Frame::Map { seen, key, .. }) = self.open.last_mut() else {
+        let Some(OpenCollection::Map { seen, key, .. }) = self.open.last_mut() else {
             return;
         };
         *key = Some((text.clone(), span));
@@ -221,7 +224,7 @@ impl Builder<'_, '_> {
         if let Some(first) = seen.insert(text.clone(), span) {
             let first = self.problems.describe(first);
             self.problems.add(
-                Problem::new(
+                ManifestProblem::new(
                     Code::DuplicateKey,
                     format!("key {} is written twice, first at {first}", quoted(&text)),
                 )
@@ -231,10 +234,10 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn scalar(&mut self, text: &str, style: ScalarStyle, span: Span) -> Node {
+    fn scalar(&mut self, text: &str, style: ScalarStyle, span: ByteSpan) -> YamlNode {
         if style != ScalarStyle::Plain {
-            let value = NodeValue::String(text.to_owned());
-            return Node { span, value };
+            let value = YamlValue::String(text.to_owned());
+            return YamlNode { span, value };
         }
         if text == "<<" && self.expects_key() {
             self.refuse(span, "a merge key is not part of the Atlas format");
@@ -246,46 +249,49 @@ impl Builder<'_, '_> {
                 ScalarError::Inexact => "has more digits than can be kept exactly",
             };
             self.problems.add(
-                Problem::new(Code::Number, format!("number {} {what}", quoted(text)))
+                ManifestProblem::new(Code::Number, format!("number {} {what}", quoted(text)))
                     .at(span)
                     .help("put it in quotes if it is meant as text".to_owned()),
             );
-            NodeValue::Null
+            YamlValue::Null
         });
-        Node { span, value }
+        YamlNode { span, value }
     }
 
     fn expects_key(&self) -> bool {
-        matches!(self.open.last(), Some(Frame::Map { key: None, .. }))
+        matches!(
+            self.open.last(),
+            Some(OpenCollection::Map { key: None, .. })
+        )
     }
 
-    fn count(&mut self, place: Span) -> Result<(), Stop> {
+    fn count(&mut self, place: ByteSpan) -> Result<(), ParseStopped> {
         self.nodes += 1;
         if self.nodes <= MAX_ATLAS_NODES {
             return Ok(());
         }
         let message = format!("more than {MAX_ATLAS_NODES} values");
         self.problems
-            .add(Problem::new(Code::Limit, message).at(place));
-        Err(Stop)
+            .add(ManifestProblem::new(Code::Limit, message).at(place));
+        Err(ParseStopped)
     }
 
-    fn too_deep(&mut self, place: Span) -> Result<(), Stop> {
+    fn too_deep(&mut self, place: ByteSpan) -> Result<(), ParseStopped> {
         let message = format!("nested more than {MAX_ATLAS_DEPTH} levels deep");
         self.problems
-            .add(Problem::new(Code::Limit, message).at(place));
-        Err(Stop)
+            .add(ManifestProblem::new(Code::Limit, message).at(place));
+        Err(ParseStopped)
     }
 
-    fn refuse(&mut self, place: Span, message: impl Into<String>) {
+    fn refuse(&mut self, place: ByteSpan, message: impl Into<String>) {
         self.problems.add(
-            Problem::new(Code::YamlFeature, message)
+            ManifestProblem::new(Code::YamlFeature, message)
                 .at(place)
                 .help("every part of an Atlas says for itself what it means".to_owned()),
         );
     }
 
-    fn fail(&mut self, error: &ScanError) -> Result<(), Stop> {
+    fn fail(&mut self, error: &ScanError) -> Result<(), ParseStopped> {
         let mut start = error.marker().byte_offset().unwrap_or(self.source.len());
         let is_tab = matches!(
             error.kind(),
@@ -305,7 +311,7 @@ impl Builder<'_, '_> {
             .and_then(|rest| rest.chars().next())
             .filter(|&c| c != '\n')
             .map_or(0, char::len_utf8);
-        let place = Span {
+        let place = ByteSpan {
             start,
             end: start + width,
         };
@@ -315,39 +321,39 @@ impl Builder<'_, '_> {
         let problem = match error.kind() {
             ErrorKind::DirectiveDisallowed => {
                 self.refuse(place, "a directive is not part of the Atlas format");
-                return Err(Stop);
+                return Err(ParseStopped);
             }
             ErrorKind::UnexpectedCharacter { character } => {
                 let shown = quoted(&character.to_string());
                 let message = format!("character {shown} cannot stand here");
-                Problem::new(Code::ForbiddenCharacter, message)
+                ManifestProblem::new(Code::ForbiddenCharacter, message)
             }
             ErrorKind::MappingValueNotAllowed => {
-                Problem::new(Code::Syntax, "not valid YAML: a second `: ` in one value")
+                ManifestProblem::new(Code::Syntax, "not valid YAML: a second `: ` in one value")
                     .help("put text that contains `: ` in quotes, or check the indent".to_owned())
             }
-            kind => Problem::new(Code::Syntax, format!("not valid YAML: {kind}"))
+            kind => ManifestProblem::new(Code::Syntax, format!("not valid YAML: {kind}"))
                 .help(is_tab.then(|| "indent with spaces".to_owned())),
         };
         self.problems.add(problem.at(place));
-        Err(Stop)
+        Err(ParseStopped)
     }
 
     /// Converts a parser span to bytes, without the trailing white space of block scalars.
-    fn place(&self, span: &granit_parser::Span) -> Span {
+    fn place(&self, span: &granit_parser::Span) -> ByteSpan {
         let start = span.start.byte_offset().unwrap_or_default();
         let end = span.end.byte_offset().unwrap_or(start).max(start);
         let text = self.source.get(start..end).unwrap_or_default();
-        Span {
+        ByteSpan {
             start,
             end: start + text.trim_end().len(),
         }
     }
 }
 
-impl Node {
+impl YamlNode {
     /// Returns the node, moved to `span` if its own span is empty.
-    fn or_at(mut self, span: Span) -> Self {
+    fn or_at(mut self, span: ByteSpan) -> Self {
         if self.span.start == self.span.end {
             self.span = span;
         }
@@ -358,13 +364,13 @@ impl Node {
 /// Returns the span of a closed list or map.
 ///
 /// In block style the parser notices the end only at the next token, so the end of the last child is used.
-fn closed(start: usize, last_child: Option<usize>, closing: Span) -> Span {
+fn closed(start: usize, last_child: Option<usize>, closing: ByteSpan) -> ByteSpan {
     let end = if closing.start < closing.end {
         closing.end
     } else {
         last_child.unwrap_or(closing.end)
     };
-    Span {
+    ByteSpan {
         start,
         end: end.max(start),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Number;
 
-use super::NodeValue;
+use super::YamlValue;
 use crate::base::json::is_same_decimal;
 
 /// The reason why a plain scalar cannot be represented.
@@ -17,19 +17,19 @@ pub(super) enum ScalarError {
 }
 
 /// Resolves a plain scalar to a value.
-pub(super) fn resolve(text: &str) -> Result<NodeValue, ScalarError> {
+pub(super) fn resolve(text: &str) -> Result<YamlValue, ScalarError> {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Ok(NodeValue::Null),
+        "" | "~" | "null" | "Null" | "NULL" => return Ok(YamlValue::Null),
         // The core schema also has `True` and `TRUE`; one spelling is safer for a policy.
-        "true" => return Ok(NodeValue::Bool(true)),
-        "false" => return Ok(NodeValue::Bool(false)),
+        "true" => return Ok(YamlValue::Bool(true)),
+        "false" => return Ok(YamlValue::Bool(false)),
         _ => {}
     }
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
-        return Ok(NodeValue::String(text.to_owned()));
+        return Ok(YamlValue::String(text.to_owned()));
     }
     if let Some(number) = whole(text) {
-        return number.map(NodeValue::Number);
+        return number.map(YamlValue::Number);
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
@@ -41,9 +41,9 @@ pub(super) fn resolve(text: &str) -> Result<NodeValue, ScalarError> {
         if !is_same_decimal(text, double) {
             return Err(ScalarError::Inexact);
         }
-        return Ok(NodeValue::Number(number));
+        return Ok(YamlValue::Number(number));
     }
-    Ok(NodeValue::String(text.to_owned()))
+    Ok(YamlValue::String(text.to_owned()))
 }
 
 /// Parses a whole number; returns `None` for another form.
@@ -86,21 +86,21 @@ fn is_fraction(unsigned: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn number(value: impl Into<Number>) -> NodeValue {
-        NodeValue::Number(value.into())
+    fn number(value: impl Into<Number>) -> YamlValue {
+        YamlValue::Number(value.into())
     }
 
-    fn fraction(value: f64) -> NodeValue {
+    fn fraction(value: f64) -> YamlValue {
         number(Number::from_f64(value).unwrap())
     }
 
     #[test]
     fn scalars_follow_the_core_schema_with_strict_booleans() {
         for text in ["", "~", "null", "Null", "NULL"] {
-            assert_eq!(resolve(text), Ok(NodeValue::Null), "{text:?}");
+            assert_eq!(resolve(text), Ok(YamlValue::Null), "{text:?}");
         }
-        assert_eq!(resolve("true"), Ok(NodeValue::Bool(true)));
-        assert_eq!(resolve("false"), Ok(NodeValue::Bool(false)));
+        assert_eq!(resolve("true"), Ok(YamlValue::Bool(true)));
+        assert_eq!(resolve("false"), Ok(YamlValue::Bool(false)));
         for (text, value) in [
             ("0", 0),
             ("+12", 12),
@@ -146,7 +146,7 @@ mod tests {
             "-0x1",
         ];
         for text in texts {
-            assert_eq!(resolve(text), Ok(NodeValue::String(text.to_owned())));
+            assert_eq!(resolve(text), Ok(YamlValue::String(text.to_owned())));
         }
     }
 

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::atlas::diagnostic::Problems;
 
-fn tree(source: &str) -> Node {
+fn tree(source: &str) -> YamlNode {
     let mut problems = Problems::new("test.yaml", source);
     let node = parse(source, &mut problems);
     let found = problems.into_diagnostics();

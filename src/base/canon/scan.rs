@@ -13,13 +13,13 @@ const MAX_DEPTH: usize = 128;
 /// Returns the length of the canonical JSON object at the start of `text`, or `None` if there is none.
 #[must_use]
 pub fn object_length(text: &str) -> Option<usize> {
-    object_length_beside(text, || ())
+    object_length_interleaved(text, || ())
 }
 
 /// Works like [`object_length`], and calls `beside` after each field so that the caller can interleave other work.
 #[inline]
-pub fn object_length_beside(text: &str, beside: impl FnMut()) -> Option<usize> {
-    let mut scanner = Scanner {
+pub fn object_length_interleaved(text: &str, beside: impl FnMut()) -> Option<usize> {
+    let mut scanner = CanonicalScanner {
         text,
         bytes: text.as_bytes(),
         at: 0,
@@ -38,14 +38,14 @@ pub fn is_canonical_object(text: &str) -> bool {
     object_length(text) == Some(text.len())
 }
 
-struct Scanner<'t, F> {
+struct CanonicalScanner<'t, F> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
     beside: F,
 }
 
-impl<'t, F: FnMut()> Scanner<'t, F> {
+impl<'t, F: FnMut()> CanonicalScanner<'t, F> {
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
@@ -81,7 +81,7 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
         if self.take(b'}').is_some() {
             return Some(());
         }
-        let mut before: Option<Key<'t>> = None;
+        let mut before: Option<ObjectKey<'t>> = None;
         loop {
             let key = self.string()?;
             if let Some(before) = before
@@ -118,7 +118,7 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
     /// Scans a string and returns it without its quotes. Only required escapes are accepted, in their canonical
     /// form.
     #[inline]
-    fn string(&mut self) -> Option<Key<'t>> {
+    fn string(&mut self) -> Option<ObjectKey<'t>> {
         let (quote, rest) = self.bytes.get(self.at..)?.split_first()?;
         if *quote != b'"' {
             return None;
@@ -130,12 +130,12 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
         }
         self.at += run.length + 2;
         let plain = run.ascii;
-        Some(Key { text, plain })
+        Some(ObjectKey { text, plain })
     }
 
     /// Scans a string that contains an escape, which is rare.
     #[cold]
-    fn escaped_string(&mut self) -> Option<Key<'t>> {
+    fn escaped_string(&mut self) -> Option<ObjectKey<'t>> {
         self.take(b'"')?;
         let start = self.at;
         loop {
@@ -145,7 +145,7 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
                 b'"' => {
                     let text = self.bytes.get(start..self.at)?;
                     self.at += 1;
-                    return Some(Key { text, plain: false });
+                    return Some(ObjectKey { text, plain: false });
                 }
                 b'\\' => {
                     self.at += 1;
@@ -208,7 +208,7 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
 }
 
 /// A run of bytes that need no escape in a string, up to a control character, `"` or `\`.
-pub(in crate::base) struct Run {
+pub(in crate::base) struct UnescapedRun {
     pub(in crate::base) length: usize,
     /// True if all bytes are ASCII. Can be false because of the bytes after the run.
     pub(in crate::base) ascii: bool,
@@ -218,7 +218,7 @@ pub(in crate::base) struct Run {
 ///
 /// The search takes sixteen bytes at a time. Few keys are longer, so processors rarely mispredict the end of a key.
 #[inline]
-pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<Run> {
+pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<UnescapedRun> {
     let mut length = 0;
     let mut all = 0;
     let (steps, rest) = bytes.as_chunks::<16>();
@@ -233,7 +233,7 @@ pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<Run> {
                 let here = first.trailing_zeros() as usize / 8;
                 length += if first == 0 { behind } else { here };
                 let ascii = all & HIGH == 0;
-                return Some(Run { length, ascii });
+                return Some(UnescapedRun { length, ascii });
             }
         }
         length += 16;
@@ -248,7 +248,7 @@ pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<Run> {
         if found != 0 {
             length += found.trailing_zeros() as usize / 8;
             let ascii = all & HIGH == 0;
-            return Some(Run { length, ascii });
+            return Some(UnescapedRun { length, ascii });
         }
         length += 8;
     }
@@ -271,14 +271,14 @@ fn special(word: u64) -> u64 {
 
 /// A key as written; `plain` is true if it is ASCII without escapes.
 #[derive(Clone, Copy)]
-struct Key<'t> {
+struct ObjectKey<'t> {
     text: &'t [u8],
     plain: bool,
 }
 
-impl Key<'_> {
+impl ObjectKey<'_> {
     /// Compares keys in the order of RFC 8785: by UTF-16 code units of the unescaped text.
-    fn order(self, other: Key<'_>) -> Ordering {
+    fn order(self, other: ObjectKey<'_>) -> Ordering {
         if self.plain && other.plain {
             // Most keys start with different letters.
             return match (self.text, other.text) {

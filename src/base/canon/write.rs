@@ -17,34 +17,34 @@ mod serialize;
 
 /// The error for a value that cannot be written. No type of this program causes it.
 #[derive(Debug)]
-pub(super) struct Unwritable;
+pub(super) struct CanonicalWriteError;
 
-impl Display for Unwritable {
+impl Display for CanonicalWriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("it cannot be written as JSON")
     }
 }
 
-impl std::error::Error for Unwritable {}
+impl std::error::Error for CanonicalWriteError {}
 
-impl ser::Error for Unwritable {
+impl ser::Error for CanonicalWriteError {
     fn custom<T: Display>(_: T) -> Self {
         Self
     }
 }
 
-type Done = Result<(), Unwritable>;
+type WriteResult = Result<(), CanonicalWriteError>;
 
 /// Appends the value to `out`.
-pub(super) fn write(value: &(impl Serialize + ?Sized), out: &mut String) -> Done {
-    value.serialize(Writer { out })
+pub(super) fn write(value: &(impl Serialize + ?Sized), out: &mut String) -> WriteResult {
+    value.serialize(CanonicalWriter { out })
 }
 
-struct Writer<'o> {
+struct CanonicalWriter<'o> {
     out: &'o mut String,
 }
 
-impl Writer<'_> {
+impl CanonicalWriter<'_> {
     fn integer(self, magnitude: u64, number: impl itoa::Integer) {
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(number);
@@ -57,8 +57,8 @@ impl Writer<'_> {
         }
     }
 
-    fn double(self, number: f64) -> Done {
-        let text = serde_json_canonicalizer::to_string(&number).map_err(|_| Unwritable)?;
+    fn double(self, number: f64) -> WriteResult {
+        let text = serde_json_canonicalizer::to_string(&number).map_err(|_| CanonicalWriteError)?;
         // Without point and exponent it would be read back as an integer that cannot be kept exactly.
         let size = number.abs();
         if MAX_EXACT_DOUBLE < size && size < FIRST_EXPONENT {
@@ -106,13 +106,13 @@ fn order(one: &str, other: &str) -> Ordering {
 }
 
 /// A list that is being written.
-struct List<'o> {
+struct ListWriter<'o> {
     out: &'o mut String,
     first: bool,
 }
 
-impl List<'_> {
-    fn item(&mut self, item: &(impl Serialize + ?Sized)) -> Done {
+impl ListWriter<'_> {
+    fn item(&mut self, item: &(impl Serialize + ?Sized)) -> WriteResult {
         if !std::mem::replace(&mut self.first, false) {
             self.out.push(',');
         }
@@ -125,11 +125,11 @@ impl List<'_> {
 }
 
 /// An object that is being written.
-struct Object<'o> {
+struct ObjectWriter<'o> {
     out: &'o mut String,
     /// Offset of the first field.
     start: usize,
-    fields: SmallVec<[Field; 12]>,
+    fields: SmallVec<[FieldPosition; 12]>,
     /// True if all fields so far arrived in order.
     sorted: bool,
     /// True if the braces of an enum variant surround the object.
@@ -138,7 +138,7 @@ struct Object<'o> {
 
 /// The position of a field in the output.
 #[derive(Clone, Copy)]
-struct Field {
+struct FieldPosition {
     /// Range of the name, without quotes.
     name: (usize, usize),
     /// True if the name is ASCII without escapes, like most names.
@@ -155,9 +155,9 @@ fn meant(written: &str) -> Cow<'_, str> {
     Cow::Owned(serde_json::from_str(&format!("\"{written}\"")).unwrap_or_default())
 }
 
-impl Object<'_> {
+impl ObjectWriter<'_> {
     /// Writes a name, with a comma before it where needed and a colon after it.
-    fn name(&mut self, write: impl FnOnce(&mut String) -> Done) -> Done {
+    fn name(&mut self, write: impl FnOnce(&mut String) -> WriteResult) -> WriteResult {
         if !self.fields.is_empty() {
             self.out.push(',');
         }
@@ -166,15 +166,17 @@ impl Object<'_> {
         let end = self.out.len();
         let quoted = self.out.get(at..).unwrap_or_default();
         if quoted.len() < 2 || !quoted.starts_with('"') {
-            return Err(Unwritable);
+            return Err(CanonicalWriteError);
         }
-        let field = Field {
+        let field = FieldPosition {
             name: (at + 1, end - 1),
             plain: quoted.is_ascii() && !quoted.contains('\\'),
             end: 0,
         };
         if let Some(last) = self.fields.last() {
-            let text = |field: &Field| self.out.get(field.name.0..field.name.1).unwrap_or_default();
+            let text = |field: &FieldPosition| {
+                self.out.get(field.name.0..field.name.1).unwrap_or_default()
+            };
             let (one, other) = (text(last), text(&field));
             let order = if last.plain && field.plain {
                 one.cmp(other)
@@ -188,7 +190,7 @@ impl Object<'_> {
         Ok(())
     }
 
-    fn value(&mut self, value: &(impl Serialize + ?Sized)) -> Done {
+    fn value(&mut self, value: &(impl Serialize + ?Sized)) -> WriteResult {
         write(value, self.out)?;
         let end = self.out.len();
         if let Some(field) = self.fields.last_mut() {
@@ -197,7 +199,7 @@ impl Object<'_> {
         Ok(())
     }
 
-    fn field(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Done {
+    fn field(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> WriteResult {
         self.name(|out| {
             write_text(name, out);
             Ok(())
@@ -224,7 +226,7 @@ impl Object<'_> {
             let piece = written.get(from - self.start..to - self.start);
             piece.unwrap_or_default()
         };
-        let name = |field: &Field| piece(field.name.0, field.name.1);
+        let name = |field: &FieldPosition| piece(field.name.0, field.name.1);
         let mut fields = std::mem::take(&mut self.fields);
         fields.sort_by(|one, other| {
             if one.plain && other.plain {
@@ -259,36 +261,36 @@ mod tests {
     }
 
     #[derive(serde::Serialize)]
-    struct Written {
+    struct SampleStruct {
         zeta: Option<u8>,
         beta: Vec<(u64, i64)>,
         #[serde(skip_serializing_if = "Option::is_none")]
         gone: Option<String>,
-        alpha: Kind,
-        kept: Kind,
+        alpha: SampleEnum,
+        kept: SampleEnum,
         map: BTreeMap<String, f64>,
     }
 
     #[derive(serde::Serialize)]
-    enum Kind {
+    enum SampleEnum {
         Plain,
-        Of(&'static str),
+        FileOrigin(&'static str),
         With { b: bool, a: char },
     }
 
     #[test]
     fn structs_are_written_like_their_json_values() {
         for alpha in [
-            Kind::Plain,
-            Kind::Of("x\u{1}\"\\"),
-            Kind::With { b: true, a: 'é' },
+            SampleEnum::Plain,
+            SampleEnum::FileOrigin("x\u{1}\"\\"),
+            SampleEnum::With { b: true, a: 'é' },
         ] {
-            let written = Written {
+            let written = SampleStruct {
                 zeta: None,
                 beta: vec![(1, -1), (u64::MAX, i64::MIN)],
                 gone: None,
                 alpha,
-                kept: Kind::Plain,
+                kept: SampleEnum::Plain,
                 map: [("\u{1f600}".to_owned(), 0.5), ("\u{e000}".to_owned(), 1e30)].into(),
             };
             let value = serde_json::to_value(&written).unwrap();

@@ -48,7 +48,7 @@ pub(super) fn is_token(token: &str) -> bool {
 /// 0. For a fraction, the shortest text of its double must be the same decimal number. So doubles written in their
 /// shortest form, as in most languages, are always accepted.
 #[must_use]
-pub fn is_carried(token: &str) -> bool {
+pub fn is_exact(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
         let fits = token.parse::<u64>().is_ok() || token.parse::<i64>().is_ok();
         return is_token(token) && fits && token != "-0";

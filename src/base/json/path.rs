@@ -7,21 +7,21 @@ use serde_json::{Map, Number, Value};
 use crate::base::canon::{is_hidden, is_large};
 
 /// One step of a path.
-pub(super) enum Step {
+pub(super) enum JsonPathStep {
     /// A key of an object.
     Key(String),
     /// An item of a list.
     Index(usize),
 }
 
-impl Step {
+impl JsonPathStep {
     pub(super) fn of(key: &[u8]) -> Self {
         Self::Key(String::from_utf8_lossy(key).into_owned())
     }
 }
 
 /// Formats a path for messages and records. Different paths have different texts.
-pub(super) fn written<'s>(steps: impl Iterator<Item = &'s Step>) -> String {
+pub(super) fn written<'s>(steps: impl Iterator<Item = &'s JsonPathStep>) -> String {
     let mut text = String::new();
     for step in steps {
         push(&mut text, step);
@@ -29,16 +29,16 @@ pub(super) fn written<'s>(steps: impl Iterator<Item = &'s Step>) -> String {
     text
 }
 
-fn push(text: &mut String, step: &Step) {
+fn push(text: &mut String, step: &JsonPathStep) {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     // Writing to a string cannot fail.
     let _ = match step {
-        Step::Index(index) => write!(text, "[{index}]"),
-        Step::Key(key) if key.is_empty() || !key.chars().all(plain) => {
+        JsonPathStep::Index(index) => write!(text, "[{index}]"),
+        JsonPathStep::Key(key) if key.is_empty() || !key.chars().all(plain) => {
             write!(text, "[{}]", Value::from(key.as_str()))
         }
-        Step::Key(key) if text.is_empty() => write!(text, "{key}"),
-        Step::Key(key) => write!(text, ".{key}"),
+        JsonPathStep::Key(key) if text.is_empty() => write!(text, "{key}"),
+        JsonPathStep::Key(key) => write!(text, ".{key}"),
     };
 }
 
@@ -47,7 +47,7 @@ fn push(text: &mut String, step: &Step) {
 #[must_use]
 pub fn paths_of_large_numbers(field: &str, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    let mut steps = vec![Step::Key(field.to_owned())];
+    let mut steps = vec![JsonPathStep::Key(field.to_owned())];
     collect(value, &mut steps, &mut found);
     found
 }
@@ -59,7 +59,7 @@ pub fn paths_of_large_numbers_in(field: &str, fields: &Map<String, Value>) -> Ve
     let mut found = Vec::new();
     let mut steps = Vec::new();
     if !field.is_empty() {
-        steps.push(Step::Key(field.to_owned()));
+        steps.push(JsonPathStep::Key(field.to_owned()));
     }
     collect_fields(fields, &mut steps, &mut found);
     found
@@ -69,7 +69,11 @@ pub fn paths_of_large_numbers_in(field: &str, fields: &Map<String, Value>) -> Ve
 /// their paths. `field` is the key that `value` lies under.
 pub fn write_hidden_numbers(field: &str, value: &mut Value) -> Vec<String> {
     let mut found = Vec::new();
-    write_hidden(value, &mut vec![Step::Key(field.to_owned())], &mut found);
+    write_hidden(
+        value,
+        &mut vec![JsonPathStep::Key(field.to_owned())],
+        &mut found,
+    );
     found
 }
 
@@ -77,12 +81,16 @@ pub fn write_hidden_numbers(field: &str, value: &mut Value) -> Vec<String> {
 #[must_use]
 pub fn with_numbers(field: &str, mut value: Value, paths: &[&str]) -> Value {
     if !paths.is_empty() {
-        read_numbers(&mut value, &mut vec![Step::Key(field.to_owned())], paths);
+        read_numbers(
+            &mut value,
+            &mut vec![JsonPathStep::Key(field.to_owned())],
+            paths,
+        );
     }
     value
 }
 
-fn write_hidden(value: &mut Value, steps: &mut Vec<Step>, found: &mut Vec<String>) {
+fn write_hidden(value: &mut Value, steps: &mut Vec<JsonPathStep>, found: &mut Vec<String>) {
     match value {
         Value::Number(number) if is_hidden(number) => {
             found.push(written(steps.iter()));
@@ -94,7 +102,7 @@ fn write_hidden(value: &mut Value, steps: &mut Vec<Step>, found: &mut Vec<String
     }
 }
 
-fn read_numbers(value: &mut Value, steps: &mut Vec<Step>, paths: &[&str]) {
+fn read_numbers(value: &mut Value, steps: &mut Vec<JsonPathStep>, paths: &[&str]) {
     match value {
         Value::String(text) if paths.contains(&written(steps.iter()).as_str()) => {
             if let Ok(number) = serde_json::from_str::<Number>(text) {
@@ -110,20 +118,20 @@ fn read_numbers(value: &mut Value, steps: &mut Vec<Step>, paths: &[&str]) {
 /// Goes through the parts of a list or an object, each with its path.
 fn each_part(
     value: &mut Value,
-    steps: &mut Vec<Step>,
-    visit: &mut dyn FnMut(&mut Value, &mut Vec<Step>),
+    steps: &mut Vec<JsonPathStep>,
+    visit: &mut dyn FnMut(&mut Value, &mut Vec<JsonPathStep>),
 ) {
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                steps.push(Step::Index(index));
+                steps.push(JsonPathStep::Index(index));
                 visit(item, steps);
                 steps.pop();
             }
         }
         Value::Object(fields) => {
             for (key, field) in fields {
-                steps.push(Step::Key(key.clone()));
+                steps.push(JsonPathStep::Key(key.clone()));
                 visit(field, steps);
                 steps.pop();
             }
@@ -132,12 +140,12 @@ fn each_part(
     }
 }
 
-fn collect(value: &Value, steps: &mut Vec<Step>, found: &mut Vec<String>) {
+fn collect(value: &Value, steps: &mut Vec<JsonPathStep>, found: &mut Vec<String>) {
     match value {
         Value::Number(number) if is_large(number) => found.push(written(steps.iter())),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                steps.push(Step::Index(index));
+                steps.push(JsonPathStep::Index(index));
                 collect(item, steps, found);
                 steps.pop();
             }
@@ -147,9 +155,13 @@ fn collect(value: &Value, steps: &mut Vec<Step>, found: &mut Vec<String>) {
     }
 }
 
-fn collect_fields(fields: &Map<String, Value>, steps: &mut Vec<Step>, found: &mut Vec<String>) {
+fn collect_fields(
+    fields: &Map<String, Value>,
+    steps: &mut Vec<JsonPathStep>,
+    found: &mut Vec<String>,
+) {
     for (key, field) in fields {
-        steps.push(Step::Key(key.clone()));
+        steps.push(JsonPathStep::Key(key.clone()));
         collect(field, steps, found);
         steps.pop();
     }

@@ -7,75 +7,77 @@ use std::ops::Range;
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use super::number::{self, is_carried};
-use super::path::{self, Step};
-use super::{FaultKind, JsonError, JsonFault, quote};
+use super::number::{self, is_exact};
+use super::path::{self, JsonPathStep};
+use super::{JsonFault, JsonFaultKind, StrictJsonError, quote};
 use crate::base::canon::ordinary;
 
 /// Maximum nesting depth. `serde_json` stops one level earlier, with its own message.
 const MAX_DEPTH: usize = 128;
 
 /// Maximum number of keys that are compared one by one. Objects with more keys use a hash set.
-const FEW_KEYS: usize = 12;
+const MAX_LINEAR_KEYS: usize = 12;
 
 /// The reason why scanning stopped.
-pub(super) enum Stop {
+pub(super) enum ScanStop {
     /// The text is not JSON, or is nested too deeply.
     Syntax,
     /// The text is rejected. The path is complete once the scanner has returned to the root.
-    Fault(Box<Found>),
+    Fault(Box<ScanFault>),
 }
 
-pub(super) struct Found {
-    kind: FaultKind,
+pub(super) struct ScanFault {
+    kind: JsonFaultKind,
     offset: usize,
     /// Innermost step first.
-    path: Vec<Step>,
+    path: Vec<JsonPathStep>,
 }
 
-impl Stop {
-    fn at(kind: FaultKind, offset: usize) -> Self {
-        Self::Fault(Box::new(Found {
+impl ScanStop {
+    fn at(kind: JsonFaultKind, offset: usize) -> Self {
+        Self::Fault(Box::new(ScanFault {
             kind,
             offset,
             path: Vec::new(),
         }))
     }
 
-    fn below(mut self, step: impl FnOnce() -> Step) -> Self {
+    fn below(mut self, step: impl FnOnce() -> JsonPathStep) -> Self {
         if let Self::Fault(found) = &mut self {
             found.path.push(step());
         }
         self
     }
 
-    pub(super) fn told(self, text: &[u8]) -> JsonError {
+    pub(super) fn told(self, text: &[u8]) -> StrictJsonError {
         match self {
-            Self::Fault(found) => JsonError::Ambiguous(JsonFault {
+            Self::Fault(found) => StrictJsonError::Ambiguous(JsonFault {
                 path: quote(&path::written(found.path.iter().rev())),
                 kind: found.kind,
                 offset: found.offset,
             }),
             Self::Syntax => match serde_json::from_slice::<Value>(text) {
-                Err(error) => JsonError::of(error),
+                Err(error) => StrictJsonError::of(error),
                 // INVARIANT: the scanner accepts every text that serde_json accepts. If this ever fails, the text
                 // is still rejected.
-                Ok(_) => JsonError::Syntax(serde::de::Error::custom("the text cannot be checked")),
+                Ok(_) => {
+                    StrictJsonError::Syntax(serde::de::Error::custom("the text cannot be checked"))
+                }
             },
         }
     }
 }
 
-pub(super) struct Scanner<'t> {
+pub(super) struct JsonScanner<'t> {
     text: &'t [u8],
     pub(super) at: usize,
     /// Ranges of inexact numbers, if they are collected instead of rejected.
     pub(super) inexact: Option<Vec<Range<usize>>>,
 }
 
-pub(super) type Scanned = Result<(), Stop>;
+pub(super) type ScanResult = Result<(), ScanStop>;
 
-impl<'t> Scanner<'t> {
+impl<'t> JsonScanner<'t> {
     pub(super) fn new(text: &'t [u8]) -> Self {
         Self {
             text,
@@ -84,14 +86,14 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    pub(super) fn whole(&mut self) -> Scanned {
+    pub(super) fn whole(&mut self) -> ScanResult {
         self.blanks();
         self.value(0)?;
         self.blanks();
         if self.at == self.text.len() {
             Ok(())
         } else {
-            Err(Stop::Syntax)
+            Err(ScanStop::Syntax)
         }
     }
 
@@ -105,11 +107,11 @@ impl<'t> Scanner<'t> {
         found
     }
 
-    fn take(&mut self, byte: u8) -> Scanned {
+    fn take(&mut self, byte: u8) -> ScanResult {
         if self.is_next(byte) {
             Ok(())
         } else {
-            Err(Stop::Syntax)
+            Err(ScanStop::Syntax)
         }
     }
 
@@ -119,7 +121,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    pub(super) fn value(&mut self, depth: usize) -> Scanned {
+    pub(super) fn value(&mut self, depth: usize) -> ScanResult {
         match self.peek() {
             Some(b'{') => self.object(depth + 1),
             Some(b'[') => self.array(depth + 1),
@@ -128,47 +130,47 @@ impl<'t> Scanner<'t> {
             Some(b't') => self.word(b"true"),
             Some(b'f') => self.word(b"false"),
             Some(b'n') => self.word(b"null"),
-            Some(_) | None => Err(Stop::Syntax),
+            Some(_) | None => Err(ScanStop::Syntax),
         }
     }
 
-    fn word(&mut self, word: &[u8]) -> Scanned {
+    fn word(&mut self, word: &[u8]) -> ScanResult {
         let rest = self.text.get(self.at..).unwrap_or_default();
         if !rest.starts_with(word) {
-            return Err(Stop::Syntax);
+            return Err(ScanStop::Syntax);
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn object(&mut self, depth: usize) -> Scanned {
+    fn object(&mut self, depth: usize) -> ScanResult {
         if depth > MAX_DEPTH {
-            return Err(Stop::Syntax);
+            return Err(ScanStop::Syntax);
         }
         self.at += 1;
         self.blanks();
         if self.is_next(b'}') {
             return Ok(());
         }
-        let mut keys = Keys::default();
+        let mut keys = ObjectKeys::default();
         loop {
             let start = self.at;
             let key = self.key()?;
             if !keys.insert(key.clone()) {
-                let stop = Stop::at(FaultKind::DuplicateKey, start);
-                return Err(stop.below(|| Step::of(&key)));
+                let stop = ScanStop::at(JsonFaultKind::DuplicateKey, start);
+                return Err(stop.below(|| JsonPathStep::of(&key)));
             }
             self.value(depth)
-                .map_err(|stop| stop.below(|| Step::of(&key)))?;
+                .map_err(|stop| stop.below(|| JsonPathStep::of(&key)))?;
             if self.is_end(b'}')? {
                 return Ok(());
             }
         }
     }
 
-    fn array(&mut self, depth: usize) -> Scanned {
+    fn array(&mut self, depth: usize) -> ScanResult {
         if depth > MAX_DEPTH {
-            return Err(Stop::Syntax);
+            return Err(ScanStop::Syntax);
         }
         self.at += 1;
         self.blanks();
@@ -177,7 +179,7 @@ impl<'t> Scanner<'t> {
         }
         for index in 0.. {
             self.value(depth)
-                .map_err(|stop| stop.below(|| Step::Index(index)))?;
+                .map_err(|stop| stop.below(|| JsonPathStep::Index(index)))?;
             if self.is_end(b']')? {
                 break;
             }
@@ -186,7 +188,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Scans the separator after an item; returns true at the end of the list or object.
-    fn is_end(&mut self, close: u8) -> Result<bool, Stop> {
+    fn is_end(&mut self, close: u8) -> Result<bool, ScanStop> {
         self.blanks();
         if self.is_next(close) {
             return Ok(true);
@@ -197,7 +199,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Scans a key and its colon; returns the unescaped key.
-    fn key(&mut self) -> Result<Cow<'t, [u8]>, Stop> {
+    fn key(&mut self) -> Result<Cow<'t, [u8]>, ScanStop> {
         let (written, escaped) = self.string()?;
         self.blanks();
         self.take(b':')?;
@@ -206,18 +208,18 @@ impl<'t> Scanner<'t> {
             let inner = written.len().saturating_sub(1);
             return Ok(Cow::Borrowed(written.get(1..inner).unwrap_or_default()));
         }
-        let meant = serde_json::from_slice::<String>(written).map_err(|_| Stop::Syntax)?;
+        let meant = serde_json::from_slice::<String>(written).map_err(|_| ScanStop::Syntax)?;
         Ok(Cow::Owned(meant.into_bytes()))
     }
 
     /// Scans a string; returns it with its quotes, and true if it contains an escape.
-    fn string(&mut self) -> Result<(&'t [u8], bool), Stop> {
+    fn string(&mut self) -> Result<(&'t [u8], bool), ScanStop> {
         let start = self.at;
         self.take(b'"')?;
         let mut escaped = false;
         loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
-            self.at += ordinary(rest).ok_or(Stop::Syntax)?.length;
+            self.at += ordinary(rest).ok_or(ScanStop::Syntax)?.length;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -229,12 +231,12 @@ impl<'t> Scanner<'t> {
                     escaped = true;
                     self.at += 2;
                 }
-                Some(_) | None => return Err(Stop::Syntax),
+                Some(_) | None => return Err(ScanStop::Syntax),
             }
         }
     }
 
-    fn number(&mut self) -> Scanned {
+    fn number(&mut self) -> ScanResult {
         let start = self.at;
         let rest = self.text.get(start..).unwrap_or_default();
         let length = rest
@@ -246,19 +248,19 @@ impl<'t> Scanner<'t> {
         if number::is_short(token) {
             return Ok(());
         }
-        let token = std::str::from_utf8(token).map_err(|_| Stop::Syntax)?;
-        if is_carried(token) {
+        let token = std::str::from_utf8(token).map_err(|_| ScanStop::Syntax)?;
+        if is_exact(token) {
             return Ok(());
         }
         if !number::is_token(token) {
-            return Err(Stop::Syntax);
+            return Err(ScanStop::Syntax);
         }
         if let Some(inexact) = &mut self.inexact {
             inexact.push(start..self.at);
             return Ok(());
         }
-        let kind = FaultKind::InexactNumber(token.to_owned());
-        Err(Stop::at(kind, start))
+        let kind = JsonFaultKind::InexactNumber(token.to_owned());
+        Err(ScanStop::at(kind, start))
     }
 
     /// Moves to the value of a key, if this is an object with that key.
@@ -285,19 +287,19 @@ impl<'t> Scanner<'t> {
 
 /// The keys of one object.
 #[derive(Default)]
-struct Keys<'t> {
-    few: SmallVec<[Cow<'t, [u8]>; FEW_KEYS]>,
+struct ObjectKeys<'t> {
+    few: SmallVec<[Cow<'t, [u8]>; MAX_LINEAR_KEYS]>,
     many: HashSet<Cow<'t, [u8]>>,
 }
 
-impl<'t> Keys<'t> {
+impl<'t> ObjectKeys<'t> {
     /// Adds a key; returns `false` if the key was already present.
     fn insert(&mut self, key: Cow<'t, [u8]>) -> bool {
         if self.many.is_empty() {
             if self.few.contains(&key) {
                 return false;
             }
-            if self.few.len() < FEW_KEYS {
+            if self.few.len() < MAX_LINEAR_KEYS {
                 self.few.push(key);
                 return true;
             }

@@ -5,13 +5,13 @@ use super::*;
 
 fn fault(text: &str) -> JsonFault {
     match read::<Value>(text.as_bytes()) {
-        Err(JsonError::Ambiguous(fault)) => fault,
+        Err(StrictJsonError::Ambiguous(fault)) => fault,
         other => panic!("{text}: {other:?}"),
     }
 }
 
-fn inexact(token: &str) -> FaultKind {
-    FaultKind::InexactNumber(token.to_owned())
+fn inexact(token: &str) -> JsonFaultKind {
+    JsonFaultKind::InexactNumber(token.to_owned())
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn duplicate_key_is_rejected_with_its_path() {
     ] {
         let found = fault(text);
         assert_eq!(found.path, path, "{text}");
-        assert_eq!(found.kind, FaultKind::DuplicateKey, "{text}");
+        assert_eq!(found.kind, JsonFaultKind::DuplicateKey, "{text}");
     }
     let many = (0..500).map(|key| format!("\"k{key}\":1,"));
     let many = format!("{{{}\"k77\":2}}", many.collect::<String>());
@@ -127,7 +127,7 @@ fn invalid_json_gets_the_message_of_serde_json() {
     ] {
         let error = serde_json::from_str::<Value>(text).unwrap_err();
         match read::<Value>(text.as_bytes()) {
-            Err(JsonError::Syntax(told)) => assert_eq!(told.to_string(), error.to_string()),
+            Err(StrictJsonError::Syntax(told)) => assert_eq!(told.to_string(), error.to_string()),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -281,7 +281,7 @@ proptest! {
                 let again = value["n"].to_string();
                 prop_assert_eq!(by_hand(&token), by_hand(&again), "{} became {}", token, again);
             }
-            Err(JsonError::Ambiguous(fault)) => {
+            Err(StrictJsonError::Ambiguous(fault)) => {
                 prop_assert_eq!(&fault.kind, &inexact(&token));
                 // Only inexact tokens are rejected.
                 let kept = serde_json::from_str::<Number>(&token);
@@ -310,7 +310,7 @@ proptest! {
         }
         let theirs = serde_json::from_slice::<Value>(&bytes);
         match (check(&bytes), theirs) {
-            (Ok(()) | Err(JsonError::Ambiguous(_)), _) | (Err(JsonError::Syntax(_)), Err(_)) => {}
+            (Ok(()) | Err(StrictJsonError::Ambiguous(_)), _) | (Err(StrictJsonError::Syntax(_)), Err(_)) => {}
             (ours, theirs) => prop_assert!(false, "{:?} {:?}", ours, theirs),
         }
     }

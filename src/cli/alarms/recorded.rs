@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::base::text::one_line;
-use crate::runtime::Desk;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::OperatorHandle;
+use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::trace::event::AlarmRaised;
 
 /// Kind of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum AlarmKind {
     Socket,
     RejectedAnswer,
     Connection,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     RanUnasked,
 }
 
-impl Kind {
+impl AlarmKind {
     fn as_str(self) -> &'static str {
         match self {
             Self::Socket => "socket",
@@ -40,19 +40,19 @@ impl Kind {
 /// An alarm that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Alarm {
-    pub(super) kind: Kind,
+    pub(super) kind: AlarmKind,
     pub(super) what: String,
 }
 
 impl Alarm {
     /// Creates alarms of one kind.
-    pub(super) fn all(kind: Kind, told: impl IntoIterator<Item = String>) -> Vec<Self> {
+    pub(super) fn all(kind: AlarmKind, told: impl IntoIterator<Item = String>) -> Vec<Self> {
         let told = told.into_iter();
         told.map(|what| Self { kind, what }).collect()
     }
 
     /// Identity of the alarm. It ignores counts, so an alarm stays the same while its count grows.
-    fn mark(&self) -> (Kind, String) {
+    fn mark(&self) -> (AlarmKind, String) {
         let text = self.what.chars().filter(|c| !c.is_ascii_digit());
         (self.kind, text.collect())
     }
@@ -60,12 +60,12 @@ impl Alarm {
 
 /// Recorded alarms, for as long as they are shown.
 #[derive(Debug, Default)]
-pub(super) struct Recorded(BTreeSet<(Kind, String)>);
+pub(super) struct AlarmLog(BTreeSet<(AlarmKind, String)>);
 
-impl Recorded {
+impl AlarmLog {
     /// Records alarms that were not shown before. A failed record is tried again.
-    pub(super) async fn record(&mut self, desk: &Desk, shown: &[Alarm]) {
-        for alarm in self.new_among(shown) {
+    pub(super) async fn record(&mut self, desk: &OperatorHandle, shown: &[Alarm]) {
+        for alarm in self.take_new(shown) {
             let entry = AlarmRaised {
                 alarm: alarm.kind.as_str().to_owned(),
                 what: alarm.what.clone(),
@@ -79,19 +79,21 @@ impl Recorded {
     }
 
     /// Alarms that are not recorded yet; forgets those that are not shown any more.
-    fn new_among(&mut self, shown: &[Alarm]) -> Vec<Alarm> {
+    fn take_new(&mut self, shown: &[Alarm]) -> Vec<Alarm> {
         let marks: BTreeSet<_> = shown.iter().map(Alarm::mark).collect();
         self.0.retain(|mark| marks.contains(mark));
         // The runtime records these together with the report.
-        let shown = shown.iter().filter(|alarm| alarm.kind != Kind::RanUnasked);
+        let shown = shown
+            .iter()
+            .filter(|alarm| alarm.kind != AlarmKind::RanUnasked);
         let new = shown.filter(|alarm| !self.0.contains(&alarm.mark()));
         new.cloned().collect()
     }
 }
 
 /// Alarm text: an action ran without a request. Shown for as long as this console runs.
-pub(super) fn ran_unasked(snapshot: &Snapshot) -> Option<String> {
-    let ran = snapshot.ran_unasked.as_ref()?;
+pub(super) fn unrequested_run_alarm(snapshot: &RuntimeSnapshot) -> Option<String> {
+    let ran = snapshot.unrequested_run_alarm.as_ref()?;
     let more = match ran.count {
         1 => String::new(),
         count => format!(" ({count} such actions)"),
@@ -106,18 +108,24 @@ mod tests {
 
     #[test]
     fn an_alarm_is_new_once_although_its_count_grows() {
-        let mut recorded = Recorded::default();
-        let few = Alarm::all(Kind::Passing, ["5 connections were refused".to_owned()]);
-        let more = Alarm::all(Kind::Passing, ["64 connections were refused".to_owned()]);
-        assert_eq!(recorded.new_among(&few), few);
+        let mut recorded = AlarmLog::default();
+        let few = Alarm::all(
+            AlarmKind::Passing,
+            ["5 connections were refused".to_owned()],
+        );
+        let more = Alarm::all(
+            AlarmKind::Passing,
+            ["64 connections were refused".to_owned()],
+        );
+        assert_eq!(recorded.take_new(&few), few);
         recorded.0.insert(few[0].mark());
-        assert_eq!(recorded.new_among(&more), []);
-        let other = Alarm::all(Kind::Socket, ["the socket is gone".to_owned()]);
+        assert_eq!(recorded.take_new(&more), []);
+        let other = Alarm::all(AlarmKind::Socket, ["the socket is gone".to_owned()]);
         assert_eq!(
-            recorded.new_among(&[more.clone(), other.clone()].concat()),
+            recorded.take_new(&[more.clone(), other.clone()].concat()),
             other
         );
-        assert_eq!(recorded.new_among(&[]), []);
-        assert_eq!(recorded.new_among(&more), more, "it began anew");
+        assert_eq!(recorded.take_new(&[]), []);
+        assert_eq!(recorded.take_new(&more), more, "it began anew");
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::base::id::{GateId, SessionId};
 use crate::base::json;
-use crate::gateway::connect::Scope;
-use crate::gateway::hook::{Host, Offline};
+use crate::gateway::connect::ConnectScope;
+use crate::gateway::hook::{Host, OfflineBehavior};
 use crate::gateway::proof::AnswerVerifier;
 
 /// An agent that runs hooks.
@@ -48,7 +48,7 @@ pub(in crate::cli) enum OfflineArg {
     Ask,
 }
 
-impl From<OfflineArg> for Offline {
+impl From<OfflineArg> for OfflineBehavior {
     fn from(offline: OfflineArg) -> Self {
         match offline {
             OfflineArg::Deny => Self::Deny,
@@ -66,7 +66,7 @@ pub(in crate::cli) enum ScopeArg {
     User,
 }
 
-impl From<ScopeArg> for Scope {
+impl From<ScopeArg> for ConnectScope {
     fn from(scope: ScopeArg) -> Self {
         match scope {
             ScopeArg::Project => Self::Project,
@@ -76,7 +76,7 @@ impl From<ScopeArg> for Scope {
 }
 
 #[derive(Clone, Debug, ClapArgs)]
-pub(in crate::cli) struct Hook {
+pub(in crate::cli) struct HookArgs {
     /// The agent that runs the hook
     #[arg(value_name = "AGENT")]
     pub(in crate::cli) agent: AgentArg,
@@ -137,7 +137,7 @@ fn answers(typed: &str) -> Result<Map<String, Value>, String> {
 
 /// Which settings file, and how it is changed.
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Change {
+pub(in crate::cli) struct SettingsChangeArgs {
     /// The agent
     #[arg(value_name = "AGENT")]
     pub(in crate::cli) agent: AgentArg,
@@ -185,9 +185,9 @@ key was changed (`cra trace key --rotate` or `--new`) every step is denied until
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = CONNECT)]
-pub(in crate::cli) struct Connect {
+pub(in crate::cli) struct ConnectArgs {
     #[command(flatten)]
-    pub(in crate::cli) change: Change,
+    pub(in crate::cli) change: SettingsChangeArgs,
 
     /// How long the agent waits where something may be held, in seconds; the hook answers before that
     #[arg(long, value_name = "SECONDS", default_value_t = 1800,
@@ -200,9 +200,9 @@ pub(in crate::cli) struct Connect {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Disconnect {
+pub(in crate::cli) struct DisconnectArgs {
     #[command(flatten)]
-    pub(in crate::cli) change: Change,
+    pub(in crate::cli) change: SettingsChangeArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -211,7 +211,7 @@ pub(in crate::cli) struct Disconnect {
                   its place, an entry is missing, was edited or pins another key, a program is gone or of another \
                   version, Codex does not trust a hook, an agent that was named is not connected, or none is."
 )]
-pub(in crate::cli) struct Doctor {
+pub(in crate::cli) struct DoctorArgs {
     /// Agents to look at (default: all)
     #[arg(value_name = "AGENT")]
     pub(in crate::cli) agents: Vec<AgentArg>,
@@ -226,7 +226,7 @@ pub(in crate::cli) struct Doctor {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct McpProxy {
+pub(in crate::cli) struct McpProxyArgs {
     /// The agent that uses the server, as the record names it
     #[arg(long, value_name = "NAME", default_value = "mcp-client")]
     pub(in crate::cli) agent: String,
@@ -251,7 +251,7 @@ pub(in crate::cli) struct McpProxy {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Mcp {
+pub(in crate::cli) struct McpArgs {
     /// The agent that uses the tools, as the record names it
     #[arg(long, value_name = "NAME", default_value = "mcp-client")]
     pub(in crate::cli) agent: String,

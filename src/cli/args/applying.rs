@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use clap::{Command, CommandFactory};
 
-use super::Args;
+use super::CliArgs;
 
 const STORE: &[&str] = &["data_dir"];
 const STORE_AND_HEAD: &[&str] = &["data_dir", "head_file"];
@@ -89,7 +89,7 @@ const APPLYING: [(&str, &[&str]); 42] = [
 /// apply.
 pub(in crate::cli) fn help(typed: &[OsString]) -> Option<String> {
     let words: Vec<&str> = typed.iter().filter_map(|word| word.to_str()).collect();
-    let mut command = Args::command();
+    let mut command = CliArgs::command();
     // Global options reach the commands below when the command is built.
     command.build();
     let mut found = &command;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_command_has_its_options_listed() {
-        check_below("", &Args::command());
+        check_below("", &CliArgs::command());
         for words in [["trace", "list"], ["atlas", "lint"]] {
             let typed = ["cra", words[0], words[1], "--help"].map(OsString::from);
             let help = help(&typed).unwrap();

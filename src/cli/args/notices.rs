@@ -14,7 +14,7 @@ Notices that failed are tried once more by themselves when the console starts.";
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, after_long_help = RECEIVER)]
-pub(in crate::cli) struct Notices {
+pub(in crate::cli) struct NoticesArgs {
     #[command(subcommand)]
     pub(in crate::cli) command: Option<NoticesCommand>,
 
@@ -26,15 +26,15 @@ pub(in crate::cli) struct Notices {
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum NoticesCommand {
     /// Have notices tried again as if they were new, when the console starts
-    Retry(NoticeNames),
+    Retry(NoticeNamesArgs),
     /// Give notices up for good; the record keeps what they were about
-    Forget(NoticeNames),
+    Forget(NoticeNamesArgs),
     /// Say where the secret is that notices are signed with, or print it for whoever receives them
-    Secret(NoticeSecret),
+    Secret(NoticeSecretArgs),
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct NoticeNames {
+pub(in crate::cli) struct NoticeNamesArgs {
     /// Notices, as cra notices lists them
     #[arg(value_name = "ID", required_unless_present = "failed")]
     pub(in crate::cli) ids: Vec<String>,
@@ -49,7 +49,7 @@ pub(in crate::cli) struct NoticeNames {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct NoticeSecret {
+pub(in crate::cli) struct NoticeSecretArgs {
     /// Print the secret itself; it is made when it is not there yet
     #[arg(long)]
     pub(in crate::cli) show: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Reconstruct {
+pub(in crate::cli) struct ReconstructArgs {
     /// The snapshot file, JSON of format 2; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "glossary")]
     pub(in crate::cli) file: Option<PathBuf>,
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Reconstruct {
         default_value = "engage",
         conflicts_with = "artifact"
     )]
-    pub(in crate::cli) phase: Phase,
+    pub(in crate::cli) phase: ReconstructPhase,
 
     /// Load one of the artifacts that the file names: out of the file, or from the path that it gives
     #[arg(long, value_name = "ID")]
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Reconstruct {
 
 /// A phase of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Phase {
+pub(in crate::cli) enum ReconstructPhase {
     /// What is read, in its order
     Retrieve,
     /// What follows from it

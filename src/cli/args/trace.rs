@@ -4,39 +4,39 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use crate::trace::replay::Stop;
+use crate::trace::replay::StopCondition;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum TraceCommand {
     /// List the sessions on record, newest first
-    List(List),
+    List(TraceListArgs),
     /// Show the events of a session
-    Show(Show),
+    Show(TraceShowArgs),
     /// Say how much of the record is proven; exits with 6 when something does not hold
-    Verify(Verify),
+    Verify(VerifyArgs),
     /// Tell a session step by step, or what held at one of its events
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Hold two sessions against each other: where they part, and what differs
-    Diff(Diff),
+    Diff(DiffArgs),
     /// Write the record for others: as lines to verify, as a table, as a report, as spans
-    Export(Export),
+    Export(ExportArgs),
     /// Take in sessions that were recorded elsewhere, from JSON Lines; they are verified first
-    Import(Import),
+    Import(ImportArgs),
     /// Drop the content of events that are older than the Atlases wanted which were in force when they were
     /// recorded; their place, time and hash stay
-    Prune(Prune),
+    Prune(PruneArgs),
     /// Put a session under a legal hold: nothing of it is pruned until it is released
-    Hold(Hold),
+    Hold(HoldArgs),
     /// End the legal hold of a session
-    Release(Release),
+    Release(ReleaseArgs),
     /// Print the newest signed head of the log, to be kept elsewhere
-    Head(Head),
+    Head(HeadArgs),
     /// Print the public key that verifies the record, or change the key
-    Key(Key),
+    Key(KeyArgs),
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Import {
+pub(in crate::cli) struct ImportArgs {
     /// The file that `cra trace export` wrote
     pub(in crate::cli) file: PathBuf,
 
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Import {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Prune {
+pub(in crate::cli) struct PruneArgs {
     /// Keep events at least as long as this Atlas says, or a folder of them; may be given several times. It
     /// never shortens: the Atlases that were in force are in the store
     #[arg(long, value_name = "PATH")]
@@ -62,7 +62,7 @@ pub(in crate::cli) struct Prune {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Hold {
+pub(in crate::cli) struct HoldArgs {
     /// The session
     #[arg(required_unless_present = "list")]
     pub(in crate::cli) session: Option<String>,
@@ -81,7 +81,7 @@ pub(in crate::cli) struct Hold {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Release {
+pub(in crate::cli) struct ReleaseArgs {
     /// The session
     pub(in crate::cli) session: String,
 
@@ -100,7 +100,7 @@ fn reason(typed: &str) -> Result<String, String> {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Head {
+pub(in crate::cli) struct HeadArgs {
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,
@@ -111,7 +111,7 @@ pub(in crate::cli) struct Head {
     clippy::struct_excessive_bools,
     reason = "each field is a command line flag"
 )]
-pub(in crate::cli) struct Key {
+pub(in crate::cli) struct KeyArgs {
     /// Hand over to a new key: the old one signs that, and is kept as cra.key.ID
     #[arg(long)]
     pub(in crate::cli) rotate: bool,
@@ -132,7 +132,7 @@ pub(in crate::cli) struct Key {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct List {
+pub(in crate::cli) struct TraceListArgs {
     /// List one session alone; `log` is the governance log
     pub(in crate::cli) session: Option<String>,
 
@@ -142,7 +142,7 @@ pub(in crate::cli) struct List {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Show {
+pub(in crate::cli) struct TraceShowArgs {
     /// The session; `log` is the governance log
     pub(in crate::cli) session: String,
 
@@ -160,7 +160,7 @@ pub(in crate::cli) struct Show {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Verify {
+pub(in crate::cli) struct VerifyArgs {
     /// The session, or `log` for the governance log; all when absent
     pub(in crate::cli) session: Option<String>,
 
@@ -199,7 +199,7 @@ the start is in its Atlas, and a run leaves no record of its own until it is com
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = REPLAY)]
-pub(in crate::cli) struct Replay {
+pub(in crate::cli) struct ReplayArgs {
     /// The session
     #[arg(value_name = "SESSION")]
     pub(in crate::cli) session: String,
@@ -214,7 +214,7 @@ pub(in crate::cli) struct Replay {
 
     /// Stop at the first event like this; may be given several times
     #[arg(long, value_name = "WHAT")]
-    pub(in crate::cli) stop_on: Vec<Stop>,
+    pub(in crate::cli) stop_on: Vec<StopCondition>,
 
     /// Do not check the chain first
     #[arg(long)]
@@ -226,7 +226,7 @@ pub(in crate::cli) struct Replay {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Diff {
+pub(in crate::cli) struct DiffArgs {
     /// One session of the store, or `FILE:SESSION` in a file that `cra trace export` wrote
     #[arg(value_name = "A")]
     pub(in crate::cli) a: String,
@@ -242,7 +242,7 @@ pub(in crate::cli) struct Diff {
 
 /// How an export is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Format {
+pub(in crate::cli) enum ExportFormatArg {
     /// One event a line, in canonical JSON: the one that can be verified
     Jsonl,
     /// A table for spreadsheets. A cell that would be run as a formula gets an apostrophe in front
@@ -255,26 +255,26 @@ pub(in crate::cli) enum Format {
     Golden,
 }
 
-impl From<Format> for crate::trace::export::Format {
-    fn from(format: Format) -> Self {
+impl From<ExportFormatArg> for crate::trace::export::ExportFormatArg {
+    fn from(format: ExportFormatArg) -> Self {
         match format {
-            Format::Jsonl => Self::Jsonl,
-            Format::Csv => Self::Csv,
-            Format::Html => Self::Html,
-            Format::Otlp => Self::Otlp,
-            Format::Golden => Self::Golden,
+            ExportFormatArg::Jsonl => Self::Jsonl,
+            ExportFormatArg::Csv => Self::Csv,
+            ExportFormatArg::Html => Self::Html,
+            ExportFormatArg::Otlp => Self::Otlp,
+            ExportFormatArg::Golden => Self::Golden,
         }
     }
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct Export {
+pub(in crate::cli) struct ExportArgs {
     /// The session, or `FILE:SESSION` in a file that `cra trace export` wrote; all when absent
     pub(in crate::cli) session: Option<String>,
 
     /// How it is written
-    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
-    pub(in crate::cli) format: Format,
+    #[arg(long, value_enum, default_value_t = ExportFormatArg::Jsonl)]
+    pub(in crate::cli) format: ExportFormatArg,
 
     /// File to write; standard output when absent. A file that exists is left alone
     #[arg(long, short, value_name = "FILE")]

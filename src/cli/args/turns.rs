@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::AtlasFiles;
+use super::AtlasFileArgs;
 
 /// Help text with an example turn; a test takes it.
 const TURN: &str = "\
@@ -28,13 +28,13 @@ Atlases as the console: what is held is judged by those in force.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = TURN)]
-pub(in crate::cli) struct TurnFile {
+pub(in crate::cli) struct TurnArgs {
     /// The turns, JSON; - for standard input
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
 
     #[command(flatten)]
-    pub(in crate::cli) atlas: AtlasFiles,
+    pub(in crate::cli) atlas: AtlasFileArgs,
 
     /// The agent of a session that is not there yet and begins with the turn
     #[arg(long, value_name = "NAME", default_value = "script")]
@@ -48,20 +48,20 @@ pub(in crate::cli) struct TurnFile {
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ThreadCommand {
     /// List the conversations, the one with the newest turn first
-    List(ThreadList),
+    List(ThreadListArgs),
     /// Show one of them: what was decided last and why, the memento, what is held back, and the turns
-    Show(ThreadShow),
+    Show(ThreadShowArgs),
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct ThreadList {
+pub(in crate::cli) struct ThreadListArgs {
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct ThreadShow {
+pub(in crate::cli) struct ThreadShowArgs {
     /// The conversation (default: the one with the newest turn)
     #[arg(value_name = "THREAD")]
     pub(in crate::cli) thread: Option<String>,
@@ -72,7 +72,7 @@ pub(in crate::cli) struct ThreadShow {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(in crate::cli) struct SnapshotFile {
+pub(in crate::cli) struct SnapshotArgs {
     /// The session
     #[arg(value_name = "SESSION")]
     pub(in crate::cli) session: String,

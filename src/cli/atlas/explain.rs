@@ -11,27 +11,28 @@ use crate::atlas::document::CheckpointMode;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::json;
 use crate::base::text::one_line;
-use crate::cli::args::Explain;
+use crate::cli::args::ExplainArgs;
 use crate::cli::atlases::load_all;
 use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::engine::explain::{
-    CheckpointEvidence, CheckpointOutcome, ContextEvidence, Explanation, Imagined,
-    InputExplanation, Outsider, Verdict, WhatIf, explain_input_under, explain_under, handlers,
+    CheckpointEvidence, CheckpointOutcome, ContextEvidence, ExplainedVerdict, Explanation,
+    HandlerPreview, HypotheticalRequest, HypotheticalSession, InputExplanation,
+    explain_input_under, explain_under, handlers,
 };
 
 /// Label of the condition that kept a checkpoint from firing.
 const CONDITION: &str = "when";
 
 /// An explanation, with the handlers that take part in the decision.
-struct Told<T> {
+struct ExplanationWithHandlers<T> {
     explanation: T,
-    handlers: Vec<Outsider>,
+    handlers: Vec<HandlerPreview>,
 }
 
 /// Explains the outcome. Exits with 5 on a denial, for scripts.
-pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<u8, Failure> {
+pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Result<u8, Failure> {
     let listed = settings.extensions()?.table();
     let session = imagined(explain)?;
     let params = json::read(explain.params.as_bytes()).map_err(Failure::Params)?;
@@ -40,19 +41,19 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<
     let input = explain.input.as_ref();
     let input = input.map(|text| {
         let mut told = explain_input_under(&atlases, text, &session, now);
-        Told {
+        ExplanationWithHandlers {
             handlers: handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
             explanation: told,
         }
     });
     let action = explain.action.clone().map(|action| {
-        let what_if = WhatIf {
+        let what_if = HypotheticalRequest {
             action,
             params,
             session,
         };
         let mut told = explain_under(&atlases, &what_if, now);
-        Told {
+        ExplanationWithHandlers {
             handlers: handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
             explanation: told,
         }
@@ -66,15 +67,16 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<
         write_all(&mut out, action.as_ref(), input.as_ref())
     };
     let code = match action.map(|told| told.explanation.verdict) {
-        Some(Verdict::Denied(_)) => exit::DENIED,
-        Some(Verdict::Allowed | Verdict::Held { .. }) | None => exit::OK,
+        Some(ExplainedVerdict::Denied(_)) => exit::DENIED,
+        Some(ExplainedVerdict::Allowed | ExplainedVerdict::Held { .. }) | None => exit::OK,
     };
     verdict(code, written.and_then(|()| out.flush()))
 }
 
 /// The described session, from `--session` and the flags for parts of it.
-fn imagined(explain: &Explain) -> Result<Imagined, Failure> {
-    let mut session: Imagined = json::read(explain.session.as_bytes()).map_err(Failure::Session)?;
+fn imagined(explain: &ExplainArgs) -> Result<HypotheticalSession, Failure> {
+    let mut session: HypotheticalSession =
+        json::read(explain.session.as_bytes()).map_err(Failure::Session)?;
     if let Some(agent) = &explain.agent {
         if session.agent.as_ref().is_some_and(|named| named != agent) {
             return Err(Failure::TwoSessions("agent"));
@@ -92,7 +94,10 @@ fn imagined(explain: &Explain) -> Result<Imagined, Failure> {
 }
 
 /// Outcome of the request at the top level; outcome of input under a separate key.
-fn to_json(action: Option<&Told<Explanation>>, input: Option<&Told<InputExplanation>>) -> Value {
+fn to_json(
+    action: Option<&ExplanationWithHandlers<Explanation>>,
+    input: Option<&ExplanationWithHandlers<InputExplanation>>,
+) -> Value {
     let mut told = action.map_or_else(|| json!({}), one_json);
     if let (Some(input), Some(fields)) = (input, told.as_object_mut()) {
         fields.insert("input".to_owned(), one_json(input));
@@ -100,7 +105,7 @@ fn to_json(action: Option<&Told<Explanation>>, input: Option<&Told<InputExplanat
     told
 }
 
-fn one_json<T: Serialize>(told: &Told<T>) -> Value {
+fn one_json<T: Serialize>(told: &ExplanationWithHandlers<T>) -> Value {
     let mut one = json!(told.explanation);
     if let Some(fields) = one.as_object_mut() {
         fields.insert("handlers".to_owned(), json!(told.handlers));
@@ -110,8 +115,8 @@ fn one_json<T: Serialize>(told: &Told<T>) -> Value {
 
 fn write_all(
     out: &mut impl Write,
-    action: Option<&Told<Explanation>>,
-    input: Option<&Told<InputExplanation>>,
+    action: Option<&ExplanationWithHandlers<Explanation>>,
+    input: Option<&ExplanationWithHandlers<InputExplanation>>,
 ) -> io::Result<()> {
     if let Some(input) = input {
         write_input(out, input)?;
@@ -122,12 +127,17 @@ fn write_all(
     action.map_or(Ok(()), |action| write_action(out, action))
 }
 
-fn write_input(out: &mut impl Write, input: &Told<InputExplanation>) -> io::Result<()> {
+fn write_input(
+    out: &mut impl Write,
+    input: &ExplanationWithHandlers<InputExplanation>,
+) -> io::Result<()> {
     let told = &input.explanation;
     writeln!(out, "input")?;
     match &told.verdict {
-        Verdict::Allowed => writeln!(out, "ACCEPTED")?,
-        Verdict::Held { .. } | Verdict::Denied(_) => write_verdict(out, &told.verdict)?,
+        ExplainedVerdict::Allowed => writeln!(out, "ACCEPTED")?,
+        ExplainedVerdict::Held { .. } | ExplainedVerdict::Denied(_) => {
+            write_verdict(out, &told.verdict)?
+        }
     }
     write_handlers(out, &input.handlers)?;
     write_checkpoints(out, &told.checkpoints)?;
@@ -141,7 +151,10 @@ fn write_contexts(out: &mut impl Write, contexts: &[ContextEvidence]) -> io::Res
     Ok(())
 }
 
-fn write_action(out: &mut impl Write, action: &Told<Explanation>) -> io::Result<()> {
+fn write_action(
+    out: &mut impl Write,
+    action: &ExplanationWithHandlers<Explanation>,
+) -> io::Result<()> {
     let (told, handlers) = (&action.explanation, &action.handlers);
     let source = match told.tier_source {
         crate::engine::held::TierSource::Declared => "declared",
@@ -176,11 +189,11 @@ fn write_action(out: &mut impl Write, action: &Told<Explanation>) -> io::Result<
     write_contexts(out, &told.contexts)
 }
 
-fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
+fn write_verdict(out: &mut impl Write, verdict: &ExplainedVerdict) -> io::Result<()> {
     match verdict {
-        Verdict::Allowed => writeln!(out, "ALLOWED"),
-        Verdict::Held { gates } => writeln!(out, "HELD at {}", gates.join(", ")),
-        Verdict::Denied(denied) => {
+        ExplainedVerdict::Allowed => writeln!(out, "ALLOWED"),
+        ExplainedVerdict::Held { gates } => writeln!(out, "HELD at {}", gates.join(", ")),
+        ExplainedVerdict::Denied(denied) => {
             writeln!(out, "DENIED  {}", one_line(&denied.reason))?;
             let help = denied.help.as_ref();
             help.map_or(Ok(()), |help| writeln!(out, "  help: {}", one_line(help)))
@@ -189,7 +202,7 @@ fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
 }
 
 /// Writes the handlers that take part in addition to the Atlases.
-fn write_handlers(out: &mut impl Write, handlers: &[Outsider]) -> io::Result<()> {
+fn write_handlers(out: &mut impl Write, handlers: &[HandlerPreview]) -> io::Result<()> {
     for handler in handlers {
         let (name, at) = (&handler.handler, &handler.checkpoint_id);
         let state = if handler.listed {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::atlas::load_str;
 use crate::base::text::one_line;
-use crate::cli::args::{Example, Init};
+use crate::cli::args::{AtlasInitArgs, ExampleAtlas};
 use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 
-impl Example {
+impl ExampleAtlas {
     fn text(self) -> &'static str {
         match self {
             Self::CodingAgents => include_str!("../../../assets/atlas/coding-agents.yaml"),
@@ -28,7 +28,7 @@ impl Example {
 }
 
 /// Writes an example; never overwrites a file.
-pub(in crate::cli) fn init(init: &Init) -> Result<u8, Failure> {
+pub(in crate::cli) fn init(init: &AtlasInitArgs) -> Result<u8, Failure> {
     let in_force = Settings::atlas_dir();
     let file = match &init.file {
         Some(file) => file.clone(),

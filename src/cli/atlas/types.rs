@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::atlas::reference::{CHECKPOINT_TYPES, TIERS};
 use crate::base::text::one_line;
-use crate::cli::args::Types;
+use crate::cli::args::AtlasTypesArgs;
 use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::extension::CustomType;
 
 /// Prints every checkpoint type, those of extensions included, and every risk tier.
-pub(in crate::cli) fn types(settings: &Settings, types: &Types) -> Result<u8, Failure> {
+pub(in crate::cli) fn types(settings: &Settings, types: &AtlasTypesArgs) -> Result<u8, Failure> {
     let custom = settings.extensions()?.custom_types();
     let mut out = io::stdout().lock();
     let written = if types.json {

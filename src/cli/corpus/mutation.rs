@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 /// Deterministic pseudo-random generator (`SplitMix64`).
-pub(super) struct Dice(u64);
+pub(super) struct MutationRng(u64);
 
-impl Dice {
+impl MutationRng {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -60,7 +60,7 @@ const TOKENS: [&[u8]; 30] = [
 ];
 
 /// A mutation of one of these seeds, perhaps with a piece of another.
-pub(super) fn mutated(seeds: &[&[u8]], dice: &mut Dice) -> Vec<u8> {
+pub(super) fn mutated(seeds: &[&[u8]], dice: &mut MutationRng) -> Vec<u8> {
     let mut bytes = seeds[dice.below(seeds.len())].to_vec();
     for _ in 0..=dice.below(4) {
         let start = dice.below(bytes.len() + 1);
@@ -92,7 +92,7 @@ pub(super) fn mutated(seeds: &[&[u8]], dice: &mut Dice) -> Vec<u8> {
 }
 
 /// A value with one element replaced, renamed or removed.
-pub(super) fn mutated_json(value: &Value, dice: &mut Dice) -> Value {
+pub(super) fn mutate_json(value: &Value, dice: &mut MutationRng) -> Value {
     let deeper = dice.below(4) != 0;
     match value {
         Value::Object(fields) if deeper && !fields.is_empty() => {
@@ -105,7 +105,7 @@ pub(super) fn mutated_json(value: &Value, dice: &mut Dice) -> Value {
                     let moved = fields.remove(name).unwrap();
                     fields.insert(format!("{name}_"), moved);
                 }
-                _ => drop(fields.insert(name.clone(), mutated_json(field, dice))),
+                _ => drop(fields.insert(name.clone(), mutate_json(field, dice))),
             }
             Value::Object(fields)
         }
@@ -115,7 +115,7 @@ pub(super) fn mutated_json(value: &Value, dice: &mut Dice) -> Value {
             match dice.below(6) {
                 0 => drop(items.remove(place)),
                 1 => items.push(items[place].clone()),
-                _ => items[place] = mutated_json(&items[place].clone(), dice),
+                _ => items[place] = mutate_json(&items[place].clone(), dice),
             }
             Value::Array(items)
         }
@@ -123,7 +123,7 @@ pub(super) fn mutated_json(value: &Value, dice: &mut Dice) -> Value {
     }
 }
 
-fn strange(dice: &mut Dice) -> Value {
+fn strange(dice: &mut MutationRng) -> Value {
     let values = [
         Value::Null,
         json!(true),

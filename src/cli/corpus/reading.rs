@@ -1,14 +1,14 @@
 //! Files of arbitrary events: each event is read or rejected with a reason, and accepted events are
 //! replayed, compared and exported without a panic and without a loss.
 
-use super::{Dice, folder, mutated, mutated_json};
+use super::{MutationRng, folder, mutate_json, mutated};
 use crate::base::id::SessionId;
-use crate::trace::Depths;
-use crate::trace::diff::{Side, diff};
+use crate::trace::SpanDepths;
+use crate::trace::diff::{DiffSide, diff};
 use crate::trace::event::{Event, Payload};
 use crate::trace::export::tests::assert_exports;
-use crate::trace::replay::{Replay, State, Stop};
-use crate::trace::source::Events;
+use crate::trace::replay::{Replay, ReplayState, StopCondition};
+use crate::trace::source::MemorySource;
 use crate::trace::tell::{about, sentence, tone};
 
 /// Events of a file as a replay reads them; other lines are rejected with a reason.
@@ -37,15 +37,15 @@ fn read_back(events: &[Event]) {
         .collect();
     sessions.sort();
     sessions.dedup();
-    let source = Events::new(events.to_vec());
+    let source = MemorySource::new(events.to_vec());
     for session in &sessions {
         let mine = events
             .iter()
             .filter(|event| event.session_id == *session)
             .count();
         let mut replay = Replay::load(&source, session.clone()).unwrap().unwrap();
-        let (mut depths, mut state, mut told) = (Depths::default(), State::default(), 0);
-        let stop: Stop = "text=zzz".parse().unwrap();
+        let (mut depths, mut state, mut told) = (SpanDepths::default(), ReplayState::default(), 0);
+        let stop: StopCondition = "text=zzz".parse().unwrap();
         while let Some(event) = replay.forward().unwrap() {
             assert!(!sentence(event).contains('\n'));
             assert!(depths.of(event) <= 8);
@@ -69,7 +69,7 @@ fn read_back(events: &[Event]) {
         }
         assert!(back <= 1, "{back} of {told} are not met on the way back");
         for other in &sessions {
-            let of = |session| Side {
+            let of = |session| DiffSide {
                 source: &source,
                 session,
             };
@@ -97,7 +97,7 @@ fn event_files_never_panic_replay_diff_or_export() {
     }
     assert!(taken >= 5, "{taken} of {} had events", seeds.len());
     let bytes: Vec<&[u8]> = seeds.iter().map(|(_, seed)| seed.as_slice()).collect();
-    let mut dice = Dice::new(33);
+    let mut dice = MutationRng::new(33);
     for _ in 0..120 {
         read_back(&events(&mutated(&bytes, &mut dice)));
     }
@@ -107,7 +107,7 @@ fn event_files_never_panic_replay_diff_or_export() {
 fn event_details_never_panic_replay_diff_or_export() {
     let seeds = folder("tests/data/corpus/reading");
     let all: Vec<Event> = seeds.iter().flat_map(|(_, seed)| events(seed)).collect();
-    let mut dice = Dice::new(34);
+    let mut dice = MutationRng::new(34);
     for _ in 0..150 {
         let mut changed: Vec<Event> = Vec::new();
         for at in 0..12 {
@@ -116,7 +116,7 @@ fn event_details_never_panic_replay_diff_or_export() {
             if dice.below(3) == 0 {
                 event.event_type = Payload::TYPES[dice.below(Payload::TYPES.len())].to_owned();
             }
-            let value = mutated_json(&serde_json::Value::Object(event.payload), &mut dice);
+            let value = mutate_json(&serde_json::Value::Object(event.payload), &mut dice);
             event.payload = value.as_object().cloned().unwrap_or_default();
             let parent = &all[dice.below(all.len())];
             if dice.below(2) == 0 {
@@ -134,11 +134,11 @@ fn event_details_never_panic_replay_diff_or_export() {
 #[test]
 fn stop_parser_never_panics() {
     let seeds: Vec<&[u8]> = vec![b"type=a*b", b"checkpoint=g", b"action=**", b"text=\xc3\x84"];
-    let mut dice = Dice::new(35);
+    let mut dice = MutationRng::new(35);
     let mut read = 0;
     for _ in 0..2_000 {
         let text = String::from_utf8_lossy(&mutated(&seeds, &mut dice)).into_owned();
-        match text.parse::<Stop>() {
+        match text.parse::<StopCondition>() {
             Ok(_) => read += 1,
             Err(error) => assert!(!error.to_string().is_empty()),
         }

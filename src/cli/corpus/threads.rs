@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use super::{Dice, feed, folder, mutated_json};
+use super::{MutationRng, feed, folder, mutate_json};
 use crate::base::clock::Timestamp;
-use crate::memento::{Named, Thread, ThreadMemento, ThreadOwner};
+use crate::memento::{Thread, ThreadMemento, ThreadOwner, TurnIds};
 use crate::reconstruct::Reconstruction;
-use crate::runtime::TakeTurn;
+use crate::runtime::SessionTurn;
 
 fn now() -> Timestamp {
     "2026-01-01T00:01:00.000000Z".parse().unwrap()
@@ -16,7 +16,7 @@ fn now() -> Timestamp {
 /// True if a file of turns was accepted. Accepted turns are applied in both ways, and the result is
 /// stored and read back unchanged.
 fn taken(bytes: &[u8]) -> bool {
-    let turns = match TakeTurn::read_all(bytes) {
+    let turns = match SessionTurn::read_all(bytes) {
         Ok(turns) => turns,
         Err(error) => {
             assert!(!error.place.is_empty() && !error.what.is_empty());
@@ -30,7 +30,7 @@ fn taken(bytes: &[u8]) -> bool {
             let before = thread.take();
             let id = take.thread().unwrap_or_else(|| "t-1".parse().unwrap());
             let before = before.unwrap_or_else(|| Thread::new(id, take.session.clone()));
-            let named = Named {
+            let named = TurnIds {
                 by: ThreadOwner {
                     session: take.session.clone(),
                     secret: None,
@@ -63,10 +63,10 @@ fn turn_decoder_and_engine_never_panic() {
     // Any value in the place of any other one.
     let whole = seeds.iter().find(|(name, _)| name == "every-field.json");
     let whole: Value = serde_json::from_slice(&whole.unwrap().1).unwrap();
-    let mut dice = Dice::new(41);
+    let mut dice = MutationRng::new(41);
     let mut read = 0;
     for _ in 0..1_000 {
-        let changed = mutated_json(&whole, &mut dice).to_string();
+        let changed = mutate_json(&whole, &mut dice).to_string();
         read += usize::from(taken(changed.as_bytes()));
     }
     assert!(read > 50, "{read}");
@@ -110,13 +110,13 @@ fn snapshot_decoder_and_reconstruction_never_panic() {
     };
     let read = feed(&seeds, 2_000, |bytes| decode(&bytes));
     assert!(read >= 8, "{read} of {}", seeds.len());
-    let mut dice = Dice::new(43);
+    let mut dice = MutationRng::new(43);
     let wholes: Vec<Value> = seeds
         .iter()
         .filter_map(|(_, seed)| serde_json::from_slice(seed).ok())
         .collect();
     for _ in 0..500 {
-        let changed = mutated_json(&wholes[dice.below(wholes.len())], &mut dice);
+        let changed = mutate_json(&wholes[dice.below(wholes.len())], &mut dice);
         decode(changed.to_string().as_bytes());
     }
 }

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::PATIENCE;
 use crate::base::text::one_line;
 use crate::gateway::call::STATUS;
-use crate::gateway::client::Client;
+use crate::gateway::client::BlockingClient;
 use crate::gateway::proof::AnswerVerifier;
 use crate::store::key;
 use crate::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME};
 
 /// State of the console, as far as it can be reached.
-pub(super) enum Console {
+pub(super) enum ConsoleStatus {
     /// The console answers and records.
     Well,
     /// The console answers but does not record, for this reason.
@@ -26,7 +26,7 @@ pub(super) enum Console {
     Unreachable(String),
 }
 
-impl Console {
+impl ConsoleStatus {
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             Self::Well => None,
@@ -66,21 +66,23 @@ pub(super) fn missing_key(folder: &Path, socket: &Path) -> String {
 }
 
 /// Asks the console for its recording state. Only the console with that key can prove its answer.
-pub(super) fn reach(socket: &Path, key: AnswerVerifier) -> Console {
-    let told = Client::connect(socket, key, Instant::now() + PATIENCE)
+pub(super) fn reach(socket: &Path, key: AnswerVerifier) -> ConsoleStatus {
+    let told = BlockingClient::connect(socket, key, Instant::now() + PATIENCE)
         .and_then(|mut client| client.call(STATUS, &json!({})));
     match told {
         Ok(status) => {
             let problem = status.get("problem").and_then(Value::as_str);
             match (status.get("recording").and_then(Value::as_bool), problem) {
-                (Some(true), None) => Console::Well,
-                (Some(true), Some(why)) => Console::Denying(one_line(why)),
-                (Some(false), why) => Console::NotRecording(one_line(why.unwrap_or("unknown"))),
+                (Some(true), None) => ConsoleStatus::Well,
+                (Some(true), Some(why)) => ConsoleStatus::Denying(one_line(why)),
+                (Some(false), why) => {
+                    ConsoleStatus::NotRecording(one_line(why.unwrap_or("unknown")))
+                }
                 (None, _) => {
-                    Console::Unreachable("something else than a console answers".to_owned())
+                    ConsoleStatus::Unreachable("something else than a console answers".to_owned())
                 }
             }
         }
-        Err(error) => Console::Unreachable(one_line(&error.to_string())),
+        Err(error) => ConsoleStatus::Unreachable(one_line(&error.to_string())),
     }
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::path::PathBuf;
 
 use super::exit;
-use crate::gateway::connect::JsonError;
+use crate::gateway::connect::JsonEditError;
 
 /// Reason why the settings of an agent were not changed.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ConnectFailure {
     #[error("`{}` is left alone: {}", .0.display(), .1)]
-    Form(PathBuf, JsonError),
+    Form(PathBuf, JsonEditError),
     #[error("`{}` is left alone: {}", .0.display(), .1)]
     File(PathBuf, io::Error),
     #[error("nobody can be asked here, so nothing was written")]
@@ -40,11 +40,11 @@ impl ConnectFailure {
 
     pub(super) fn help(&self) -> &'static str {
         match self {
-            Self::Form(_, JsonError::Form { .. }) => {
+            Self::Form(_, JsonEditError::Form { .. }) => {
                 "only strict JSON is changed, because comments and trailing commas would be lost; take them \
                  out, or put the entries in by hand: cra connect AGENT --dry-run in an empty folder shows them"
             }
-            Self::Form(_, JsonError::Shape { .. } | JsonError::Twice { .. }) => {
+            Self::Form(_, JsonEditError::Shape { .. } | JsonEditError::Twice { .. }) => {
                 "nothing was changed; put it right, and try again"
             }
             Self::File(..) => "nothing was changed; look at the file, and try again",

@@ -3,20 +3,20 @@
 use super::Failure;
 use crate::gateway::http::HttpError;
 use crate::gateway::mcp::proxy::ProxyError;
-use crate::gateway::mcp::tools::ToolsError;
+use crate::gateway::mcp::tools::ToolServerError;
 
 /// Reason why a server for agents does not start, or stops.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum DoorFailure {
+pub(in crate::cli) enum ServerFailure {
     #[error(transparent)]
     Http(#[from] HttpError),
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error(transparent)]
-    Tools(#[from] ToolsError),
+    Tools(#[from] ToolServerError),
 }
 
-impl DoorFailure {
+impl ServerFailure {
     pub(super) fn help(&self) -> Option<&'static str> {
         match self {
             Self::Http(error) => Some(error.help()),
@@ -38,8 +38,8 @@ impl From<ProxyError> for Failure {
     }
 }
 
-impl From<ToolsError> for Failure {
-    fn from(error: ToolsError) -> Self {
+impl From<ToolServerError> for Failure {
+    fn from(error: ToolServerError) -> Self {
         Self::Agents(error.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::engine::command::Denied;
+use crate::engine::command::DenialReply;
 use crate::memento::MementoError;
 
 /// Failure of a command about conversations.
@@ -15,7 +15,7 @@ pub(in crate::cli) enum ThreadFailure {
         number: usize,
         all: usize,
         message: String,
-        denied: Denied,
+        denied: DenialReply,
     },
     #[error("{0} held under other Atlases than these, and would be judged anew")]
     OtherAtlases(String),

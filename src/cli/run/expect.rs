@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::scenario::{Expected, ExpectedEnd, ExpectedTurn};
-use super::stage::{Noted, Stage};
-use crate::engine::command::{Denied, Reply};
-use crate::engine::consult::Consulted;
+use super::scenario::{ExpectedEnd, ExpectedOutcome, ExpectedTurn};
+use super::stage::{ScenarioEngine, StepOutcome};
+use crate::engine::command::{DenialReply, Reply};
+use crate::engine::consult::ConsultationAnswer;
 use crate::engine::resolve::Resolution;
-use crate::memento::Outcome;
+use crate::memento::TurnOutcome;
 
 mod answers;
 
 /// A failed expectation.
 #[derive(Serialize)]
-pub(super) struct Failed {
+pub(super) struct FailedExpectation {
     pub(super) wanted: String,
     pub(super) actual: String,
 }
 
-impl Failed {
+impl FailedExpectation {
     fn new(wanted: impl Into<String>, actual: impl Into<String>) -> Self {
         Self {
             wanted: wanted.into(),
@@ -31,7 +31,11 @@ impl Failed {
 }
 
 /// All failed expectations of a step.
-pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
+pub(super) fn failures(
+    expected: &ExpectedOutcome,
+    noted: &StepOutcome,
+    stage: &ScenarioEngine,
+) -> Vec<FailedExpectation> {
     let checks = [
         misfit(expected, noted),
         held(expected, noted),
@@ -69,9 +73,9 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
 }
 
 /// Compares the outcome of a turn with its expectations.
-fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
+fn turned(expected: &ExpectedTurn, noted: &StepOutcome) -> Vec<FailedExpectation> {
     let frozen = |holds| if holds { "frozen" } else { "not frozen" };
-    let told = |outcome: &Outcome| {
+    let told = |outcome: &TurnOutcome| {
         [
             outcome.decided.decision.as_str().to_owned(),
             format!("rule {}", outcome.decided.rule.number()),
@@ -94,13 +98,13 @@ fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
     let checks = wanted.into_iter().zip(actual);
     let failed = checks.filter_map(|(wanted, actual)| {
         let wanted = wanted?;
-        (wanted != actual).then(|| Failed::new(wanted, actual))
+        (wanted != actual).then(|| FailedExpectation::new(wanted, actual))
     });
     failed.collect()
 }
 
 /// Outcome of a step, in a few words.
-pub(super) fn decision(noted: &Noted) -> String {
+pub(super) fn decision(noted: &StepOutcome) -> String {
     if let Some(outcome) = &noted.turn {
         let frozen = if outcome.freeze.holds() {
             ", FROZEN"
@@ -145,7 +149,7 @@ pub(super) fn decision(noted: &Noted) -> String {
             let (allowed, denied) = (resolution.allowed.len(), resolution.denied.len());
             format!("resolved: {allowed} allowed, {denied} denied")
         }
-        Some(Reply::Consulted(Consulted::Policy(answer))) => {
+        Some(Reply::Consulted(ConsultationAnswer::Policy(answer))) => {
             format!("{} by {}", answers::word(answer), answer.policy_id)
         }
         Some(Reply::Consulted(_)) => "consulted".to_owned(),
@@ -153,7 +157,7 @@ pub(super) fn decision(noted: &Noted) -> String {
 }
 
 /// Code of a denial, as agents receive it.
-pub(super) fn code(denied: &Denied) -> String {
+pub(super) fn code(denied: &DenialReply) -> String {
     match json!(denied.code) {
         Value::String(code) => code,
         other => other.to_string(),
@@ -161,7 +165,7 @@ pub(super) fn code(denied: &Denied) -> String {
 }
 
 /// Effect of a decision; `None` if the reply is not about a decision.
-pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
+pub(super) fn taken_up(noted: &StepOutcome) -> Option<&'static str> {
     match &noted.reply {
         Some(Reply::Decided(decided)) => Some(decided.outcome.as_str()),
         Some(Reply::Approved(_)) => Some("approved"),
@@ -185,15 +189,15 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
 }
 
 /// A step that names a missing item fails, unless the scenario expects exactly that.
-fn misfit(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn misfit(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let misfit = noted.misfit.as_ref()?;
     if noted.reply.is_none() && expected.outcome == Some("refused") {
         return None;
     }
-    Some(Failed::new(&misfit.wanted, &misfit.actual))
+    Some(FailedExpectation::new(&misfit.wanted, &misfit.actual))
 }
 
-fn held(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn held(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.held.as_ref()?;
     if same(wanted, &noted.held) {
         return None;
@@ -208,43 +212,43 @@ fn held(expected: &Expected, noted: &Noted) -> Option<Failed> {
     } else {
         format!("held at {}", noted.held.join(", "))
     };
-    Some(Failed::new(wanted, actual))
+    Some(FailedExpectation::new(wanted, actual))
 }
 
-fn allowed(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn allowed(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.allowed?;
     let actual = matches!(noted.reply, Some(Reply::Allowed(_)));
     if wanted == actual {
         return None;
     }
     let wanted = if wanted { "allowed" } else { "not allowed" };
-    Some(Failed::new(wanted, decision(noted)))
+    Some(FailedExpectation::new(wanted, decision(noted)))
 }
 
-fn accepted(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn accepted(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.accepted?;
     let actual = matches!(noted.reply, Some(Reply::Accepted(_)));
     if wanted == actual {
         return None;
     }
     let wanted = if wanted { "accepted" } else { "not accepted" };
-    Some(Failed::new(wanted, decision(noted)))
+    Some(FailedExpectation::new(wanted, decision(noted)))
 }
 
-fn contexts(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn contexts(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.contexts.as_ref()?;
     let given = noted.given.contexts.iter();
     let given: Vec<_> = given.map(|context| context.context_id.clone()).collect();
     if same(wanted, &given) {
         return None;
     }
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("contexts [{}]", wanted.join(", ")),
         format!("contexts [{}]", given.join(", ")),
     ))
 }
 
-fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn guidance(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.guidance_contains.as_ref()?;
     let given = noted.given.guidance.iter();
     let given: Vec<_> = given
@@ -253,13 +257,13 @@ fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
     if given.iter().any(|given| given.contains(wanted)) {
         return None;
     }
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("guidance with `{wanted}`"),
         format!("guidance [{}]", given.join("; ")),
     ))
 }
 
-fn denied(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn denied(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.denied?;
     let codes: Vec<_> = noted.denied.iter().map(code).collect();
     if codes.iter().any(|code| code == wanted) {
@@ -270,10 +274,10 @@ fn denied(expected: &Expected, noted: &Noted) -> Option<Failed> {
     } else {
         format!("denied ({})", codes.join(", "))
     };
-    Some(Failed::new(format!("denied ({wanted})"), actual))
+    Some(FailedExpectation::new(format!("denied ({wanted})"), actual))
 }
 
-fn reason(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn reason(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.reason_contains.as_ref()?;
     let mut said: Vec<_> = noted
         .denied
@@ -286,13 +290,13 @@ fn reason(expected: &Expected, noted: &Noted) -> Option<Failed> {
     if said.iter().any(|said| said.contains(wanted)) {
         return None;
     }
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("a reason with `{wanted}`"),
         said.join("; "),
     ))
 }
 
-fn help(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn help(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.help_contains.as_ref()?;
     let said: Vec<_> = noted
         .denied
@@ -302,34 +306,34 @@ fn help(expected: &Expected, noted: &Noted) -> Option<Failed> {
     if said.iter().any(|said| said.contains(wanted)) {
         return None;
     }
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("help with `{wanted}`"),
         format!("help [{}]", said.join("; ")),
     ))
 }
 
-fn outcome(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn outcome(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.outcome?;
     // A missing gate is already reported.
     if taken_up(noted) == Some(wanted) || noted.reply.is_none() {
         return None;
     }
-    Some(Failed::new(wanted, decision(noted)))
+    Some(FailedExpectation::new(wanted, decision(noted)))
 }
 
 /// Compares a list with the expected one, in any order.
-fn list(noun: &str, wanted: Option<&Vec<String>>, actual: &[String]) -> Option<Failed> {
+fn list(noun: &str, wanted: Option<&Vec<String>>, actual: &[String]) -> Option<FailedExpectation> {
     let wanted = wanted?;
     if same(wanted, actual) {
         return None;
     }
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("{noun} [{}]", wanted.join(", ")),
         format!("{noun} [{}]", actual.join(", ")),
     ))
 }
 
-fn modified_input(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn modified_input(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.modified_input.as_ref()?;
     if noted.modified_input.as_ref() == Some(wanted) {
         return None;
@@ -338,11 +342,11 @@ fn modified_input(expected: &Expected, noted: &Noted) -> Option<Failed> {
         Some(actual) => format!("input `{actual}`"),
         None => "the input as it was".to_owned(),
     };
-    Some(Failed::new(format!("input `{wanted}`"), actual))
+    Some(FailedExpectation::new(format!("input `{wanted}`"), actual))
 }
 
 /// Resolution that the agent received, if it asked for one.
-pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
+pub(super) fn resolution(noted: &StepOutcome) -> Option<&Resolution> {
     match &noted.reply {
         Some(Reply::Resolved(resolution)) => Some(resolution),
         Some(
@@ -365,12 +369,12 @@ pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
     }
 }
 
-fn resolved(expected: &Expected, noted: &Noted) -> Vec<Failed> {
+fn resolved(expected: &ExpectedOutcome, noted: &StepOutcome) -> Vec<FailedExpectation> {
     let Some(wanted) = &expected.resolved else {
         return Vec::new();
     };
     let Some(resolution) = resolution(noted) else {
-        return vec![Failed::new("resolved", decision(noted))];
+        return vec![FailedExpectation::new("resolved", decision(noted))];
     };
     let denied = resolution.denied.iter().map(|denied| denied.action.clone());
     let denied: Vec<_> = denied.collect();
@@ -381,7 +385,7 @@ fn resolved(expected: &Expected, noted: &Noted) -> Vec<Failed> {
     checks.into_iter().flatten().collect()
 }
 
-fn records(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn records(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.records.iter();
     let missing: Vec<_> = wanted
         .filter(|name| !noted.records.contains(name))
@@ -390,14 +394,14 @@ fn records(expected: &Expected, noted: &Noted) -> Option<Failed> {
     if missing.is_empty() {
         return None;
     }
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("recorded [{}]", missing.join(", ")),
         format!("recorded [{}]", noted.records.join(", ")),
     ))
 }
 
 /// First expected event that is not recorded after those before it.
-fn recorded(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn recorded(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let mut events = noted.records.iter().zip(&noted.record_fields);
     let missing = expected
         .recorded
@@ -413,22 +417,22 @@ fn recorded(expected: &Expected, noted: &Noted) -> Option<Failed> {
     } else {
         format!("{} [{}]", missing.event_type, fields.join(", "))
     };
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("recorded in this order: {}", missing.describe()),
         actual,
     ))
 }
 
-fn synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn synced(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let mut wanted = expected.synced.iter();
     let missing = wanted.find(|name| !noted.synced.contains(name))?;
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("{missing} on disk before the answer"),
         format!("on disk [{}]", noted.synced.join(", ")),
     ))
 }
 
-fn not_given(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn not_given(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let not_given = noted.given.not_given.iter();
     let not_given: Vec<_> = not_given
         .map(|context| context.context_id.clone())
@@ -436,16 +440,20 @@ fn not_given(expected: &Expected, noted: &Noted) -> Option<Failed> {
     list("not given", expected.not_given.as_ref(), &not_given)
 }
 
-fn not_recorded(expected: &Expected, noted: &Noted) -> Option<Failed> {
+fn not_recorded(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let mut unwanted = expected.not_recorded.iter();
     let unwanted = unwanted.find(|name| noted.records.contains(name))?;
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("{unwanted} not recorded"),
         format!("recorded [{}]", noted.records.join(", ")),
     ))
 }
 
-fn settled(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
+fn settled(
+    expected: &ExpectedOutcome,
+    noted: &StepOutcome,
+    stage: &ScenarioEngine,
+) -> Vec<FailedExpectation> {
     let Some(wanted) = &expected.settled else {
         return Vec::new();
     };
@@ -455,7 +463,7 @@ fn settled(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
     });
     let ends = ends.collect::<Vec<_>>().join("; ");
     if wanted.is_empty() && !ends.is_empty() {
-        return vec![Failed::new("nothing settled", ends)];
+        return vec![FailedExpectation::new("nothing settled", ends)];
     }
     let actual = if ends.is_empty() {
         "nothing settled"
@@ -469,7 +477,7 @@ fn settled(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
     };
     let missing = wanted.iter().filter(|end| !came(end));
     missing
-        .map(|end| Failed::new(format!("{} {}", end.gate, end.outcome), actual))
+        .map(|end| FailedExpectation::new(format!("{} {}", end.gate, end.outcome), actual))
         .collect()
 }
 

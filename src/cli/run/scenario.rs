@@ -8,8 +8,8 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
 #[cfg(test)]
 use crate::atlas::written::decode_bytes;
-use crate::atlas::written::{Faults, Placed, decode_file};
-use crate::memento::Decision;
+use crate::atlas::written::{FileProblems, LocatedValue, decode_file};
+use crate::memento::TurnDecision;
 use crate::trace::event::Payload;
 
 mod deed;
@@ -17,29 +17,32 @@ mod recorded;
 mod script;
 mod wrapper;
 
-pub(super) use deed::{AgentAnswers, Answers, Deed, Deny, Pass, PolicyQuestion, Recovered};
-use deed::{DEEDS, deed};
+pub(super) use deed::{
+    AgentAnswers, ApprovalStep, DenialStep, ErrorRecovery, OperatorAnswers, PolicyQuestion,
+    StepAction,
+};
+use deed::{STEP_KEYS, deed};
 pub(super) use recorded::{ExpectedRecord, contains_all};
-pub(super) use script::Answering;
+pub(super) use script::ScriptedAnswers;
 
 /// A scripted session with scripted answers.
 pub(in crate::cli) struct Scenario {
     pub(super) atlases: Vec<PathBuf>,
-    pub(super) extensions: Answering,
-    pub(super) steps: Vec<Step>,
+    pub(super) extensions: ScriptedAnswers,
+    pub(super) steps: Vec<ScenarioStep>,
 }
 
 /// One action and its expectations.
-pub(super) struct Step {
+pub(super) struct ScenarioStep {
     /// Line of the expectations, or of the step.
     pub(super) line: usize,
-    pub(super) deed: Deed,
-    pub(super) expected: Expected,
+    pub(super) deed: StepAction,
+    pub(super) expected: ExpectedOutcome,
 }
 
 /// Expectations of a step. An absent one accepts anything.
 #[derive(Default)]
-pub(super) struct Expected {
+pub(super) struct ExpectedOutcome {
     pub(super) held: Option<Vec<String>>,
     pub(super) allowed: Option<bool>,
     pub(super) accepted: Option<bool>,
@@ -192,7 +195,11 @@ impl Scenario {
     }
 }
 
-fn scenario(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option<Scenario> {
+fn scenario(
+    root: &LocatedValue<'_>,
+    folder: &Path,
+    faults: &mut FileProblems<'_>,
+) -> Option<Scenario> {
     if let (Some(version), None) = (root.get("atlas_version"), root.get("steps")) {
         let message = "this is an Atlas; a scenario names one under `atlas`, and has `steps`";
         version.refuse(Code::UnknownKey, message, faults);
@@ -208,7 +215,7 @@ fn scenario(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option
         }
     });
     let extensions = root.get("extensions");
-    let extensions = extensions.map(|list| Answering::read(&list, faults));
+    let extensions = extensions.map(|list| ScriptedAnswers::read(&list, faults));
     let steps = root.need("steps", faults)?;
     let items = steps.items(faults);
     if steps.is_list() && items.is_empty() {
@@ -222,13 +229,15 @@ fn scenario(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option
     })
 }
 
-fn step(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Step> {
-    let known: Vec<&str> = DEEDS.into_iter().chain(["expect"]).collect();
+fn step(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<ScenarioStep> {
+    let known: Vec<&str> = STEP_KEYS.into_iter().chain(["expect"]).collect();
     value.only(&known, faults);
-    let mut named = DEEDS.into_iter().filter(|name| value.get(name).is_some());
+    let mut named = STEP_KEYS
+        .into_iter()
+        .filter(|name| value.get(name).is_some());
     let (kind, second) = (named.next(), named.next());
     let (Some(kind), None) = (kind, second) else {
-        let message = format!("a step is exactly one of `{}`", DEEDS.join("`, `"));
+        let message = format!("a step is exactly one of `{}`", STEP_KEYS.join("`, `"));
         value.refuse(Code::MissingKey, &message, faults);
         return None;
     };
@@ -239,14 +248,18 @@ fn step(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Step> {
     let deed = deed(kind, &value.get(kind)?, faults)?;
     let line = value.get("expect");
     let line = line.as_ref().unwrap_or(value).line(faults);
-    Some(Step {
+    Some(ScenarioStep {
         line,
         deed,
         expected: expected.unwrap_or_default(),
     })
 }
 
-fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected {
+fn expected(
+    value: &LocatedValue<'_>,
+    kind: &str,
+    faults: &mut FileProblems<'_>,
+) -> ExpectedOutcome {
     let mut known = vec![
         "held",
         "denied",
@@ -279,12 +292,12 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         _ => &[],
     });
     value.only(&known, faults);
-    let word = |key: &str, noun: &str, words: &[&'static str], faults: &mut Faults<'_>| {
+    let word = |key: &str, noun: &str, words: &[&'static str], faults: &mut FileProblems<'_>| {
         value
             .get(key)
             .and_then(|entry| entry.word(noun, words, faults))
     };
-    Expected {
+    ExpectedOutcome {
         held: value.get("held").map(|list| list.texts(faults)),
         allowed: value.get("allowed").and_then(|flag| flag.boolean(faults)),
         accepted: value.get("accepted").and_then(|flag| flag.boolean(faults)),
@@ -315,7 +328,7 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
     }
 }
 
-fn expected_verdict(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedVerdict {
+fn expected_verdict(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> ExpectedVerdict {
     let verdict = value.get("verdict");
     ExpectedVerdict {
         decision: verdict.and_then(|word| word.word("verdict", &VERDICTS, faults)),
@@ -323,12 +336,12 @@ fn expected_verdict(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedVerd
     }
 }
 
-fn expected_turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedTurn {
-    let word = |key: &str, words: &[&'static str], faults: &mut Faults<'_>| {
+fn expected_turn(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> ExpectedTurn {
+    let word = |key: &str, words: &[&'static str], faults: &mut FileProblems<'_>| {
         let given = value.get(key)?;
         given.word(key, words, faults)
     };
-    let decisions = Decision::ALL.map(Decision::as_str);
+    let decisions = TurnDecision::ALL.map(TurnDecision::as_str);
     ExpectedTurn {
         decision: word("decision", &decisions, faults),
         rule: value.get("rule").and_then(|rule| rule.count(faults)),
@@ -341,7 +354,10 @@ fn expected_turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedTurn {
 }
 
 /// Parses `guidance`: a list of maps of the fields that the guidance must have.
-fn guidance(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<Map<String, Value>>> {
+fn guidance(
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<Vec<Map<String, Value>>> {
     let items = value.get("guidance")?.items(faults);
     let blocks = items.iter().filter_map(|item| {
         item.only(&GUIDANCE_FIELDS, faults);
@@ -353,7 +369,7 @@ fn guidance(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<Map<Strin
     Some(blocks.collect())
 }
 
-fn resolved(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedResolution {
+fn resolved(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> ExpectedResolution {
     value.only(&["allowed", "denied"], faults);
     ExpectedResolution {
         allowed: value.get("allowed").map(|list| list.texts(faults)),
@@ -361,14 +377,14 @@ fn resolved(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedResolution {
     }
 }
 
-fn settled(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<ExpectedEnd>> {
+fn settled(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Vec<ExpectedEnd>> {
     let settled = value.get("settled")?;
     let ends = if settled.is_list() {
         settled.items(faults)
     } else {
         vec![settled]
     };
-    let end = |end: &Placed<'_>| {
+    let end = |end: &LocatedValue<'_>| {
         end.only(&["gate", "outcome"], faults);
         let gate = text(end, "gate", faults);
         let outcome = end.need("outcome", faults);
@@ -381,7 +397,7 @@ fn settled(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<ExpectedEn
     Some(ends.iter().filter_map(end).collect())
 }
 
-fn event_types(value: &Placed<'_>, key: &str, faults: &mut Faults<'_>) -> Vec<String> {
+fn event_types(value: &LocatedValue<'_>, key: &str, faults: &mut FileProblems<'_>) -> Vec<String> {
     let Some(records) = value.get(key) else {
         return Vec::new();
     };
@@ -392,11 +408,15 @@ fn event_types(value: &Placed<'_>, key: &str, faults: &mut Faults<'_>) -> Vec<St
     names.map(str::to_owned).collect()
 }
 
-fn text(value: &Placed<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
+fn text(value: &LocatedValue<'_>, key: &str, faults: &mut FileProblems<'_>) -> Option<String> {
     value.need(key, faults)?.text(faults)
 }
 
-fn optional_text(value: &Placed<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
+fn optional_text(
+    value: &LocatedValue<'_>,
+    key: &str,
+    faults: &mut FileProblems<'_>,
+) -> Option<String> {
     value.get(key)?.text(faults)
 }
 
@@ -409,14 +429,14 @@ mod tests {
 
     #[test]
     fn summary_words_match_the_recorded_ones() {
-        use crate::memento::{Kept, Summary};
+        use crate::memento::{KeptReason, SummaryResult};
         let all = [
-            Summary::Updated,
-            Summary::Kept(Kept::NothingProposed),
-            Summary::Kept(Kept::Invalid(String::new())),
-            Summary::Kept(Kept::AtPeak),
-            Summary::Kept(Kept::OnlyAcknowledged),
-            Summary::Kept(Kept::BeforeEdit),
+            SummaryResult::Updated,
+            SummaryResult::Kept(KeptReason::NothingProposed),
+            SummaryResult::Kept(KeptReason::Invalid(String::new())),
+            SummaryResult::Kept(KeptReason::AtPeak),
+            SummaryResult::Kept(KeptReason::OnlyAcknowledged),
+            SummaryResult::Kept(KeptReason::BeforeEdit),
         ];
         assert_eq!(all.map(|summary| summary.as_str()), SUMMARIES);
     }

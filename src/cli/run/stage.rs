@@ -9,17 +9,18 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::scenario::{Answering, Deed};
+use super::scenario::{ScriptedAnswers, StepAction};
 use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
 use crate::base::id::{CountedIds, EventId, ExecutionId, GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, AskId, Asked, Command, Decided, Denied, Effect, Given, Reply,
+    ActionRequest, AgentQuestions, CallerId, DenialReply, Effect, EngineCommand, Injected, Reply,
+    SettledRequest,
 };
-use crate::engine::extension::{Call, Returned};
-use crate::engine::held::{Gate, Held, Subject};
-use crate::memento::{Name, Outcome, Thread};
+use crate::engine::extension::{CallResult, ExtensionCall};
+use crate::engine::held::{Gate, Held, HeldSubject};
+use crate::memento::{ExternalName, Thread, TurnOutcome};
 use crate::runtime::extension::{InlineExtensions, Registry};
 use crate::trace::event::{Durability, Payload};
 
@@ -33,22 +34,22 @@ mod reports;
 mod turns;
 
 /// Start time of every scenario: 2026-01-01T00:00:00Z, a Thursday.
-const BEGINNING_MICROS: i64 = 1_767_225_600_000_000;
+const START_MICROS: i64 = 1_767_225_600_000_000;
 
 /// Engine with its clock and its open requests.
-pub(super) struct Stage {
+pub(super) struct ScenarioEngine {
     engine: Engine,
     now: Timestamp,
     asks: u64,
     deadlines: BTreeSet<(Timestamp, GateId)>,
     /// Open requests, by the id of the waiting requester.
-    wishes: BTreeMap<AskId, Wish>,
+    wishes: BTreeMap<CallerId, OpenRequest>,
     /// Allowed runs that are not completed, in order.
-    runs: Vec<Run>,
+    runs: Vec<AllowedRun>,
     /// All requests that were ever held, in order.
     seen: Vec<Arc<Held>>,
     /// Scripted answers of extensions.
-    extensions: Answering,
+    extensions: ScriptedAnswers,
     /// Extensions of this program, which answer if the scenario has no answer.
     own: InlineExtensions,
     /// Last resolution of each session.
@@ -56,21 +57,21 @@ pub(super) struct Stage {
     /// Event of the last error of each session.
     errors: BTreeMap<SessionId, EventId>,
     /// Conversations.
-    threads: BTreeMap<Name, Thread>,
+    threads: BTreeMap<ExternalName, Thread>,
     /// Recorded events, for tests that read them back.
     #[cfg(test)]
     drafts: Vec<crate::trace::event::Draft>,
 }
 
 /// An open request.
-struct Wish {
+struct OpenRequest {
     session: SessionId,
     /// The action; `None` for requests that are not about an action.
     action: Option<String>,
 }
 
 /// An allowed run.
-struct Run {
+struct AllowedRun {
     session: SessionId,
     action: String,
     execution: ExecutionId,
@@ -78,13 +79,13 @@ struct Run {
 
 /// Outcome of a step.
 #[derive(Default)]
-pub(super) struct Noted {
+pub(super) struct StepOutcome {
     /// Reply to the requester; `None` while it waits.
     pub(super) reply: Option<Reply>,
     /// Gates that are now open because of this step.
     pub(super) held: Vec<String>,
     /// Held requests that ended.
-    pub(super) settled: Vec<Decided>,
+    pub(super) settled: Vec<SettledRequest>,
     /// Actions requested in earlier steps that may run now.
     pub(super) released: Vec<String>,
     /// Checkpoints that the agent itself must answer.
@@ -92,13 +93,13 @@ pub(super) struct Noted {
     /// Changed input, if an extension changed it.
     pub(super) modified_input: Option<String>,
     /// Everything that was injected, for any requester.
-    pub(super) given: Given,
+    pub(super) given: Injected,
     /// All denials, of this step or of earlier requests.
-    pub(super) denied: Vec<Denied>,
+    pub(super) denied: Vec<DenialReply>,
     /// True if the keywords of an input were in the cache.
     pub(super) keywords_cached: bool,
     /// Outcome of a turn.
-    pub(super) turn: Option<Box<Outcome>>,
+    pub(super) turn: Option<Box<TurnOutcome>>,
     /// Types of the events recorded.
     pub(super) records: Vec<String>,
     /// Types of the events that are on disk before the agent is answered.
@@ -106,11 +107,11 @@ pub(super) struct Noted {
     /// Fields of the recorded events, in the same order.
     pub(super) record_fields: Vec<Map<String, Value>>,
     /// Reason why the step could not be played as written.
-    pub(super) misfit: Option<Misfit>,
+    pub(super) misfit: Option<StepFault>,
 }
 
-impl Noted {
-    fn give(&mut self, given: &Given) {
+impl StepOutcome {
+    fn give(&mut self, given: &Injected) {
         self.given.contexts.extend(given.contexts.iter().cloned());
         self.given.guidance.extend(given.guidance.iter().cloned());
         self.given.withdrawn.extend(given.withdrawn.iter().cloned());
@@ -122,7 +123,7 @@ impl Noted {
         self.record_fields.push(payload.fields());
     }
 
-    fn ask_agent(&mut self, asked: &Asked) {
+    fn ask_agent(&mut self, asked: &AgentQuestions) {
         let gates = asked.gates.iter();
         self.asked
             .extend(gates.map(|gate| gate.checkpoint_id.clone()));
@@ -130,15 +131,15 @@ impl Noted {
 }
 
 /// Fault of a step that names a missing item.
-pub(super) struct Misfit {
+pub(super) struct StepFault {
     /// Short description.
     pub(super) what: &'static str,
     pub(super) wanted: String,
     pub(super) actual: String,
 }
 
-impl Stage {
-    pub(super) fn new(atlases: Vec<Atlas>, extensions: Answering, own: Registry) -> Self {
+impl ScenarioEngine {
+    pub(super) fn new(atlases: Vec<Atlas>, extensions: ScriptedAnswers, own: Registry) -> Self {
         let own = InlineExtensions::new(own);
         let mut engine = Engine::new(atlases, Box::new(CountedIds::default()));
         engine.set_extensions(extensions.added_to(own.table()));
@@ -149,7 +150,7 @@ impl Stage {
             resolutions: BTreeMap::new(),
             errors: BTreeMap::new(),
             threads: BTreeMap::new(),
-            now: Timestamp::from_micros(BEGINNING_MICROS),
+            now: Timestamp::from_micros(START_MICROS),
             asks: 0,
             deadlines: BTreeSet::new(),
             wishes: BTreeMap::new(),
@@ -162,17 +163,20 @@ impl Stage {
 
     /// Time since the start of the scenario.
     pub(super) fn elapsed(&self) -> Duration {
-        self.now.since(Timestamp::from_micros(BEGINNING_MICROS))
+        self.now.since(Timestamp::from_micros(START_MICROS))
     }
 
     /// Plays a step.
-    pub(super) fn play(&mut self, deed: &Deed) -> Noted {
-        let mut noted = Noted::default();
+    pub(super) fn play(&mut self, deed: &StepAction) -> StepOutcome {
+        let mut noted = StepOutcome::default();
         match deed {
-            Deed::Start(start) => {
-                self.ask(|ask| Command::StartSession(ask, start.clone()), &mut noted);
+            StepAction::Start(start) => {
+                self.ask(
+                    |ask| EngineCommand::StartSession(ask, start.clone()),
+                    &mut noted,
+                );
             }
-            Deed::Request {
+            StepAction::Request {
                 session,
                 action,
                 params,
@@ -181,42 +185,45 @@ impl Stage {
                 let resolution = self.resolution(session, resolution.as_deref(), &mut noted);
                 self.request((session, action, params, resolution), &mut noted);
             }
-            Deed::Answer {
+            StepAction::Answer {
                 session,
                 gate,
                 answers,
             } => self.answer(session, gate, answers, &mut noted),
-            Deed::Resolve(resolve) => self.resolve(resolve, &mut noted),
-            Deed::Complete {
+            StepAction::Resolve(resolve) => self.resolve(resolve, &mut noted),
+            StepAction::Complete {
                 session,
                 action,
                 result,
             } => self.complete(session, action, result, &mut noted),
-            Deed::Leave { session, action } => {
+            StepAction::Leave { session, action } => {
                 self.leave(session, action.as_deref(), &mut noted);
             }
-            Deed::Input(input) => {
-                noted.keywords_cached = self.engine.remembers_keywords(&input.text, self.now);
+            StepAction::Input(input) => {
+                noted.keywords_cached = self.engine.has_cached_keywords(&input.text, self.now);
                 self.moment(&input.session, &mut noted, |ask| {
-                    Command::Input(ask, input.clone())
+                    EngineCommand::Input(ask, input.clone())
                 });
             }
-            Deed::Context(request) => {
+            StepAction::Context(request) => {
                 self.moment(&request.session, &mut noted, |ask| {
-                    Command::RequestContext(ask, request.clone())
+                    EngineCommand::RequestContext(ask, request.clone())
                 });
             }
-            Deed::Error(report) => self.report_error(report, &mut noted),
-            Deed::Report(report) => self.report(report, &mut noted),
-            Deed::Recovered(recovered) => self.recover(recovered, &mut noted),
-            Deed::Policy(asked) => self.ask_policy(asked, &mut noted),
-            Deed::Turn(take) => self.turn(take, &mut noted),
-            Deed::Edit { thread, shape } => self.edit(thread, shape, &mut noted),
-            Deed::Pass(pass) => self.pass(pass, &mut noted),
-            Deed::Deny(deny) => self.deny(deny, &mut noted),
-            Deed::Wait(seconds) => self.wait(Duration::from_secs(*seconds), &mut noted),
-            Deed::End(end) => {
-                self.ask(|ask| Command::EndSession(ask, end.clone()), &mut noted);
+            StepAction::Error(report) => self.report_error(report, &mut noted),
+            StepAction::Report(report) => self.report(report, &mut noted),
+            StepAction::Recovered(recovered) => self.recover(recovered, &mut noted),
+            StepAction::Policy(asked) => self.ask_policy(asked, &mut noted),
+            StepAction::Turn(take) => self.turn(take, &mut noted),
+            StepAction::Edit { thread, shape } => self.edit(thread, shape, &mut noted),
+            StepAction::Pass(pass) => self.pass(pass, &mut noted),
+            StepAction::Deny(deny) => self.deny(deny, &mut noted),
+            StepAction::Wait(seconds) => self.wait(Duration::from_secs(*seconds), &mut noted),
+            StepAction::End(end) => {
+                self.ask(
+                    |ask| EngineCommand::EndSession(ask, end.clone()),
+                    &mut noted,
+                );
             }
         }
         noted
@@ -237,7 +244,7 @@ impl Stage {
     fn request(
         &mut self,
         (session, action, params, resolution): (&SessionId, &str, &Value, Option<String>),
-        noted: &mut Noted,
+        noted: &mut StepOutcome,
     ) {
         let request = ActionRequest {
             session: session.clone(),
@@ -247,21 +254,21 @@ impl Stage {
             resolution,
             call: None,
         };
-        let wish = Wish {
+        let wish = OpenRequest {
             session: session.clone(),
             action: Some(action.to_owned()),
         };
-        self.wishes.insert(AskId(self.asks + 1), wish);
-        self.ask(|ask| Command::RequestAction(ask, request), noted);
+        self.wishes.insert(CallerId(self.asks + 1), wish);
+        self.ask(|ask| EngineCommand::RequestAction(ask, request), noted);
         if noted.reply.is_none() && noted.held.is_empty() {
             // The request joined an identical one, or waits for the start of its session.
             let held = self.engine.held();
             let of_session = || held.iter().filter(|held| held.session == *session);
             let same = of_session().find(|held| match &held.subject {
-                Subject::Action(call) => call.action == action && call.params == *params,
-                Subject::SessionStart | Subject::Moment(_) => false,
+                HeldSubject::Action(call) => call.action == action && call.params == *params,
+                HeldSubject::SessionStart | HeldSubject::Moment(_) => false,
             });
-            let whole = |held: &&Arc<Held>| !matches!(held.subject, Subject::Action(_));
+            let whole = |held: &&Arc<Held>| !matches!(held.subject, HeldSubject::Action(_));
             let start = || of_session().find(whole);
             noted.held = same
                 .or_else(start)
@@ -271,7 +278,7 @@ impl Stage {
     }
 
     /// Advances the clock; timers that expire run at their own time, in order.
-    fn wait(&mut self, span: Duration, noted: &mut Noted) {
+    fn wait(&mut self, span: Duration, noted: &mut StepOutcome) {
         let end = self.now.plus(span);
         while let Some((at, gate)) = self.deadlines.first().cloned() {
             if at > end {
@@ -279,18 +286,18 @@ impl Stage {
             }
             self.deadlines.pop_first();
             self.now = self.now.max(at);
-            self.tell(Command::DeadlineReached(gate), None, noted);
+            self.tell(EngineCommand::DeadlineReached(gate), None, noted);
         }
         self.now = end;
     }
 
-    fn ask(&mut self, command: impl FnOnce(AskId) -> Command, noted: &mut Noted) {
+    fn ask(&mut self, command: impl FnOnce(CallerId) -> EngineCommand, noted: &mut StepOutcome) {
         self.asks += 1;
-        let ask = AskId(self.asks);
+        let ask = CallerId(self.asks);
         self.tell(command(ask), Some(ask), noted);
     }
 
-    fn tell(&mut self, command: Command, asker: Option<AskId>, noted: &mut Noted) {
+    fn tell(&mut self, command: EngineCommand, asker: Option<CallerId>, noted: &mut StepOutcome) {
         let mut calls = Vec::new();
         for effect in self.engine.handle(command, self.now) {
             match effect {
@@ -322,16 +329,16 @@ impl Stage {
             }
         }
         for call in calls {
-            let returned = Returned {
+            let returned = CallResult {
                 outcome: self.answer_of(&call),
                 took: Duration::ZERO,
             };
-            self.tell(Command::Returned(call.id, returned), asker, noted);
+            self.tell(EngineCommand::Returned(call.id, returned), asker, noted);
         }
     }
 
     /// Answer of an extension: the scripted one, or that of this program.
-    fn answer_of(&mut self, call: &Call) -> Result<Value, String> {
+    fn answer_of(&mut self, call: &ExtensionCall) -> Result<Value, String> {
         if let Some(scripted) = self.extensions.outcome(call) {
             return scripted;
         }
@@ -349,7 +356,13 @@ impl Stage {
         })
     }
 
-    fn hear(&mut self, ask: AskId, asker: Option<AskId>, reply: Reply, noted: &mut Noted) {
+    fn hear(
+        &mut self,
+        ask: CallerId,
+        asker: Option<CallerId>,
+        reply: Reply,
+        noted: &mut StepOutcome,
+    ) {
         let wish = self.wishes.remove(&ask);
         let action = wish.as_ref().and_then(|wish| wish.action.clone());
         match &reply {
@@ -374,7 +387,7 @@ impl Stage {
             }
             Reply::Allowed(allowed) => {
                 noted.give(&allowed.given);
-                let run = wish.zip(action.clone()).map(|(wish, action)| Run {
+                let run = wish.zip(action.clone()).map(|(wish, action)| AllowedRun {
                     session: wish.session,
                     action,
                     execution: allowed.execution.clone(),
@@ -398,14 +411,14 @@ impl Stage {
     }
 
     /// Held request that `name` means; if none is held, the last one that was.
-    fn named(&self, name: &str, noted: &mut Noted) -> Option<Arc<Held>> {
+    fn named(&self, name: &str, noted: &mut StepOutcome) -> Option<Arc<Held>> {
         let held = self.engine.held();
         let now = held.iter().find(|held| goes_by(held, name));
         let before = || self.seen.iter().rev().find(|held| goes_by(held, name));
         let found = now.or_else(before).cloned();
         if found.is_none() {
             let names: Vec<_> = held.iter().flat_map(|held| gate_names(held)).collect();
-            noted.misfit = Some(Misfit {
+            noted.misfit = Some(StepFault {
                 what: "no such gate",
                 wanted: format!("gate {name}"),
                 actual: format!("held at [{}]", names.join(", ")),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::play_file;
 use crate::base::text::one_line;
 use crate::cli::atlases::files_in;
-use crate::console::{FailedStep, Trial};
+use crate::console::{FailedScenarioStep, ScenarioReport};
 use crate::runtime::extension::Registry;
 
 /// Name of the folder with scenarios, next to the Atlas files.
@@ -14,7 +14,7 @@ const FOLDER: &str = "tests";
 
 /// Plays every scenario in the folder `tests` next to these files. A scenario that cannot be played
 /// counts as failed.
-pub(in crate::cli) fn trials(files: &[PathBuf], own: &Registry) -> Vec<Trial> {
+pub(in crate::cli) fn trials(files: &[PathBuf], own: &Registry) -> Vec<ScenarioReport> {
     let folders: BTreeSet<PathBuf> = files
         .iter()
         .filter_map(|file| Some(file.parent()?.join(FOLDER)))
@@ -25,11 +25,11 @@ pub(in crate::cli) fn trials(files: &[PathBuf], own: &Registry) -> Vec<Trial> {
         .collect()
 }
 
-fn in_folder(folder: &Path, own: &Registry) -> Vec<Trial> {
-    let failed = |file: &Path, what: String| Trial {
+fn in_folder(folder: &Path, own: &Registry) -> Vec<ScenarioReport> {
+    let failed = |file: &Path, what: String| ScenarioReport {
         file: file.to_owned(),
         steps: 0,
-        failed: vec![FailedStep {
+        failed: vec![FailedScenarioStep {
             line: None,
             what: one_line(&what),
         }],
@@ -39,7 +39,7 @@ fn in_folder(folder: &Path, own: &Registry) -> Vec<Trial> {
         Err(failure) => return vec![failed(folder, failure.to_string())],
     };
     let played = files.into_iter().map(|file| match play_file(&file, own) {
-        Ok((steps, told)) => Trial {
+        Ok((steps, told)) => ScenarioReport {
             file,
             steps,
             failed: told,

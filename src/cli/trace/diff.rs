@@ -4,23 +4,25 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::json;
 
-use super::record::Record;
+use super::record::SessionSource;
 use crate::base::id::SessionId;
-use crate::cli::args::Diff;
+use crate::cli::args::DiffArgs;
 use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::trace::diff::{Change, Difference, Side, Sum, Told, diff as compare};
-use crate::trace::source::Source;
-use crate::trace::verify::Checked;
+use crate::trace::diff::{
+    DiffSide, SessionDiff, SessionTotals, StepChange, StepSummary, diff as compare,
+};
+use crate::trace::source::EventSource;
+use crate::trace::verify::ChainVerification;
 
 /// Most differences shown in text output; `--json` has more.
 const SHOWN: usize = 40;
 
 /// Compares two sessions.
-pub(in crate::cli) fn diff(settings: &Settings, diff: &Diff) -> Result<u8, Failure> {
-    let (a, session_a) = Record::named(settings, &diff.a)?;
-    let (b, session_b) = Record::named(settings, &diff.b)?;
+pub(in crate::cli) fn diff(settings: &Settings, diff: &DiffArgs) -> Result<u8, Failure> {
+    let (a, session_a) = SessionSource::named(settings, &diff.a)?;
+    let (b, session_b) = SessionSource::named(settings, &diff.b)?;
     let checked = [a.verify(&session_a)?, b.verify(&session_b)?];
     let difference = compare(side(&a, &session_a), side(&b, &session_b))?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -46,15 +48,15 @@ pub(in crate::cli) fn diff(settings: &Settings, diff: &Diff) -> Result<u8, Failu
     verdict(code, written.and_then(|()| out.flush()))
 }
 
-fn side<'s>(source: &'s Record, session: &'s SessionId) -> Side<'s, Record> {
-    Side { source, session }
+fn side<'s>(source: &'s SessionSource, session: &'s SessionId) -> DiffSide<'s, SessionSource> {
+    DiffSide { source, session }
 }
 
 fn tell(
     out: &mut impl Write,
     sessions: [&SessionId; 2],
-    checked: &[Option<Checked>; 2],
-    difference: &Difference,
+    checked: &[Option<ChainVerification>; 2],
+    difference: &SessionDiff,
 ) -> io::Result<()> {
     for (letter, (session, checked)) in ["A", "B"].into_iter().zip(sessions.iter().zip(checked)) {
         let chain = checked.as_ref().map(|checked| checked.verdict.to_string());
@@ -80,7 +82,7 @@ fn tell(
         return Ok(());
     }
     writeln!(out, "\nWhat differs:")?;
-    for Change { a, b, .. } in difference.changes.iter().take(SHOWN) {
+    for StepChange { a, b, .. } in difference.changes.iter().take(SHOWN) {
         // Steps in both sessions are marked with `~`, steps in one with a sign.
         let marks = if a.is_some() && b.is_some() {
             ["~A", "~B"]
@@ -108,22 +110,22 @@ fn tell(
     Ok(())
 }
 
-fn step(told: Option<&Told>) -> String {
+fn step(told: Option<&StepSummary>) -> String {
     told.map_or_else(
         || "it ends here".to_owned(),
         |told| format!("{:>6}  {}", told.sequence, told.summary),
     )
 }
 
-fn sums(out: &mut impl Write, (a, b): &(Sum, Sum)) -> io::Result<()> {
-    let text = |sum: &Sum| sum.status.clone().unwrap_or_else(|| "not ended".to_owned());
+fn sums(out: &mut impl Write, (a, b): &(SessionTotals, SessionTotals)) -> io::Result<()> {
+    let text = |sum: &SessionTotals| sum.status.clone().unwrap_or_else(|| "not ended".to_owned());
     let rows = [
         ("agent", a.agent.clone(), b.agent.clone()),
         ("ended", text(a), text(b)),
         (
             "decided by",
-            a.decided_by.join(", "),
-            b.decided_by.join(", "),
+            a.is_deciding_checkpoint.join(", "),
+            b.is_deciding_checkpoint.join(", "),
         ),
     ];
     let numbers = [

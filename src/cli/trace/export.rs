@@ -7,34 +7,34 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::record::Record;
+use super::record::SessionSource;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::id::SessionId;
-use crate::cli::args::{Export, Format};
+use crate::cli::args::{ExportArgs, ExportFormatArg};
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::runtime::file::{TextOut, write_whole};
-use crate::store::sqlite::{FILE_NAME, Reader};
+use crate::runtime::file::{TextWriter, write_whole};
+use crate::store::sqlite::{FILE_NAME, StoreReader};
 use crate::store::{StoreError, space};
 use crate::trace::event::Event;
-use crate::trace::export::html::Report;
+use crate::trace::export::html::HtmlReport;
 use crate::trace::export::{self, ExportError};
 use crate::trace::governance::session_of;
 use crate::trace::jsonl;
-use crate::trace::source::{PAGE, Source, each};
+use crate::trace::source::{EventSource, PAGE, each};
 
 /// Writes the record, or a session of it.
-pub(in crate::cli) fn export(settings: &Settings, wanted: &Export) -> Result<u8, Failure> {
+pub(in crate::cli) fn export(settings: &Settings, wanted: &ExportArgs) -> Result<u8, Failure> {
     let (record, sessions, scope) = if let Some(name) = &wanted.session {
-        let (record, session) = Record::named(settings, name)?;
-        (record, vec![session], Scope::Session)
+        let (record, session) = SessionSource::named(settings, name)?;
+        (record, vec![session], ExportScope::Session)
     } else {
-        let record = Record::store(settings)?;
+        let record = SessionSource::store(settings)?;
         let sessions = record.sessions()?;
-        (record, sessions, Scope::Whole)
+        (record, sessions, ExportScope::Whole)
     };
-    let part = Part {
+    let part = ExportPart {
         record: &record,
         sessions,
         scope,
@@ -52,7 +52,7 @@ pub(in crate::cli) fn export(settings: &Settings, wanted: &Export) -> Result<u8,
             write_file(path, needed_bytes, written)?;
             if wanted.json {
                 let mut out = io::stdout().lock();
-                let told = json!({ "file": path, "format": export::Format::from(wanted.format).name(), "sessions": part.sessions });
+                let told = json!({ "file": path, "format": export::ExportFormatArg::from(wanted.format).name(), "sessions": part.sessions });
                 writeln!(out, "{told}")?;
             }
         }
@@ -61,37 +61,42 @@ pub(in crate::cli) fn export(settings: &Settings, wanted: &Export) -> Result<u8,
 }
 
 /// Part of a record to write.
-struct Part<'r> {
-    record: &'r Record,
+struct ExportPart<'r> {
+    record: &'r SessionSource,
     sessions: Vec<SessionId>,
     /// Scope of the part: the whole record with its log, or sessions.
-    scope: Scope,
+    scope: ExportScope,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum ExportScope {
     Whole,
     Session,
 }
 
-fn write_as(format: Format, part: &Part<'_>, out: &mut dyn Write) -> Result<(), Failure> {
-    let Part {
+fn write_as(
+    format: ExportFormatArg,
+    part: &ExportPart<'_>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let ExportPart {
         record,
         sessions,
         scope,
     } = part;
-    let whole = (*scope == Scope::Whole).then_some(record);
-    let mut out = TextOut::new(out);
+    let whole = (*scope == ExportScope::Whole).then_some(record);
+    let mut out = TextWriter::new(out);
     let written = match (format, whole.and_then(|record| record.reader())) {
-        (Format::Jsonl, Some(reader)) => write_all(reader, &mut out),
+        (ExportFormatArg::Jsonl, Some(reader)) => write_all(reader, &mut out),
         (format, _) => {
             let (facts, log) = match format {
-                Format::Html => (facts(record)?, governance(part)?),
-                Format::Jsonl | Format::Csv | Format::Otlp | Format::Golden => {
-                    (Vec::new(), Vec::new())
-                }
+                ExportFormatArg::Html => (facts(record)?, governance(part)?),
+                ExportFormatArg::Jsonl
+                | ExportFormatArg::Csv
+                | ExportFormatArg::Otlp
+                | ExportFormatArg::Golden => (Vec::new(), Vec::new()),
             };
-            let report = Report {
+            let report = HtmlReport {
                 made_at: SystemClock.now(),
                 facts,
                 log,
@@ -107,7 +112,7 @@ fn write_as(format: Format, part: &Part<'_>, out: &mut dyn Write) -> Result<(), 
 
 /// Writes all records in the order of writing, log entries included. A reader can then detect a missing
 /// session and check everything against a head.
-fn write_all(reader: &Reader, out: &mut TextOut<'_>) -> Result<(), ExportError<Failure>> {
+fn write_all(reader: &StoreReader, out: &mut TextWriter<'_>) -> Result<(), ExportError<Failure>> {
     let mut from = 0;
     let mut line = String::new();
     loop {
@@ -131,7 +136,7 @@ fn write_all(reader: &Reader, out: &mut TextOut<'_>) -> Result<(), ExportError<F
 
 /// Entries of the governance log for a report: all of them for the whole record, or those about its
 /// sessions. Seal entries are left out, because the facts show them.
-fn governance(part: &Part<'_>) -> Result<Vec<Event>, Failure> {
+fn governance(part: &ExportPart<'_>) -> Result<Vec<Event>, Failure> {
     let Some(reader) = part.record.reader() else {
         return Ok(Vec::new());
     };
@@ -141,7 +146,7 @@ fn governance(part: &Part<'_>) -> Result<Vec<Event>, Failure> {
     each(part.record, &log, (0, end), |entry| {
         let session = session_of(&entry.payload);
         let about = |session: &str| part.sessions.iter().any(|one| one.as_str() == session);
-        let wanted = part.scope == Scope::Whole || session.is_some_and(about);
+        let wanted = part.scope == ExportScope::Whole || session.is_some_and(about);
         if wanted && entry.event_type != "log_sealed" {
             entries.push(entry);
         }
@@ -151,7 +156,7 @@ fn governance(part: &Part<'_>) -> Result<Vec<Event>, Failure> {
 }
 
 /// Facts in a report about the whole record.
-fn facts(record: &Record) -> Result<Vec<(String, String)>, Failure> {
+fn facts(record: &SessionSource) -> Result<Vec<(String, String)>, Failure> {
     let mut facts = Vec::new();
     if let Some(log) = &record.report()?.log {
         facts.push(("Log".to_owned(), log.log.to_string()));

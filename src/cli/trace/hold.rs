@@ -7,16 +7,16 @@ use super::keep::{in_runtime, keep_elsewhere, take_up};
 use super::{open, recorded};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::cli::args::{Hold, Release};
+use crate::cli::args::{HoldArgs, ReleaseArgs};
 use crate::cli::console::signer;
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::runtime::upkeep::{Upkeep, UpkeepError};
+use crate::runtime::upkeep::{Maintenance, MaintenanceError};
 use crate::store::sqlite::SqliteStore;
 
 /// Puts a session under a legal hold, or lists the legal holds.
-pub(in crate::cli) fn hold(settings: &Settings, hold: &Hold) -> Result<u8, Failure> {
+pub(in crate::cli) fn hold(settings: &Settings, hold: &HoldArgs) -> Result<u8, Failure> {
     let (Some(name), Some(reason)) = (&hold.session, &hold.reason) else {
         return list(settings, hold);
     };
@@ -30,7 +30,7 @@ pub(in crate::cli) fn hold(settings: &Settings, hold: &Hold) -> Result<u8, Failu
 }
 
 /// Ends the legal hold of a session.
-pub(in crate::cli) fn release(settings: &Settings, release: &Release) -> Result<u8, Failure> {
+pub(in crate::cli) fn release(settings: &Settings, release: &ReleaseArgs) -> Result<u8, Failure> {
     settings.may_write("cra trace release")?;
     let session = recorded(&open(settings)?, &release.session)?;
     let (by, reason) = (&settings.operator, release.reason.as_deref());
@@ -43,7 +43,7 @@ pub(in crate::cli) fn release(settings: &Settings, release: &Release) -> Result<
 /// Opens the store, changes it, and signs the resulting records.
 fn change(
     settings: &Settings,
-    act: impl AsyncFnOnce(&mut Upkeep) -> Result<(), UpkeepError>,
+    act: impl AsyncFnOnce(&mut Maintenance) -> Result<(), MaintenanceError>,
 ) -> Result<(), Failure> {
     let folder = settings.data_dir()?;
     let store = Arc::new(SqliteStore::open(&folder)?);
@@ -60,7 +60,7 @@ fn tell(session: &SessionId, what: &str) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-fn list(settings: &Settings, hold: &Hold) -> Result<u8, Failure> {
+fn list(settings: &Settings, hold: &HoldArgs) -> Result<u8, Failure> {
     let notes = open(settings)?.session_notes()?;
     let holds: Vec<_> = notes.holds().collect();
     let mut out = BufWriter::new(io::stdout().lock());

@@ -18,7 +18,7 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::cli::answer_key;
-use crate::cli::args::{Head, Import, Key, Prune};
+use crate::cli::args::{HeadArgs, ImportArgs, KeyArgs, PruneArgs};
 use crate::cli::atlases::load_all;
 use crate::cli::connect::load;
 use crate::cli::console::signer;
@@ -26,7 +26,7 @@ use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::lines::{READ_BYTES, each_line};
-use crate::runtime::upkeep::{Deed, Dropped, PruneOrder, StateKey, Upkeep};
+use crate::runtime::upkeep::{Maintenance, MaintenanceMode, PruneRequest, StateKey, UntrustedRows};
 use crate::runtime::{StartError, witness};
 use crate::store::key;
 use crate::store::sqlite::SqliteStore;
@@ -37,7 +37,7 @@ use crate::trace::head::KnownHead;
 use crate::trace::jsonl::{self, LinesVerifier};
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
-use crate::trace::verify::{Report, Trust, check};
+use crate::trace::verify::{TrustAnchors, VerificationReport, check};
 
 /// Records imported per batch.
 const PAGE: usize = 1024;
@@ -46,7 +46,7 @@ const PAGE: usize = 1024;
 const CLOCK_DIFFERENCE: Duration = Duration::from_mins(10);
 
 /// Prints the newest signed head of the log.
-pub(in crate::cli) fn head(settings: &Settings, head: &Head) -> Result<u8, Failure> {
+pub(in crate::cli) fn head(settings: &Settings, head: &HeadArgs) -> Result<u8, Failure> {
     let seal = open(settings)?.log()?.seal.ok_or(Failure::Unsigned)?;
     let mut out = BufWriter::new(io::stdout().lock());
     if head.json {
@@ -66,7 +66,7 @@ pub(in crate::cli) fn head(settings: &Settings, head: &Head) -> Result<u8, Failu
 }
 
 /// Prints the public key, or changes it.
-pub(in crate::cli) fn key(settings: &Settings, args: &Key) -> Result<u8, Failure> {
+pub(in crate::cli) fn key(settings: &Settings, args: &KeyArgs) -> Result<u8, Failure> {
     let folder = settings.data_dir()?;
     if args.rotate || args.new {
         settings.may_write("cra trace key")?;
@@ -89,7 +89,7 @@ pub(in crate::cli) fn key(settings: &Settings, args: &Key) -> Result<u8, Failure
 }
 
 /// Warns about state that the next console drops, because no key backs it.
-fn tell_dropped(dropped: Option<Dropped>) -> io::Result<()> {
+fn warn_dropped_state(dropped: Option<UntrustedRows>) -> io::Result<()> {
     let Some(dropped) = dropped else {
         return Ok(());
     };
@@ -121,7 +121,7 @@ fn tell_connected(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure> {
+fn rotate(settings: &Settings, folder: &Path, args: &KeyArgs) -> Result<(), Failure> {
     open(settings)?;
     let store = Arc::new(SqliteStore::open(folder)?);
     in_runtime(async {
@@ -138,7 +138,7 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
             None => (next.clone(), StateKey::Lost),
         };
         let mut upkeep = take_up_sealed_by(state_key, settings, &store, current).await?;
-        tell_dropped(upkeep.dropped().await?)?;
+        warn_dropped_state(upkeep.dropped().await?)?;
         let seal = upkeep.rotate(next.clone(), &settings.operator).await?;
         key::finish_rotation(folder, Some(&next.verifier()))?;
         keep_elsewhere(settings, Some(&seal))
@@ -146,7 +146,7 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
 }
 
 /// Imports sessions that were recorded elsewhere. They are verified first.
-pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8, Failure> {
+pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result<u8, Failure> {
     settings.may_write("cra trace import")?;
     let (report, sessions) = look_at(&import.file, SystemClock.now())?;
     let file_hash = file_hash(&import.file)?;
@@ -205,7 +205,7 @@ pub(super) async fn take_up(
     settings: &Settings,
     store: &Arc<SqliteStore>,
     signer: Signer,
-) -> Result<Upkeep, Failure> {
+) -> Result<Maintenance, Failure> {
     take_up_sealed_by(StateKey::Signer, settings, store, signer).await
 }
 
@@ -215,12 +215,12 @@ async fn take_up_sealed_by(
     settings: &Settings,
     store: &Arc<SqliteStore>,
     signer: Signer,
-) -> Result<Upkeep, Failure> {
+) -> Result<Maintenance, Failure> {
     let known = settings.head_file.as_deref().map(witness::read).transpose();
     let known = known.map_err(StartError::HeadFile)?.flatten();
     let shared = Arc::clone(store) as Arc<dyn Store>;
     let clock = Arc::new(SystemClock);
-    let opened = Upkeep::open_sealed_by(state_key, shared, signer, clock, known.as_slice());
+    let opened = Maintenance::open_sealed_by(state_key, shared, signer, clock, known.as_slice());
     Ok(opened.await?)
 }
 
@@ -272,13 +272,13 @@ fn file_hash(file: &Path) -> Result<String, Failure> {
 fn look_at(
     file: &Path,
     now: Timestamp,
-) -> Result<(Report, BTreeMap<SessionId, Vec<Digest>>), Failure> {
-    let mut verifier = LinesVerifier::new(Trust::nothing());
+) -> Result<(VerificationReport, BTreeMap<SessionId, Vec<Digest>>), Failure> {
+    let mut verifier = LinesVerifier::new(TrustAnchors::nothing());
     let mut hashes: BTreeMap<SessionId, Vec<Digest>> = BTreeMap::new();
     let mut fault = None;
     each_line(open_file(file)?, |line| {
         verifier.push(line);
-        let text = jsonl::in_canonical_form(std::str::from_utf8(line).unwrap_or_default());
+        let text = jsonl::to_canonical_line(std::str::from_utf8(line).unwrap_or_default());
         if let Ok((envelope, hash)) = jsonl::read_line(&text)
             && let Ok(session) = envelope.session_id.parse()
         {
@@ -323,7 +323,7 @@ fn records(file: &Path) -> Result<impl Iterator<Item = Result<Record, Failure>>,
     let lines = io::BufRead::lines(open_file(file)?);
     Ok(lines.map(move |line| {
         let line = line.map_err(|error| Failure::Read(path.clone(), error))?;
-        let line = jsonl::in_canonical_form(&line);
+        let line = jsonl::to_canonical_line(&line);
         let read = jsonl::read_line(&line).and_then(|(envelope, hash)| {
             let mut text = String::new();
             envelope.write(&mut text);
@@ -339,7 +339,7 @@ fn open_file(file: &Path) -> Result<BufReader<File>, Failure> {
 }
 
 /// Prunes events that are older than their retention.
-pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Failure> {
+pub(in crate::cli) fn prune(settings: &Settings, prune: &PruneArgs) -> Result<u8, Failure> {
     if !prune.dry_run {
         settings.may_write("cra trace prune")?;
     }
@@ -349,18 +349,22 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
     open(settings)?;
     let folder = settings.data_dir()?;
     let store = Arc::new(SqliteStore::open(&folder)?);
-    let deed = if prune.dry_run { Deed::Tell } else { Deed::Do };
+    let deed = if prune.dry_run {
+        MaintenanceMode::Tell
+    } else {
+        MaintenanceMode::Do
+    };
     let pruned = in_runtime(async {
         let signer = signer(&folder, &store).await?;
         let mut upkeep = take_up(settings, &store, signer).await?;
-        let order = PruneOrder {
+        let order = PruneRequest {
             by: &settings.operator,
             at_least,
             deed,
         };
         let pruned = upkeep.prune(order).await?;
         keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
-        if deed == Deed::Do {
+        if deed == MaintenanceMode::Do {
             upkeep.compact().await?;
         }
         Ok(pruned)
@@ -377,8 +381,8 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
     }
     let pruned: BTreeMap<_, _> = pruned.sessions.into_iter().collect();
     let done = match deed {
-        Deed::Do => "pruned",
-        Deed::Tell => "would be pruned",
+        MaintenanceMode::Do => "pruned",
+        MaintenanceMode::Tell => "would be pruned",
     };
     if prune.json {
         return tell_programs(&pruned);

@@ -15,29 +15,29 @@ use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
 use crate::cli::error::Failure;
 use crate::cli::settings::Settings;
-use crate::store::sqlite::Reader;
+use crate::store::sqlite::StoreReader;
 use crate::trace::event::Event;
 use crate::trace::jsonl;
-use crate::trace::source::Source;
-use crate::trace::verify::{Checked, Imported, Report, Trust};
+use crate::trace::source::EventSource;
+use crate::trace::verify::{ChainVerification, ImportEntry, TrustAnchors, VerificationReport};
 
 /// A record with its verification result, which is computed at most once.
 #[derive(Debug)]
-pub(in crate::cli) struct Record {
-    place: Place,
-    trust: Trust,
-    checked: OnceCell<Report>,
+pub(in crate::cli) struct SessionSource {
+    place: RecordLocation,
+    trust: TrustAnchors,
+    checked: OnceCell<VerificationReport>,
     /// Acknowledged number of events of each session of a store.
     counts: OnceCell<HashMap<SessionId, u64>>,
 }
 
 #[derive(Debug)]
-enum Place {
-    Store(Box<Reader>),
-    File(Exported),
+enum RecordLocation {
+    Store(Box<StoreReader>),
+    File(ExportFile),
 }
 
-impl Record {
+impl SessionSource {
     pub(super) fn store(settings: &Settings) -> Result<Self, Failure> {
         Ok(Self::of_store(settings, open(settings)?))
     }
@@ -50,7 +50,7 @@ impl Record {
             let session = recorded(&reader, name)?;
             return Ok((Self::of_store(settings, reader), session));
         };
-        let exported = Exported::open(Path::new(file))?;
+        let exported = ExportFile::open(Path::new(file))?;
         let found = match session {
             LOG_NAME => exported.log()?,
             named => named.parse::<SessionId>().ok(),
@@ -58,57 +58,57 @@ impl Record {
         let found = found.filter(|session| exported.places.contains_key(session));
         let session =
             found.ok_or_else(|| Failure::NoSessionIn(exported.path.clone(), one_line(session)))?;
-        Ok((Self::at(Place::File(exported)), session))
+        Ok((Self::at(RecordLocation::File(exported)), session))
     }
 
     /// Sessions of a store, newest first.
     pub(super) fn sessions(&self) -> Result<Vec<SessionId>, Failure> {
         match &self.place {
-            Place::Store(reader) => {
+            RecordLocation::Store(reader) => {
                 let sessions = reader.sessions()?.into_iter();
                 Ok(sessions.map(|session| session.session).collect())
             }
-            Place::File(exported) => Ok(exported.places.keys().cloned().collect()),
+            RecordLocation::File(exported) => Ok(exported.places.keys().cloned().collect()),
         }
     }
 
     /// Verification result of the whole record.
-    pub(super) fn report(&self) -> Result<&Report, Failure> {
+    pub(super) fn report(&self) -> Result<&VerificationReport, Failure> {
         if let Some(report) = self.checked.get() {
             return Ok(report);
         }
         let report = match &self.place {
-            Place::Store(reader) => reader.verify(self.trust.clone())?,
-            Place::File(exported) => exported.verify()?,
+            RecordLocation::Store(reader) => reader.verify(self.trust.clone())?,
+            RecordLocation::File(exported) => exported.verify()?,
         };
         Ok(self.checked.get_or_init(|| report))
     }
 
     /// Reader of the store, if the record is in a store.
-    pub(super) fn reader(&self) -> Option<&Reader> {
+    pub(super) fn reader(&self) -> Option<&StoreReader> {
         match &self.place {
-            Place::Store(reader) => Some(reader),
-            Place::File(_) => None,
+            RecordLocation::Store(reader) => Some(reader),
+            RecordLocation::File(_) => None,
         }
     }
 
-    fn of_store(settings: &Settings, reader: Reader) -> Self {
+    fn of_store(settings: &Settings, reader: StoreReader) -> Self {
         Self {
             trust: beside(settings),
-            ..Self::at(Place::Store(Box::new(reader)))
+            ..Self::at(RecordLocation::Store(Box::new(reader)))
         }
     }
 
-    fn at(place: Place) -> Self {
+    fn at(place: RecordLocation) -> Self {
         Self {
             place,
-            trust: Trust::nothing(),
+            trust: TrustAnchors::nothing(),
             checked: OnceCell::new(),
             counts: OnceCell::new(),
         }
     }
 
-    fn count(&self, reader: &Reader, session: &SessionId) -> Result<u64, Failure> {
+    fn count(&self, reader: &StoreReader, session: &SessionId) -> Result<u64, Failure> {
         if self.counts.get().is_none() {
             let sessions = reader.sessions()?.into_iter();
             let sessions = sessions.chain(reader.log_session()?);
@@ -122,20 +122,20 @@ impl Record {
     }
 }
 
-impl Source for Record {
+impl EventSource for SessionSource {
     type Error = Failure;
 
     fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, Failure> {
         match &self.place {
-            Place::Store(reader) => Ok(reader.events(session, from, limit)?),
-            Place::File(exported) => exported.events(session, from, limit),
+            RecordLocation::Store(reader) => Ok(reader.events(session, from, limit)?),
+            RecordLocation::File(exported) => exported.events(session, from, limit),
         }
     }
 
     fn end(&self, session: &SessionId) -> Result<u64, Failure> {
         let reader = match &self.place {
-            Place::Store(reader) => reader,
-            Place::File(exported) => return Ok(exported.end(session)),
+            RecordLocation::Store(reader) => reader,
+            RecordLocation::File(exported) => return Ok(exported.end(session)),
         };
         let mut end = self.count(reader, session)?;
         // Events beyond the acknowledged end are shown as well, because they exist.
@@ -148,14 +148,14 @@ impl Source for Record {
         Ok(end)
     }
 
-    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Failure> {
+    fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, Failure> {
         Ok(self.report()?.of_session(session))
     }
 
-    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, Failure> {
+    fn imports(&self, session: &SessionId) -> Result<Vec<ImportEntry>, Failure> {
         match &self.place {
-            Place::Store(reader) => Ok(reader.session_notes()?.imports(session)),
-            Place::File(_) => {
+            RecordLocation::Store(reader) => Ok(reader.session_notes()?.imports(session)),
+            RecordLocation::File(_) => {
                 let checked = self.verify(session)?;
                 Ok(checked.map(|checked| checked.imports).unwrap_or_default())
             }
@@ -165,15 +165,15 @@ impl Source for Record {
 
 /// An exported file. Only the position of each event is kept: a long session is read on demand.
 #[derive(Debug)]
-struct Exported {
+struct ExportFile {
     path: PathBuf,
     file: RefCell<BufReader<File>>,
     /// Sequence, offset and line of each event, by session.
-    places: HashMap<SessionId, Vec<Line>>,
+    places: HashMap<SessionId, Vec<LinePosition>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct LinePosition {
     sequence: u64,
     offset: u64,
     number: u64,
@@ -181,16 +181,16 @@ struct Line {
 
 /// Fields of a line that identify its session and position.
 #[derive(Deserialize)]
-struct Belongs {
+struct LineIds {
     session_id: SessionId,
     sequence: u64,
 }
 
-impl Exported {
+impl ExportFile {
     fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |error| Failure::Read(path.to_owned(), error);
         let mut file = BufReader::new(File::open(path).map_err(failed)?);
-        let mut places: HashMap<SessionId, Vec<Line>> = HashMap::new();
+        let mut places: HashMap<SessionId, Vec<LinePosition>> = HashMap::new();
         let (mut offset, mut number) = (0, 0);
         let mut bytes = Vec::new();
         loop {
@@ -201,13 +201,16 @@ impl Exported {
                 break;
             }
             number += 1;
-            let belongs: Belongs = serde_json::from_slice(&bytes)
+            let belongs: LineIds = serde_json::from_slice(&bytes)
                 .map_err(|error| not_an_event(path, number, &error))?;
-            places.entry(belongs.session_id).or_default().push(Line {
-                sequence: belongs.sequence,
-                offset,
-                number,
-            });
+            places
+                .entry(belongs.session_id)
+                .or_default()
+                .push(LinePosition {
+                    sequence: belongs.sequence,
+                    offset,
+                    number,
+                });
             offset += read as u64;
         }
         for lines in places.values_mut() {
@@ -239,7 +242,7 @@ impl Exported {
         Ok(None)
     }
 
-    fn event(&self, line: Line) -> Result<Event, Failure> {
+    fn event(&self, line: LinePosition) -> Result<Event, Failure> {
         let failed = |error| Failure::Read(self.path.clone(), error);
         let mut file = self.file.borrow_mut();
         file.seek(SeekFrom::Start(line.offset)).map_err(failed)?;
@@ -253,8 +256,8 @@ impl Exported {
         last.map_or(0, |last| last.sequence.saturating_add(1))
     }
 
-    fn verify(&self) -> Result<Report, Failure> {
-        of_file(&self.path, Trust::nothing(), None)
+    fn verify(&self) -> Result<VerificationReport, Failure> {
+        of_file(&self.path, TrustAnchors::nothing(), None)
     }
 }
 

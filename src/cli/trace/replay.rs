@@ -4,25 +4,25 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::json;
 
-use super::record::Record;
+use super::record::SessionSource;
 use crate::base::pattern::Patterns;
 use crate::cli::args;
 use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::trace::Depths;
+use crate::trace::SpanDepths;
 use crate::trace::event::Event;
-use crate::trace::replay::{Replay, State};
+use crate::trace::replay::{Replay, ReplayState};
 use crate::trace::tell::{Tone, sentence, tone};
-use crate::trace::verify::Checked;
+use crate::trace::verify::ChainVerification;
 
 mod shown;
 
 use shown::write_state;
 
 /// Replays a session.
-pub(in crate::cli) fn replay(settings: &Settings, args: &args::Replay) -> Result<u8, Failure> {
-    let (record, session) = Record::named(settings, &args.session)?;
+pub(in crate::cli) fn replay(settings: &Settings, args: &args::ReplayArgs) -> Result<u8, Failure> {
+    let (record, session) = SessionSource::named(settings, &args.session)?;
     let missing = || Failure::NoSession(session.to_string());
     let types: Patterns = args.types.iter().cloned().collect();
     let replay = Replay::load(&record, session.clone())?.ok_or_else(missing)?;
@@ -48,7 +48,7 @@ pub(in crate::cli) fn replay(settings: &Settings, args: &args::Replay) -> Result
     verdict(if broken { exit::BROKEN } else { exit::OK }, written)
 }
 
-fn chain(checked: Option<&Checked>) -> String {
+fn chain(checked: Option<&ChainVerification>) -> String {
     checked.map_or_else(
         || "not checked".to_owned(),
         |checked| checked.verdict.to_string(),
@@ -58,9 +58,9 @@ fn chain(checked: Option<&Checked>) -> String {
 /// Prints the state after one event.
 fn tell_at(
     out: &mut impl Write,
-    replay: &mut Replay<&Record>,
-    args: &args::Replay,
-    checked: Option<&Checked>,
+    replay: &mut Replay<&SessionSource>,
+    args: &args::ReplayArgs,
+    checked: Option<&ChainVerification>,
     at: u64,
 ) -> Result<(), Failure> {
     let last = replay.end().saturating_sub(1);
@@ -85,16 +85,16 @@ fn tell_at(
 /// Prints the steps, up to the stop condition.
 fn tell(
     out: &mut impl Write,
-    replay: &mut Replay<&Record>,
-    args: &args::Replay,
-    checked: Option<&Checked>,
+    replay: &mut Replay<&SessionSource>,
+    args: &args::ReplayArgs,
+    checked: Option<&ChainVerification>,
 ) -> Result<(), Failure> {
     if !args.json {
         let (session, events) = (replay.session(), replay.end());
         writeln!(out, "session {session}, {events} events")?;
         writeln!(out, "chain   {}\n", chain(checked))?;
     }
-    let mut depths = Depths::default();
+    let mut depths = SpanDepths::default();
     let mut stopped = false;
     while let Some(event) = replay.forward()? {
         let depth = depths.of(event);
@@ -142,7 +142,7 @@ fn write_step(out: &mut impl Write, event: &Event, depth: usize) -> io::Result<(
     )
 }
 
-fn write_stopped(out: &mut impl Write, state: &State) -> io::Result<()> {
+fn write_stopped(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
     let at = state.sequence.unwrap_or(0);
     writeln!(out, "\nStopped at event {at}. What held there:")?;
     write_state(out, state)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::super::args::Verify;
+use super::super::args::VerifyArgs;
 use super::super::error::{Failure, verdict};
 use super::super::exit;
 use super::super::settings::Settings;
@@ -20,10 +20,12 @@ use crate::store::key;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl::LinesVerifier;
 use crate::trace::note::Verifier;
-use crate::trace::verify::{Checked, Report, Trust, Verdict};
+use crate::trace::verify::{
+    ChainVerification, TrustAnchors, VerificationReport, VerificationVerdict,
+};
 
 /// Verifies the record of the store, or an export of one.
-pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
+pub(in super::super) fn verify(settings: &Settings, verify: &VerifyArgs) -> Result<u8, Failure> {
     if verify.file.is_some() && verify.key.is_some() && verify.known_head.is_empty() {
         return Err(Failure::NoHead);
     }
@@ -76,10 +78,10 @@ pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u
 
 /// Trust anchors for verification: the named key or the key next to the store, and heads that were kept
 /// elsewhere.
-fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
+fn trust(settings: &Settings, verify: &VerifyArgs) -> Result<TrustAnchors, Failure> {
     let mut trust = match (&verify.file, &verify.key) {
         (None, None) => beside(settings),
-        (Some(_), _) | (_, Some(_)) => Trust::nothing(),
+        (Some(_), _) | (_, Some(_)) => TrustAnchors::nothing(),
     };
     let named = verify.key.as_deref().map(|key| {
         let text = text_or_file(key, |text| text.contains('+'))?;
@@ -91,7 +93,7 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
     }
     if let (Some(path), None) = (&settings.head_file, &verify.file) {
         let kept = witness::read(path).map_err(StartError::HeadFile)?;
-        trust = kept.into_iter().fold(trust, Trust::known);
+        trust = kept.into_iter().fold(trust, TrustAnchors::known);
     }
     for known in &verify.known_head {
         let text = text_or_file(known, |text| text.contains('\n'))?;
@@ -99,7 +101,7 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
         let head = head.map_err(|error| Failure::Head(one_line(known), error))?;
         // An export has no other place for a signature.
         if let (Some(note), Some(_)) = (&head.note, &verify.file) {
-            trust = trust.handed_over(head.head.clone(), note.clone());
+            trust = trust.with_supplied_head(head.head.clone(), note.clone());
         }
         trust = trust.known(head);
     }
@@ -107,12 +109,12 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
 }
 
 /// Trust in the key next to the store.
-pub(super) fn beside(settings: &Settings) -> Trust {
+pub(super) fn beside(settings: &Settings) -> TrustAnchors {
     let folder = settings.data_dir().ok();
     let key = folder.and_then(|folder| key::verifier(&folder));
     match key {
-        Some(key) => Trust::nothing().key(key),
-        None => Trust::nothing(),
+        Some(key) => TrustAnchors::nothing().key(key),
+        None => TrustAnchors::nothing(),
     }
 }
 
@@ -141,9 +143,9 @@ fn text_or_file(given: &str, is_text: impl Fn(&str) -> bool) -> Result<String, F
 
 pub(super) fn of_file(
     file: &Path,
-    trust: Trust,
+    trust: TrustAnchors,
     only: Option<SessionId>,
-) -> Result<Report, Failure> {
+) -> Result<VerificationReport, Failure> {
     let failed = |error| Failure::Read(file.to_owned(), error);
     let mut verifier = LinesVerifier::new(trust);
     if let Some(only) = only {
@@ -162,7 +164,7 @@ pub(super) fn of_file(
     Ok(verifier.finish())
 }
 
-fn write_verdicts(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn write_verdicts(out: &mut impl Write, report: &VerificationReport) -> io::Result<()> {
     let names = report.chains.iter().map(|chain| chain.session.as_str());
     let log = report.log.as_ref();
     let names = names.chain(log.map(|log| log.log.as_str()));
@@ -184,7 +186,8 @@ fn write_verdicts(out: &mut impl Write, report: &Report) -> io::Result<()> {
         .chains
         .iter()
         .filter(|chain| !chain.verdict.is_sound());
-    let truncated = |chain: &&Checked| matches!(chain.verdict, Verdict::Truncated { .. });
+    let truncated =
+        |chain: &&ChainVerification| matches!(chain.verdict, VerificationVerdict::Truncated { .. });
     if report.chains.iter().any(|chain| truncated(&chain)) {
         writeln!(
             out,

@@ -2,74 +2,74 @@
 
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
-use crate::console::dialog::gate::Entry;
+use crate::console::dialog::gate::DialogEntry;
 use crate::console::dialog::help::HelpDialog;
 use crate::console::dialog::palette::PaletteDialog;
 use crate::console::dialog::quit::QuitDialog;
-use crate::console::keymap::Action;
+use crate::console::keymap::KeyAction;
 use crate::console::layer::Layer;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 
 impl App {
-    pub(super) fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
+    pub(super) fn act(&mut self, action: KeyAction, now: Timestamp) -> Vec<ConsoleRequest> {
         match action {
-            Action::ShowQueue => return self.show(Tab::Queue, now),
-            Action::ShowTrace => return self.show(Tab::Trace, now),
-            Action::ShowThreads => return self.show(Tab::Threads, now),
-            Action::ShowAtlas => return self.show(Tab::Atlas, now),
-            Action::Explain => return self.explain(),
-            Action::WhatIf => return self.what_if(""),
-            Action::Help => {
+            KeyAction::ShowQueue => return self.show(Tab::Queue, now),
+            KeyAction::ShowTrace => return self.show(Tab::Trace, now),
+            KeyAction::ShowThreads => return self.show(Tab::Threads, now),
+            KeyAction::ShowAtlas => return self.show(Tab::Atlas, now),
+            KeyAction::Explain => return self.explain(),
+            KeyAction::WhatIf => return self.what_if(""),
+            KeyAction::Help => {
                 let help = HelpDialog::new(self.tab.scope());
                 self.layers.push(Layer::Help(help));
             }
-            Action::Quit => return self.quit(),
-            Action::Open if self.tab == Tab::Queue => return self.open(Entry::Answer),
-            Action::Deny => return self.open(Entry::Deny),
-            Action::Restore => self.bring_back(),
-            Action::Cancel => return self.cancel(now),
-            Action::Redraw => return vec![Request::Redraw],
-            Action::Suspend => return vec![Request::Suspend],
-            Action::Merge => self.queue.merge(),
-            Action::Queue(key) => return self.act_queue(key),
-            Action::Steward(key) => return self.act_steward(key, now),
-            Action::Thread(key) => return self.act_thread(key),
-            Action::Palette => {
+            KeyAction::Quit => return self.quit(),
+            KeyAction::Open if self.tab == Tab::Queue => return self.open(DialogEntry::Answer),
+            KeyAction::Deny => return self.open(DialogEntry::Deny),
+            KeyAction::Restore => self.restore_dialog(),
+            KeyAction::Cancel => return self.cancel(now),
+            KeyAction::Redraw => return vec![ConsoleRequest::Redraw],
+            KeyAction::Suspend => return vec![ConsoleRequest::Suspend],
+            KeyAction::Merge => self.queue.merge(),
+            KeyAction::Queue(key) => return self.act_queue(key),
+            KeyAction::Steward(key) => return self.act_steward(key, now),
+            KeyAction::Thread(key) => return self.act_thread(key),
+            KeyAction::Palette => {
                 let palette = PaletteDialog::new(self.tab.scope());
                 self.layers.push(Layer::Palette(palette));
             }
-            Action::Mouse => return self.toggle_mouse(),
-            Action::KnowAlarms => self.know_alarms(),
-            Action::Back
-            | Action::Up
-            | Action::Down
-            | Action::First
-            | Action::Last
-            | Action::PageUp
-            | Action::PageDown
-            | Action::Next
-            | Action::Previous
-            | Action::Open
-            | Action::Verify
-            | Action::Reload
-            | Action::Review
-            | Action::SwitchPane
-            | Action::Choose
-            | Action::Undo
-            | Action::Redo
-            | Action::EditOutside
-            | Action::Skeleton
-            | Action::Minimise
-            | Action::SearchRequest
-            | Action::NextMatch
-            | Action::PreviousMatch
-            | Action::Browse(_)
-            | Action::NextProblem
-            | Action::PreviousProblem
-            | Action::NextSession
-            | Action::PreviousSession
-            | Action::Snapshot(_)
-            | Action::Press => match self.tab {
+            KeyAction::Mouse => return self.toggle_mouse(),
+            KeyAction::KnowAlarms => self.acknowledge_alarms(),
+            KeyAction::Back
+            | KeyAction::Up
+            | KeyAction::Down
+            | KeyAction::First
+            | KeyAction::Last
+            | KeyAction::PageUp
+            | KeyAction::PageDown
+            | KeyAction::Next
+            | KeyAction::Previous
+            | KeyAction::Open
+            | KeyAction::Verify
+            | KeyAction::Reload
+            | KeyAction::Review
+            | KeyAction::SwitchPane
+            | KeyAction::Choose
+            | KeyAction::Undo
+            | KeyAction::Redo
+            | KeyAction::EditOutside
+            | KeyAction::Skeleton
+            | KeyAction::Minimise
+            | KeyAction::SearchRequest
+            | KeyAction::NextMatch
+            | KeyAction::PreviousMatch
+            | KeyAction::Browse(_)
+            | KeyAction::NextProblem
+            | KeyAction::PreviousProblem
+            | KeyAction::NextSession
+            | KeyAction::PreviousSession
+            | KeyAction::Snapshot(_)
+            | KeyAction::Press => match self.tab {
                 Tab::Queue => return self.move_in_queue(action),
                 Tab::Trace => return self.trace.act(action, now),
                 Tab::Threads => return self.move_in_threads(action),
@@ -80,17 +80,17 @@ impl App {
     }
 
     /// Quits, or asks for confirmation if requests are held.
-    fn quit(&mut self) -> Vec<Request> {
+    fn quit(&mut self) -> Vec<ConsoleRequest> {
         let held = self.snapshot.held.len();
         if held == 0 {
-            return vec![Request::Quit];
+            return vec![ConsoleRequest::Quit];
         }
         self.layers.push(Layer::Quit(QuitDialog::new(held)));
         Vec::new()
     }
 
-    fn move_in_queue(&mut self, action: Action) -> Vec<Request> {
-        if action == Action::Back {
+    fn move_in_queue(&mut self, action: KeyAction) -> Vec<ConsoleRequest> {
+        if action == KeyAction::Back {
             self.queue.back();
         }
         match action.motion() {

@@ -7,30 +7,30 @@ use super::record::Banner;
 use crate::base::text::one_line;
 use crate::console::alarm::new_ones;
 use crate::console::cells::counted;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 use crate::console::theme::Meaning;
 
 /// Maximum rows for alarms. The rest of the screen must have room for the decision.
 const ROWS: usize = 2;
 
 /// Remedy at the end of an alarm text. It is never cut.
-const WAY: &str = "; see cra doctor";
+const REMEDY: &str = "; see cra doctor";
 
 /// Remedy together with the key that acknowledges.
-const WAY_AND_KEY: &str = "; see cra doctor. F8: ack";
+const REMEDY_AND_KEY: &str = "; see cra doctor. F8: ack";
 
 /// Key that acknowledges, for alarms without a remedy.
 const KEY: &str = ". F8: ack";
 
 impl App {
     /// Takes over the current alarms. No dialog opens; a new alarm rings the bell.
-    pub(in crate::console) fn on_alarms(&mut self, alarms: Arc<[String]>) -> Vec<Request> {
+    pub(in crate::console) fn on_alarms(&mut self, alarms: Arc<[String]>) -> Vec<ConsoleRequest> {
         let before = std::mem::replace(&mut self.alarms, alarms);
         // An alarm that ended and comes again must be acknowledged again.
         self.known_alarms
             .retain(|alarm| self.alarms.contains(alarm));
         let told = match new_ones(&before, &self.alarms).first() {
-            Some(first) => vec![self.tell_alarm(&one_line(first))],
+            Some(first) => vec![self.notify_alarm(&one_line(first))],
             None => Vec::new(),
         };
         self.lay_out();
@@ -38,7 +38,7 @@ impl App {
     }
 
     /// Acknowledges all current alarms. They stay on screen, in one quiet row.
-    pub(super) fn know_alarms(&mut self) {
+    pub(super) fn acknowledge_alarms(&mut self) {
         let new = self.alarms.iter();
         let new: Vec<_> = new
             .filter(|alarm| !self.known_alarms.contains(*alarm))
@@ -74,8 +74,8 @@ impl App {
 /// Builds one row per alarm, up to `most`. If there are more, the last row gives their number.
 fn new_rows(alarms: &[&String], most: usize) -> Vec<Banner> {
     let row = |text: &&String| {
-        let (text, way) = match text.strip_suffix(WAY) {
-            Some(text) => (text, WAY_AND_KEY),
+        let (text, way) = match text.strip_suffix(REMEDY) {
+            Some(text) => (text, REMEDY_AND_KEY),
             None => (text.as_str(), KEY),
         };
         Banner::new(&format!("ALARM {text}"), way, Meaning::Banner)

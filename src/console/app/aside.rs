@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::App;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
-use crate::console::dialog::gate::{After, Draft, GateDialog, LaidOut, Pass};
+use crate::console::dialog::gate::{Draft, GateDialog, RecentPass, ReplyEffect, RequestLayout};
 use crate::console::layer::Layer;
-use crate::console::request::Request;
-use crate::console::theme::{Meaning, of_outcome};
-use crate::engine::command::{Outcome, Reply};
+use crate::console::request::ConsoleRequest;
+use crate::console::theme::{Meaning, outcome_meaning};
+use crate::engine::command::{HeldOutcome, Reply};
 use crate::engine::held::Held;
 
 /// Maximum number of kept drafts whose request has ended.
@@ -19,7 +19,7 @@ const MOST_LATE: usize = 16;
 
 /// State that outlives a dialog.
 #[derive(Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct DialogHistory {
     /// The minimised dialog.
     pub(crate) dialog: Option<Box<GateDialog>>,
     /// Drafts of requests that ended before the decision was sent. If an agent makes the same request
@@ -29,9 +29,9 @@ pub(crate) struct Aside {
     spent: BTreeMap<GateId, Duration>,
 }
 
-impl Aside {
+impl DialogHistory {
     /// Keeps the draft of a request that has ended.
-    pub(super) fn keep_late(&mut self, dialog: GateDialog) {
+    pub(super) fn keep_late_draft(&mut self, dialog: GateDialog) {
         if let Some(draft) = dialog.into_draft() {
             self.late.push_front(draft);
             self.late.truncate(MOST_LATE);
@@ -63,13 +63,13 @@ impl App {
     }
 
     /// Requests the layout of long requests in the background, so that no key press waits for it.
-    pub(super) fn ask_rows(&mut self) -> Vec<Request> {
-        let wanted = self.dialogs().filter_map(GateDialog::wants_rows);
-        wanted.map(Request::LayOut).collect()
+    pub(super) fn ask_rows(&mut self) -> Vec<ConsoleRequest> {
+        let wanted = self.dialogs().filter_map(GateDialog::take_layout_job);
+        wanted.map(ConsoleRequest::LayOut).collect()
     }
 
     /// Takes over the layout of a long request.
-    pub(super) fn on_laid_out(&mut self, mut laid: LaidOut) {
+    pub(super) fn on_laid_out(&mut self, mut laid: RequestLayout) {
         for dialog in self.dialogs() {
             dialog.on_laid_out(&mut laid);
         }
@@ -77,7 +77,7 @@ impl App {
 
     /// Minimises the topmost dialog. A dialog that waits for the disk takes no key, so it is never
     /// minimised.
-    pub(super) fn put_aside(&mut self) {
+    pub(super) fn minimise_dialog(&mut self) {
         match self.layers.pop() {
             Some(Layer::Gate(dialog)) => self.aside.dialog = Some(dialog),
             Some(layer) => self.layers.push(layer),
@@ -86,7 +86,7 @@ impl App {
     }
 
     /// Restores the minimised dialog.
-    pub(super) fn bring_back(&mut self) {
+    pub(super) fn restore_dialog(&mut self) {
         if let Some(mut dialog) = self.aside.dialog.take() {
             dialog.on_restored();
             self.layers.push(Layer::Gate(dialog));
@@ -100,19 +100,19 @@ impl App {
     }
 
     /// Closes the minimised dialog and keeps its draft.
-    pub(super) fn dismiss(&mut self) -> Option<Request> {
+    pub(super) fn dismiss(&mut self) -> Option<ConsoleRequest> {
         let dialog = self.aside.dialog.take()?;
         self.keep_draft(*dialog)
     }
 
     /// Lists the recent passes by this console's operator, newest first.
-    pub(super) fn passes(&self) -> Vec<Pass> {
+    pub(super) fn passes(&self) -> Vec<RecentPass> {
         let decided = self.snapshot.decided.iter();
         let own = decided.filter(|decided| {
-            decided.outcome == Outcome::Passed
+            decided.outcome == HeldOutcome::Passed
                 && decided.by.as_deref() == Some(&self.snapshot.operator)
         });
-        own.map(|decided| Pass {
+        own.map(|decided| RecentPass {
             at: decided.at,
             spent: self.aside.spent.get(&decided.gate).copied(),
         })
@@ -120,12 +120,12 @@ impl App {
     }
 
     /// Handles the runtime's reply to a decision.
-    pub(super) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> Vec<Request> {
+    pub(super) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> Vec<ConsoleRequest> {
         if let Reply::Decided(decided) = &reply {
             let word = decided.outcome.as_str().to_uppercase();
             let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
-            self.notice = Some((of_outcome(decided.outcome), text));
-            self.note_spent(gate, decided.at);
+            self.notice = Some((outcome_meaning(decided.outcome), text));
+            self.record_viewing_time(gate, decided.at);
         }
         let approved = matches!(reply, Reply::Approved(_));
         if approved {
@@ -140,9 +140,9 @@ impl App {
             return Vec::new();
         };
         match dialog.on_reply(gate, reply) {
-            After::Stays => Vec::new(),
-            After::Asks(request) => vec![request],
-            After::Closes => {
+            ReplyEffect::Stays => Vec::new(),
+            ReplyEffect::Asks(request) => vec![request],
+            ReplyEffect::Closes => {
                 let decided = dialog.decided().to_vec();
                 if decided.len() > 1 {
                     let text = format!("{} requests decided and recorded", decided.len());
@@ -153,7 +153,7 @@ impl App {
                 if approved {
                     // The next operator who approves must type their own answers.
                     self.drafts.insert(gate.clone(), None);
-                    return vec![Request::KeepDraft(gate.clone(), None)];
+                    return vec![ConsoleRequest::KeepDraft(gate.clone(), None)];
                 }
                 self.drafts.remove(gate);
                 Vec::new()
@@ -161,7 +161,7 @@ impl App {
         }
     }
 
-    fn note_spent(&mut self, gate: &GateId, at: Timestamp) {
+    fn record_viewing_time(&mut self, gate: &GateId, at: Timestamp) {
         let mut dialogs = self.dialogs();
         let dialog = dialogs.find(|dialog| dialog.gate() == gate);
         let spent = dialog.map(|dialog| dialog.spent(at));
@@ -183,7 +183,7 @@ impl App {
         &mut self,
         gate: &GateId,
         edited: Result<String, String>,
-    ) -> Vec<Request> {
+    ) -> Vec<ConsoleRequest> {
         let dialog = self.dialogs().find(|dialog| dialog.gate() == gate);
         match (dialog, edited) {
             (Some(dialog), edited) => dialog.on_edited(edited),

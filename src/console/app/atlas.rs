@@ -9,19 +9,19 @@ use crate::base::text::one_line;
 use crate::console::dialog::explain::ExplainDialog;
 use crate::console::dialog::what_if::WhatIfDialog;
 use crate::console::layer::Layer;
-use crate::console::request::{Request, Ticket};
-use crate::console::screen::trace::AS_HELD;
+use crate::console::request::{ConsoleRequest, Ticket};
+use crate::console::screen::trace::HELD_NOTE;
 use crate::console::theme::Meaning;
-use crate::engine::explain::{Account, Question};
-use crate::runtime::Watch;
+use crate::engine::explain::{ExplainQuestion, FullExplanation};
+use crate::runtime::WatchSetting;
 
 impl App {
     /// Switches to a screen. Evaluations are watched only while the Atlas screen is shown.
-    pub(super) fn show(&mut self, tab: Tab, now: Timestamp) -> Vec<Request> {
+    pub(super) fn show(&mut self, tab: Tab, now: Timestamp) -> Vec<ConsoleRequest> {
         let left = std::mem::replace(&mut self.tab, tab);
         let mut requests = Vec::new();
         if left == Tab::Atlas && tab != Tab::Atlas {
-            requests.push(Request::Watch(Watch::Off));
+            requests.push(ConsoleRequest::Watch(WatchSetting::Off));
         }
         match tab {
             Tab::Queue => {}
@@ -34,21 +34,21 @@ impl App {
 
     /// Passes a newer snapshot to the Atlas screen. Two watch requests may overtake each other, so the
     /// request is repeated until the snapshot agrees with it.
-    pub(super) fn sync_atlases(&mut self) -> Vec<Request> {
+    pub(super) fn sync_atlases(&mut self) -> Vec<ConsoleRequest> {
         self.atlases.sync(&self.snapshot);
         let wanted = match self.tab {
-            Tab::Queue | Tab::Trace | Tab::Threads => Watch::Off,
-            Tab::Atlas => Watch::On,
+            Tab::Queue | Tab::Trace | Tab::Threads => WatchSetting::Off,
+            Tab::Atlas => WatchSetting::On,
         };
         if self.snapshot.watched.watch == wanted {
             Vec::new()
         } else {
-            vec![Request::Watch(wanted)]
+            vec![ConsoleRequest::Watch(wanted)]
         }
     }
 
     /// Explains the selected item of the screen.
-    pub(super) fn explain(&mut self) -> Vec<Request> {
+    pub(super) fn explain(&mut self) -> Vec<ConsoleRequest> {
         match self.tab {
             Tab::Queue => {
                 let held = self.queue.selected();
@@ -81,23 +81,28 @@ impl App {
     }
 
     /// Explains a held request.
-    pub(super) fn explain_held(&mut self, gate: &GateId) -> Vec<Request> {
+    pub(super) fn explain_held(&mut self, gate: &GateId) -> Vec<ConsoleRequest> {
         let mut held = self.snapshot.held.iter();
         let action = held.find(|held| held.id == *gate).map(|held| held.action());
         let title = format!("{gate} {}", one_line(action.unwrap_or_default()));
-        self.ask_why(Question::Held(gate.clone()), &title, AS_HELD)
+        self.ask_why(ExplainQuestion::Held(gate.clone()), &title, HELD_NOTE)
     }
 
-    fn ask_why(&mut self, question: Question, title: &str, note: &str) -> Vec<Request> {
+    fn ask_why(
+        &mut self,
+        question: ExplainQuestion,
+        title: &str,
+        note: &str,
+    ) -> Vec<ConsoleRequest> {
         self.numbers += 1;
         let dialog = ExplainDialog::new(self.numbers, title, note);
         let ticket = dialog.ticket();
         self.layers.push(Layer::Explain(Box::new(dialog)));
-        vec![Request::Explain(ticket, vec![question])]
+        vec![ConsoleRequest::Explain(ticket, vec![question])]
     }
 
     /// Opens the form that evaluates a hypothetical request.
-    pub(super) fn what_if(&mut self, action: &str) -> Vec<Request> {
+    pub(super) fn what_if(&mut self, action: &str) -> Vec<ConsoleRequest> {
         self.numbers += 1;
         let sessions = &self.snapshot.sessions;
         let session = self.atlases.session();
@@ -111,8 +116,8 @@ impl App {
     pub(super) fn on_explained(
         &mut self,
         ticket: Ticket,
-        told: &[Result<Box<Account>, String>],
-    ) -> Vec<Request> {
+        told: &[Result<Box<FullExplanation>, String>],
+    ) -> Vec<ConsoleRequest> {
         let mut requests = Vec::new();
         for layer in &mut self.layers {
             match layer {
@@ -131,7 +136,7 @@ impl App {
     }
 
     /// Lays out help, explanations and pages for the area they will be painted in.
-    pub(super) fn lay_out_explained(&mut self, content: Rect) {
+    pub(super) fn lay_out_dialogs(&mut self, content: Rect) {
         let look = self.look;
         for layer in &mut self.layers {
             match layer {

@@ -4,24 +4,24 @@ use super::{App, Tab};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
-use crate::console::dialog::gate::Entry;
-use crate::console::dialog::palette::Command;
-use crate::console::keymap::Action;
-use crate::console::request::Request;
+use crate::console::dialog::gate::DialogEntry;
+use crate::console::dialog::palette::PaletteCommand;
+use crate::console::keymap::KeyAction;
+use crate::console::request::ConsoleRequest;
 use crate::console::screen::queue::overrules;
 use crate::console::theme::Meaning;
 
 impl App {
     /// Runs a command of the palette. None of them decides a request.
-    pub(super) fn run(&mut self, command: Command, now: Timestamp) -> Vec<Request> {
+    pub(super) fn run(&mut self, command: PaletteCommand, now: Timestamp) -> Vec<ConsoleRequest> {
         match command {
-            Command::Act(action) => self.act(action, now),
-            Command::Quit => self.act(Action::Quit, now),
-            Command::Override(gate) => self.overrule(&gate),
-            Command::AckOverride => self.know_overruled(),
-            Command::AckBrokenChain => self.know_trouble(),
-            Command::Operator(name) => self.take_seat(&name),
-            Command::Seek(number) => {
+            PaletteCommand::Act(action) => self.act(action, now),
+            PaletteCommand::Quit => self.act(KeyAction::Quit, now),
+            PaletteCommand::Override(gate) => self.overrule(&gate),
+            PaletteCommand::AckOverride => self.know_overruled(),
+            PaletteCommand::AckBrokenChain => self.acknowledge_broken_chain(),
+            PaletteCommand::Operator(name) => self.take_seat(&name),
+            PaletteCommand::Seek(number) => {
                 self.tab = Tab::Trace;
                 match self.trace.seek(number) {
                     Ok(requests) => requests,
@@ -31,9 +31,9 @@ impl App {
                     }
                 }
             }
-            Command::HandOver(session) => self.hand_over_thread(session),
-            Command::Snapshot(path) => self.open_snapshot(&path),
-            Command::Filter(text) => {
+            PaletteCommand::HandOver(session) => self.hand_over_thread(session),
+            PaletteCommand::Snapshot(path) => self.open_snapshot(&path),
+            PaletteCommand::Filter(text) => {
                 self.tab = Tab::Queue;
                 if let Err(problem) = self.queue.filter_by(&text) {
                     self.say(Meaning::Error, format!("`{text}`: {problem}"));
@@ -44,7 +44,7 @@ impl App {
     }
 
     /// Opens a request so that the operator can override the denial behind it.
-    fn overrule(&mut self, gate: &GateId) -> Vec<Request> {
+    fn overrule(&mut self, gate: &GateId) -> Vec<ConsoleRequest> {
         let Some(held) = self.queue.get(gate).cloned() else {
             self.say(Meaning::Error, format!("{gate} is not held"));
             return Vec::new();
@@ -54,7 +54,7 @@ impl App {
             self.say(Meaning::Error, text);
             return Vec::new();
         }
-        self.open_held(&held, Entry::Override)
+        self.open_held(&held, DialogEntry::Override)
     }
 
     /// Shows a text when the console opens.

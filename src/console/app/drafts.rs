@@ -7,12 +7,12 @@ use super::App;
 use crate::base::id::GateId;
 use crate::console::dialog::gate::{Draft, GateDialog};
 use crate::console::layer::Layer;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 use crate::engine::held::Held;
 
 impl App {
     /// Requests that the draft of the open dialog be kept, if it changed.
-    pub(super) fn keep_typed(&mut self) -> Option<Request> {
+    pub(super) fn keep_typed(&mut self) -> Option<ConsoleRequest> {
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.keep_typed(),
             Some(
@@ -30,7 +30,7 @@ impl App {
     }
 
     /// Closes the topmost layer and keeps its draft.
-    pub(super) fn close(&mut self) -> Option<Request> {
+    pub(super) fn close(&mut self) -> Option<ConsoleRequest> {
         let Some(Layer::Gate(dialog)) = self.layers.pop() else {
             return None;
         };
@@ -38,16 +38,16 @@ impl App {
     }
 
     /// Keeps the draft of a dialog that closes.
-    pub(super) fn keep_draft(&mut self, dialog: GateDialog) -> Option<Request> {
+    pub(super) fn keep_draft(&mut self, dialog: GateDialog) -> Option<ConsoleRequest> {
         let gate = dialog.gate().clone();
         if self.queue.get(&gate).is_none() {
             self.drafts.remove(&gate);
-            self.aside.keep_late(dialog);
+            self.aside.keep_late_draft(dialog);
             return None;
         }
-        let forget = dialog.outlived_draft();
+        let forget = dialog.has_stale_stored_draft();
         self.drafts.insert(gate.clone(), dialog.into_draft());
-        forget.then_some(Request::KeepDraft(gate, None))
+        forget.then_some(ConsoleRequest::KeepDraft(gate, None))
     }
 
     /// Returns the draft for a request, typed in this console or before it was started.

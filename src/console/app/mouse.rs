@@ -8,10 +8,10 @@ use ratatui::layout::Position;
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
 use crate::console::chrome;
-use crate::console::keymap::{Action, Motion};
+use crate::console::keymap::{KeyAction, Motion};
 use crate::console::layer::Layer;
-use crate::console::request::{Mouse, Request};
-use crate::console::screen::queue::{Place, place_of};
+use crate::console::request::{ConsoleRequest, MouseOwner};
+use crate::console::screen::queue::{QueueTarget, place_of};
 use crate::console::theme::Meaning;
 
 /// Rows scrolled per notch of the wheel.
@@ -19,23 +19,23 @@ const NOTCH: usize = 3;
 
 impl App {
     /// Sets the initial owner of the mouse: the terminal or the console.
-    pub(crate) fn set_mouse(&mut self, mouse: Mouse) {
+    pub(crate) fn set_mouse(&mut self, mouse: MouseOwner) {
         self.mouse = mouse;
     }
 
     /// Captures the mouse for the console, or releases it to the terminal.
-    pub(super) fn toggle_mouse(&mut self) -> Vec<Request> {
+    pub(super) fn toggle_mouse(&mut self) -> Vec<ConsoleRequest> {
         let (mouse, words) = match self.mouse {
-            Mouse::Terminal => (Mouse::Console, "mouse taken: F2 gives it back"),
-            Mouse::Console => (Mouse::Terminal, "mouse given back to the terminal"),
+            MouseOwner::Terminal => (MouseOwner::Console, "mouse taken: F2 gives it back"),
+            MouseOwner::Console => (MouseOwner::Terminal, "mouse given back to the terminal"),
         };
         self.mouse = mouse;
         self.notice = Some((Meaning::Text, words.to_owned()));
-        vec![Request::Mouse(mouse)]
+        vec![ConsoleRequest::Mouse(mouse)]
     }
 
     /// Handles a mouse event.
-    pub(super) fn on_mouse(&mut self, event: MouseEvent, now: Timestamp) -> Vec<Request> {
+    pub(super) fn on_mouse(&mut self, event: MouseEvent, now: Timestamp) -> Vec<ConsoleRequest> {
         if self.is_small() {
             return Vec::new();
         }
@@ -49,17 +49,17 @@ impl App {
         }
     }
 
-    fn click(&mut self, at: Position, now: Timestamp) -> Vec<Request> {
+    fn click(&mut self, at: Position, now: Timestamp) -> Vec<ConsoleRequest> {
         match chrome::tab_at(self, self.size, at) {
-            Some(Tab::Queue) => return self.act(Action::ShowQueue, now),
-            Some(Tab::Trace) => return self.act(Action::ShowTrace, now),
-            Some(Tab::Threads) => return self.act(Action::ShowThreads, now),
-            Some(Tab::Atlas) => return self.act(Action::ShowAtlas, now),
+            Some(Tab::Queue) => return self.act(KeyAction::ShowQueue, now),
+            Some(Tab::Trace) => return self.act(KeyAction::ShowTrace, now),
+            Some(Tab::Threads) => return self.act(KeyAction::ShowThreads, now),
+            Some(Tab::Atlas) => return self.act(KeyAction::ShowAtlas, now),
             None => {}
         }
         if self.tab == Tab::Queue && !self.queue.is_typing() {
             let content = chrome::content(self, self.size);
-            if let Some(Place::Row(row)) = place_of(&self.queue, content, Some(at)) {
+            if let Some(QueueTarget::Row(row)) = place_of(&self.queue, content, Some(at)) {
                 self.queue.choose(row);
                 return self.ask_last();
             }
@@ -75,11 +75,11 @@ impl App {
         Vec::new()
     }
 
-    fn wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<Request> {
+    fn wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<ConsoleRequest> {
         let (code, action) = match motion {
-            Motion::Up => (KeyCode::Up, Action::Up),
+            Motion::Up => (KeyCode::Up, KeyAction::Up),
             Motion::Down | Motion::First | Motion::Last | Motion::PageUp | Motion::PageDown => {
-                (KeyCode::Down, Action::Down)
+                (KeyCode::Down, KeyAction::Down)
             }
         };
         let mut requests = Vec::new();

@@ -2,19 +2,22 @@
 //! sends each to the runtime; the screen shows it once it is recorded.
 
 use super::App;
-use crate::base::operator::{operator_name, same_name};
+use crate::base::operator::{parse_operator_name, same_name};
 use crate::base::text::one_line;
 use crate::console::dialog::confirm::ConfirmDialog;
 use crate::console::layer::Layer;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 use crate::console::theme::Meaning;
-use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, Refused, TakeSeat};
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::engine::command::{
+    AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, OperatorAcknowledgement,
+    OperatorAction, OperatorChange,
+};
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 impl App {
     /// Claims the selected request, releases it, or asks whether to take it over from another
     /// operator.
-    pub(super) fn claim(&mut self) -> Vec<Request> {
+    pub(super) fn claim(&mut self) -> Vec<ConsoleRequest> {
         let Some(held) = self.queue.selected() else {
             return Vec::new();
         };
@@ -22,17 +25,17 @@ impl App {
         let own = seen
             .as_ref()
             .is_some_and(|by| same_name(by, &self.snapshot.operator));
-        let claiming = Claiming {
+        let claiming = ClaimChange {
             gate: held.id.clone(),
             operator: self.snapshot.operator.clone(),
             wish: if own {
-                ClaimWish::Release
+                ClaimChangeKind::Release
             } else {
-                ClaimWish::Take
+                ClaimChangeKind::Take
             },
             seen,
         };
-        if self.only_looks() {
+        if self.warn_if_read_only() {
             return Vec::new();
         }
         if claiming.seen.is_some() && !own {
@@ -40,42 +43,44 @@ impl App {
             self.layers.push(Layer::Confirm(dialog));
             return Vec::new();
         }
-        vec![Request::Operate(Operate::Claim(claiming))]
+        vec![ConsoleRequest::Operate(OperatorAction::Claim(claiming))]
     }
 
     /// Acknowledges the fault in the record.
-    pub(super) fn know_trouble(&mut self) -> Vec<Request> {
-        let Some(fault) = self.broken_record() else {
+    pub(super) fn acknowledge_broken_chain(&mut self) -> Vec<ConsoleRequest> {
+        let Some(fault) = self.chain_fault() else {
             self.say(Meaning::Text, "no chain is broken".to_owned());
             return Vec::new();
         };
-        self.acknowledge(Known::Fault(fault))
+        self.acknowledge(AcknowledgedSubject::Fault(fault))
     }
 
     /// Acknowledges the overridden denials that the header shows.
-    pub(super) fn know_overruled(&mut self) -> Vec<Request> {
+    pub(super) fn know_overruled(&mut self) -> Vec<ConsoleRequest> {
         let overruled = self.snapshot.acts.overruled.iter();
         let gates: Vec<_> = overruled.map(|denial| denial.gate.clone()).collect();
         if gates.is_empty() {
             self.say(Meaning::Text, "no denial was overruled".to_owned());
             return Vec::new();
         }
-        self.acknowledge(Known::Overruled(gates))
+        self.acknowledge(AcknowledgedSubject::Overruled(gates))
     }
 
-    fn acknowledge(&mut self, of: Known) -> Vec<Request> {
-        if self.only_looks() {
+    fn acknowledge(&mut self, of: AcknowledgedSubject) -> Vec<ConsoleRequest> {
+        if self.warn_if_read_only() {
             return Vec::new();
         }
         let operator = self.snapshot.operator.clone();
-        let acknowledge = Acknowledge { operator, of };
-        vec![Request::Operate(Operate::Acknowledge(acknowledge))]
+        let acknowledge = OperatorAcknowledgement { operator, of };
+        vec![ConsoleRequest::Operate(OperatorAction::Acknowledge(
+            acknowledge,
+        ))]
     }
 
     /// Changes the operator of this console.
-    pub(super) fn take_seat(&mut self, name: &str) -> Vec<Request> {
+    pub(super) fn take_seat(&mut self, name: &str) -> Vec<ConsoleRequest> {
         let before = self.snapshot.operator.clone();
-        match operator_name(name) {
+        match parse_operator_name(name) {
             Err(fault) => self.say(Meaning::Error, fault.to_string()),
             Ok(name) if name == before => {
                 self.say(
@@ -83,18 +88,18 @@ impl App {
                     format!("{} sits here already", one_line(&name)),
                 );
             }
-            Ok(_) if self.only_looks() => {}
+            Ok(_) if self.warn_if_read_only() => {}
             Ok(operator) => {
-                let seat = TakeSeat { operator, before };
-                return vec![Request::Operate(Operate::TakeSeat(seat))];
+                let seat = OperatorChange { operator, before };
+                return vec![ConsoleRequest::Operate(OperatorAction::TakeSeat(seat))];
             }
         }
         Vec::new()
     }
 
     /// Returns true if this console is read-only, and shows a notice in that case.
-    pub(super) fn only_looks(&mut self) -> bool {
-        let looks = self.snapshot.access == Access::ReadOnly;
+    pub(super) fn warn_if_read_only(&mut self) -> bool {
+        let looks = self.snapshot.access == ConsoleAccess::ReadOnly;
         if looks {
             self.say(Meaning::Warning, "this console is read-only".to_owned());
         }
@@ -102,7 +107,11 @@ impl App {
     }
 
     /// Shows the result of an operator action.
-    pub(super) fn on_operated(&mut self, operate: &Operate, acted: &Result<(), Refused>) {
+    pub(super) fn on_operated(
+        &mut self,
+        operate: &OperatorAction,
+        acted: &Result<(), DecisionRefusal>,
+    ) {
         match acted {
             Ok(()) => self.say(Meaning::Passed, done(operate)),
             Err(refused) => self.say(Meaning::Error, format!("not recorded: {refused}")),
@@ -111,11 +120,11 @@ impl App {
 
     /// Closes all dialogs if the operator changed: they belonged to the operator before. Drafts are
     /// kept.
-    pub(super) fn leave_to(&mut self, before: &Snapshot) -> Vec<Request> {
+    pub(super) fn leave_to(&mut self, before: &RuntimeSnapshot) -> Vec<ConsoleRequest> {
         if before.operator == self.snapshot.operator {
             return Vec::new();
         }
-        let mut requests: Vec<Request> = self.dismiss().into_iter().collect();
+        let mut requests: Vec<ConsoleRequest> = self.dismiss().into_iter().collect();
         while !self.layers.is_empty() {
             requests.extend(self.close());
         }
@@ -123,20 +132,24 @@ impl App {
     }
 }
 
-fn done(operate: &Operate) -> String {
+fn done(operate: &OperatorAction) -> String {
     match operate {
-        Operate::Claim(claiming) => {
+        OperatorAction::Claim(claiming) => {
             let word = match claiming.wish {
-                ClaimWish::Take => "claimed",
-                ClaimWish::Release => "no longer claimed",
+                ClaimChangeKind::Take => "claimed",
+                ClaimChangeKind::Release => "no longer claimed",
             };
             format!("{} {word}, and recorded", claiming.gate)
         }
-        Operate::Acknowledge(Acknowledge { of, .. }) => match of {
-            Known::Fault(_) => "acknowledged and recorded: deciding is possible again".to_owned(),
-            Known::Overruled(gates) => format!("{} acknowledged and recorded", gates.len()),
+        OperatorAction::Acknowledge(OperatorAcknowledgement { of, .. }) => match of {
+            AcknowledgedSubject::Fault(_) => {
+                "acknowledged and recorded: deciding is possible again".to_owned()
+            }
+            AcknowledgedSubject::Overruled(gates) => {
+                format!("{} acknowledged and recorded", gates.len())
+            }
         },
-        Operate::TakeSeat(seat) => {
+        OperatorAction::TakeSeat(seat) => {
             let name = one_line(&seat.operator);
             format!("{name} sits here now, by their own word")
         }

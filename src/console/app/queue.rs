@@ -8,20 +8,20 @@ use super::{App, Tab};
 use crate::base::text::one_line;
 use crate::console::cells::clip;
 use crate::console::dialog::gate::GateDialog;
-use crate::console::keymap::{Action, QueueKey};
+use crate::console::keymap::{KeyAction, QueueKey};
 use crate::console::layer::Layer;
-use crate::console::request::{Bell, Notice, Request};
-use crate::console::screen::queue::{Purpose, Way, risk_word};
+use crate::console::request::{Bell, ConsoleRequest, TerminalNotice};
+use crate::console::screen::queue::{ListDirection, QueuePromptPurpose, risk_text};
 use crate::console::theme::Meaning;
 use crate::engine::held::Held;
 
 /// Maximum length of a desktop notification.
-const MOST_TOAST: usize = 120;
+const MAX_TOAST_CHARS: usize = 120;
 
 impl App {
     /// Returns the requests to send before the first key press.
-    pub(crate) fn begin(&mut self) -> Vec<Request> {
-        self.atlases.look_soon(&self.snapshot);
+    pub(crate) fn begin(&mut self) -> Vec<ConsoleRequest> {
+        self.atlases.schedule_check(&self.snapshot);
         let mut requests = vec![self.tell(Bell::Silent, None)];
         requests.extend(self.ask_last());
         requests
@@ -29,10 +29,10 @@ impl App {
 
     /// Returns true if a key goes to a text input of the screen. Keys with one meaning everywhere
     /// never do.
-    pub(super) fn is_typing(&self, global: Option<Action>) -> bool {
+    pub(super) fn is_typing(&self, global: Option<KeyAction>) -> bool {
         let everywhere = matches!(
             global,
-            Some(Action::Cancel | Action::Redraw | Action::Suspend)
+            Some(KeyAction::Cancel | KeyAction::Redraw | KeyAction::Suspend)
         );
         let typing = match self.tab {
             Tab::Queue => self.queue.is_typing(),
@@ -44,7 +44,7 @@ impl App {
     }
 
     /// Types a key into a text input of the screen.
-    pub(super) fn type_key(&mut self, key: KeyEvent) -> Vec<Request> {
+    pub(super) fn type_key(&mut self, key: KeyEvent) -> Vec<ConsoleRequest> {
         if self.tab == Tab::Threads {
             self.threads.type_key(key, &self.snapshot);
             return Vec::new();
@@ -54,7 +54,7 @@ impl App {
     }
 
     /// Runs the action of a queue key.
-    pub(super) fn act_queue(&mut self, key: QueueKey) -> Vec<Request> {
+    pub(super) fn act_queue(&mut self, key: QueueKey) -> Vec<ConsoleRequest> {
         match key {
             QueueKey::Mark => {
                 if let Err(why) = self.queue.mark() {
@@ -69,12 +69,12 @@ impl App {
                     return self.trace.show_session(&session);
                 }
             }
-            QueueKey::Sort => self.queue.sort_next(),
+            QueueKey::Sort => self.queue.cycle_sort(),
             QueueKey::NextDue => self.queue.next_due(),
-            QueueKey::Filter => self.queue.ask(Purpose::Filter),
-            QueueKey::Search => self.queue.ask(Purpose::Search),
-            QueueKey::NextMatch => self.queue.find(Way::Next),
-            QueueKey::PreviousMatch => self.queue.find(Way::Previous),
+            QueueKey::Filter => self.queue.ask(QueuePromptPurpose::Filter),
+            QueueKey::Search => self.queue.ask(QueuePromptPurpose::Search),
+            QueueKey::NextMatch => self.queue.find(ListDirection::Next),
+            QueueKey::PreviousMatch => self.queue.find(ListDirection::Previous),
             QueueKey::Copy => return self.copy(|held| held.id.to_string()),
             QueueKey::CopyHash => return self.copy(|held| held.request_hash.to_string()),
         }
@@ -82,7 +82,7 @@ impl App {
     }
 
     /// Opens the marked requests together as a batch.
-    fn open_batch(&mut self) -> Vec<Request> {
+    fn open_batch(&mut self) -> Vec<ConsoleRequest> {
         match self.queue.marked() {
             Ok(members) => {
                 let requests = self.dismiss().into_iter().collect();
@@ -98,16 +98,16 @@ impl App {
         }
     }
 
-    fn copy(&mut self, part: impl Fn(&Held) -> String) -> Vec<Request> {
+    fn copy(&mut self, part: impl Fn(&Held) -> String) -> Vec<ConsoleRequest> {
         let Some(text) = self.queue.selected().map(|held| part(held)) else {
             return Vec::new();
         };
         self.notice = Some((Meaning::Text, format!("copied {text}")));
-        vec![Request::Copy(text)]
+        vec![ConsoleRequest::Copy(text)]
     }
 
     /// Requests the last event of the selected request's session, for the detail pane.
-    pub(super) fn ask_last(&mut self) -> Vec<Request> {
+    pub(super) fn ask_last(&mut self) -> Vec<ConsoleRequest> {
         if self.tab != Tab::Queue {
             return Vec::new();
         }
@@ -116,7 +116,7 @@ impl App {
     }
 
     /// Builds the notification that requests arrived or left.
-    pub(super) fn tell_arrivals(&self, arrivals: &[Arc<Held>]) -> Request {
+    pub(super) fn notify_arrivals(&self, arrivals: &[Arc<Held>]) -> ConsoleRequest {
         let Some(riskiest) = arrivals.iter().max_by_key(|held| held.tier()) else {
             return self.tell(Bell::Silent, None);
         };
@@ -127,22 +127,22 @@ impl App {
         let text = format!(
             "cra: {} {} {} by {}{more}",
             riskiest.id,
-            risk_word(riskiest),
+            risk_text(riskiest),
             one_line(riskiest.action()),
             one_line(&riskiest.agent)
         );
-        self.tell(Bell::Ring, Some(clip(&text, MOST_TOAST, self.look)))
+        self.tell(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
     }
 
     /// Builds the notification for an alarm.
-    pub(super) fn tell_alarm(&self, what: &str) -> Request {
+    pub(super) fn notify_alarm(&self, what: &str) -> ConsoleRequest {
         let text = format!("cra: ALARM {what}");
-        self.tell(Bell::Ring, Some(clip(&text, MOST_TOAST, self.look)))
+        self.tell(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
     }
 
     /// Builds the window title for the number of held requests, with the bell and the toast.
-    fn tell(&self, bell: Bell, toast: Option<String>) -> Request {
+    fn tell(&self, bell: Bell, toast: Option<String>) -> ConsoleRequest {
         let title = format!("cra: {} held", self.snapshot.held.len());
-        Request::Notify(Notice { bell, title, toast })
+        ConsoleRequest::Notify(TerminalNotice { bell, title, toast })
     }
 }

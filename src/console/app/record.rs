@@ -5,11 +5,11 @@ use ratatui::text::Line;
 use super::App;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, fit, width};
-use crate::console::dialog::gate::{Around, Trouble};
-use crate::console::theme::{Look, Meaning};
+use crate::console::dialog::gate::{DecisionContext, RecordTrouble};
+use crate::console::theme::{Appearance, Meaning};
 use crate::engine::command::RecordFault;
-use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
-use crate::trace::verify::Report;
+use crate::runtime::snapshot::{ChainVerdict, HeadCopyState, RuntimeSnapshot, StoreState};
+use crate::trace::verify::VerificationReport;
 
 /// Message that every screen shows across its full width.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Banner {
     }
 
     /// Renders the banner in exactly `cells` cells. It cuts the problem, never the remedy.
-    pub(in crate::console) fn line(&self, cells: usize, look: Look) -> Line<'static> {
+    pub(in crate::console) fn line(&self, cells: usize, look: Appearance) -> Line<'static> {
         let text = format!(" ! {}", one_line(&self.text));
         let fits = width(&text) + width(self.way) <= cells;
         let way = if fits { self.way } else { self.brief };
@@ -51,16 +51,16 @@ impl Banner {
 
 impl App {
     /// Updates the open dialogs with the current operator, access and faults.
-    pub(super) fn tell_around(&mut self) {
+    pub(super) fn update_decision_contexts(&mut self) {
         let around = self.around();
         for dialog in self.dialogs() {
-            dialog.on_around(around.clone());
+            dialog.set_decision_context(around.clone());
         }
     }
 
     /// Collects the console state that a dialog depends on.
-    pub(super) fn around(&self) -> Around {
-        Around {
+    pub(super) fn around(&self) -> DecisionContext {
+        DecisionContext {
             operator: self.snapshot.operator.clone(),
             access: self.snapshot.access,
             trouble: self.trouble().filter(|trouble| !self.is_known(trouble)),
@@ -69,20 +69,20 @@ impl App {
     }
 
     /// Returns the known fault of the record or the store.
-    pub(in crate::console) fn trouble(&self) -> Option<Trouble> {
-        trouble_of(&self.snapshot, self.found.as_ref())
+    pub(in crate::console) fn trouble(&self) -> Option<RecordTrouble> {
+        find_record_trouble(&self.snapshot, self.found.as_ref())
     }
 
     /// Returns the fault of the chains, if there is one.
-    pub(super) fn broken_record(&self) -> Option<RecordFault> {
+    pub(super) fn chain_fault(&self) -> Option<RecordFault> {
         match self.trouble()? {
-            Trouble::Chain(fault) => Some(fault),
-            Trouble::Store(_) => None,
+            RecordTrouble::Chain(fault) => Some(fault),
+            RecordTrouble::Store(_) => None,
         }
     }
 
     /// Returns true if an operator acknowledged exactly this fault.
-    pub(in crate::console) fn is_known(&self, trouble: &Trouble) -> bool {
+    pub(in crate::console) fn is_known(&self, trouble: &RecordTrouble) -> bool {
         is_known(&self.snapshot, trouble)
     }
 
@@ -91,22 +91,22 @@ impl App {
         let mut banners = Vec::new();
         if let Some(trouble) = self.trouble() {
             let (text, way, brief) = match &trouble {
-                Trouble::Store(text) if self.snapshot.store.stall().is_some() => (
+                RecordTrouble::Store(text) if self.snapshot.store.stall().is_some() => (
                     text,
                     ". Deciding is disabled until recording goes on",
                     "; wait for the disk",
                 ),
-                Trouble::Store(text) => (
+                RecordTrouble::Store(text) => (
                     text,
                     ". Deciding is disabled: see to the disk, then restart cra",
                     "; restart cra",
                 ),
-                Trouble::Chain(fault) if self.is_known(&trouble) => (
+                RecordTrouble::Chain(fault) if self.is_known(&trouble) => (
                     &fault.what,
                     " (acknowledged: deciding is possible)",
                     " (acknowledged)",
                 ),
-                Trouble::Chain(fault) => (
+                RecordTrouble::Chain(fault) => (
                     &fault.what,
                     ". Deciding is disabled: :ack-broken-chain",
                     "; :ack-broken-chain to decide",
@@ -126,7 +126,7 @@ impl App {
         banners.extend(self.alarm_banners());
         // Recording continues and is sealed. Only the external copy of the head, which proves the
         // record to others, is missing. The banner is shown only if no worse one is.
-        if let (true, Elsewhere::Failed { what }) =
+        if let (true, HeadCopyState::Failed { what }) =
             (banners.is_empty(), &self.snapshot.chain.head.elsewhere)
         {
             let text = format!("HEAD NOT KEPT ELSEWHERE: {what}");
@@ -137,36 +137,38 @@ impl App {
 }
 
 /// Returns the fault of the record that the runtime knows of, or that an operator's own check `found`.
-pub(in crate::console) fn trouble_of(
-    snapshot: &Snapshot,
+pub(in crate::console) fn find_record_trouble(
+    snapshot: &RuntimeSnapshot,
     found: Option<&RecordFault>,
-) -> Option<Trouble> {
+) -> Option<RecordTrouble> {
     match &snapshot.store {
         StoreState::Poisoned { what } => {
             let text = format!("NOTHING IS RECORDED ANY MORE: {what}");
-            return Some(Trouble::Store(text));
+            return Some(RecordTrouble::Store(text));
         }
         StoreState::Stalled { what } => {
             let text = format!("NOTHING IS RECORDED NOW: {what}");
-            return Some(Trouble::Store(text));
+            return Some(RecordTrouble::Store(text));
         }
         StoreState::Ready => {}
     }
     let fault = snapshot.chain.verdict.fault();
-    fault.or_else(|| found.cloned()).map(Trouble::Chain)
+    fault.or_else(|| found.cloned()).map(RecordTrouble::Chain)
 }
 
 /// Returns true if an operator acknowledged exactly this fault. A store that records nothing cannot be
 /// acknowledged: deciding stays disabled.
-pub(in crate::console) fn is_known(snapshot: &Snapshot, trouble: &Trouble) -> bool {
+pub(in crate::console) fn is_known(snapshot: &RuntimeSnapshot, trouble: &RecordTrouble) -> bool {
     let known = snapshot.acts.known.as_ref();
     match trouble {
-        Trouble::Chain(fault) => known.is_some_and(|known| known.mark == fault.mark),
-        Trouble::Store(_) => false,
+        RecordTrouble::Chain(fault) => known.is_some_and(|known| known.mark == fault.mark),
+        RecordTrouble::Store(_) => false,
     }
 }
 
 /// Returns the fault that a check found, if there is one.
-pub(in crate::console) fn unsound(checked: &Result<Report, String>) -> Option<RecordFault> {
+pub(in crate::console) fn unsound(
+    checked: &Result<VerificationReport, String>,
+) -> Option<RecordFault> {
     ChainVerdict::from(checked).fault()
 }

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use super::App;
 use crate::base::id::SessionId;
-use crate::console::dialog::snapshot::{Next, SnapshotDialog, SnapshotTold};
+use crate::console::dialog::snapshot::{SnapshotDialog, SnapshotFollowUp, SnapshotResponse};
 use crate::console::layer::Layer;
-use crate::console::request::{Request, Ticket};
+use crate::console::request::{ConsoleRequest, Ticket};
 use crate::console::theme::Meaning;
-use crate::memento::Name;
+use crate::memento::ExternalName;
 
 impl App {
     /// Opens a snapshot file, or asks for its path.
-    pub(super) fn open_snapshot(&mut self, path: &str) -> Vec<Request> {
+    pub(super) fn open_snapshot(&mut self, path: &str) -> Vec<ConsoleRequest> {
         self.numbers += 1;
         let mut dialog = SnapshotDialog::new(self.numbers, self.chosen_session());
         let path = path.trim();
@@ -35,14 +35,18 @@ impl App {
         self.layers.push(Layer::Snapshot(Box::new(dialog)));
     }
 
-    fn chosen_session(&self) -> Option<(Name, SessionId)> {
+    fn chosen_session(&self) -> Option<(ExternalName, SessionId)> {
         let thread = self.threads.chosen(&self.snapshot)?;
         Some((thread.id.clone(), thread.session.clone()))
     }
 
     /// Passes a response about a snapshot file to its dialog. A response that comes too late is
     /// dropped.
-    pub(super) fn on_snapshot_told(&mut self, ticket: Ticket, told: SnapshotTold) -> Vec<Request> {
+    pub(super) fn on_snapshot_response(
+        &mut self,
+        ticket: Ticket,
+        told: SnapshotResponse,
+    ) -> Vec<ConsoleRequest> {
         let top = self.layers.len().saturating_sub(1);
         let mut layers = self.layers.iter_mut().enumerate();
         let found = layers.find_map(|(at, layer)| match layer {
@@ -61,10 +65,12 @@ impl App {
             return Vec::new();
         };
         match dialog.on_told(told) {
-            Next::Open(request) => return vec![request],
+            SnapshotFollowUp::Open(request) => return vec![request],
             // No dialog opens over another one that the operator is looking at.
-            Next::Ask(question) if at == top => self.layers.push(Layer::Confirm(*question)),
-            Next::Ask(_) | Next::Nothing => {}
+            SnapshotFollowUp::Ask(question) if at == top => {
+                self.layers.push(Layer::Confirm(*question))
+            }
+            SnapshotFollowUp::Ask(_) | SnapshotFollowUp::Nothing => {}
         }
         Vec::new()
     }

@@ -4,16 +4,16 @@ use super::App;
 use crate::base::clock::Timestamp;
 use crate::console::cells::asker;
 use crate::console::dialog::atlas::AtlasDialog;
-use crate::console::dialog::atlas::load::{LoadDialog, Way};
+use crate::console::dialog::atlas::load::{LoadDialog, LoadDirection};
 use crate::console::dialog::atlas::page::PageDialog;
 use crate::console::keymap::StewardKey;
 use crate::console::layer::Layer;
-use crate::console::request::{Request, Ticket};
-use crate::console::screen::atlas::{Atlases, Listed, Looked};
-use crate::console::study::{PageLine, Studied};
+use crate::console::request::{ConsoleRequest, Ticket};
+use crate::console::screen::atlas::{AtlasScreen, FileCheckResult, FolderListing};
+use crate::console::study::{PageLine, StudyResult};
 use crate::console::theme::Meaning;
-use crate::runtime::LoadRefused;
-use crate::runtime::snapshot::{Access, Shadowed, Snapshot};
+use crate::runtime::LoadRefusal;
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot, ShadowSummary};
 
 /// Note on the page that replays the past: the assumptions needed to read it.
 const PAST_NOTE: &str = "Recorded actions, newest first, each asked once under what is loaded and once under \
@@ -21,14 +21,14 @@ const PAST_NOTE: &str = "Recorded actions, newest first, each asked once under w
 
 impl App {
     /// Runs the action of a steward key.
-    pub(super) fn act_steward(&mut self, key: StewardKey, now: Timestamp) -> Vec<Request> {
+    pub(super) fn act_steward(&mut self, key: StewardKey, now: Timestamp) -> Vec<ConsoleRequest> {
         match key {
             StewardKey::Load | StewardKey::Undo => {
                 self.propose(key, now);
                 Vec::new()
             }
             StewardKey::Edit => match self.atlases.editable(&self.snapshot) {
-                Ok((file, line)) => vec![Request::EditFile(file, line)],
+                Ok((file, line)) => vec![ConsoleRequest::EditFile(file, line)],
                 Err(why) => self.hint(why),
             },
             StewardKey::Differ => self.study(key, "How the files differ", "- loaded, + the file"),
@@ -40,7 +40,7 @@ impl App {
             StewardKey::Unshadow => match &self.snapshot.watched.shadow {
                 Some(_) => {
                     drop(self.hint("the files no longer look on".to_owned()));
-                    vec![Request::Shadow(None)]
+                    vec![ConsoleRequest::Shadow(None)]
                 }
                 None => self.hint("no files look on: S has them do so".to_owned()),
             },
@@ -48,14 +48,14 @@ impl App {
         }
     }
 
-    fn hint(&mut self, why: String) -> Vec<Request> {
+    fn hint(&mut self, why: String) -> Vec<ConsoleRequest> {
         self.notice = Some((Meaning::Hint, why));
         Vec::new()
     }
 
     /// Asks whether to load the files, or to go back to the Atlases before.
     fn propose(&mut self, key: StewardKey, now: Timestamp) {
-        if self.snapshot.access == Access::ReadOnly {
+        if self.snapshot.access == ConsoleAccess::ReadOnly {
             self.hint("this console is read-only: it loads nothing".to_owned());
             return;
         }
@@ -64,14 +64,17 @@ impl App {
             return;
         }
         let (way, proposed) = match key {
-            StewardKey::Undo => (Way::Back, self.atlases.propose_undo(&self.snapshot)),
+            StewardKey::Undo => (
+                LoadDirection::Back,
+                self.atlases.propose_undo(&self.snapshot),
+            ),
             StewardKey::Load
             | StewardKey::Edit
             | StewardKey::Test
             | StewardKey::Rehearse
             | StewardKey::Shadow
             | StewardKey::Unshadow
-            | StewardKey::Differ => (Way::Load, self.atlases.propose(&self.snapshot)),
+            | StewardKey::Differ => (LoadDirection::Load, self.atlases.propose(&self.snapshot)),
         };
         match proposed {
             Ok(proposal) => {
@@ -86,13 +89,13 @@ impl App {
     }
 
     /// Starts shadow evaluation with the files; if it runs already, shows the differences so far.
-    fn shadow(&mut self) -> Vec<Request> {
+    fn shadow(&mut self) -> Vec<ConsoleRequest> {
         let Some(shadow) = self.snapshot.watched.shadow.clone() else {
             return match self.atlases.propose(&self.snapshot) {
                 Ok(proposal) => {
                     let words = "SHADOW on: S lists, Z ends";
                     drop(self.hint(words.to_owned()));
-                    vec![Request::Shadow(Some(proposal.load))]
+                    vec![ConsoleRequest::Shadow(Some(proposal.load))]
                 }
                 Err(why) => self.hint(why),
             };
@@ -113,7 +116,7 @@ impl App {
     }
 
     /// Requests a study and opens the page that will show its result.
-    fn study(&mut self, key: StewardKey, title: &str, note: &str) -> Vec<Request> {
+    fn study(&mut self, key: StewardKey, title: &str, note: &str) -> Vec<ConsoleRequest> {
         let study = match self.atlases.study(key, &self.snapshot) {
             Ok(study) => study,
             Err(why) => return self.hint(why),
@@ -123,27 +126,30 @@ impl App {
         let ticket = dialog.ticket();
         let dialog = AtlasDialog::Page(dialog);
         self.layers.push(Layer::Atlas(Box::new(dialog)));
-        vec![Request::Study(ticket, study)]
+        vec![ConsoleRequest::Study(ticket, study)]
     }
 
     /// Takes over the state of the Atlas files.
-    pub(super) fn on_glanced(&mut self, looked: Vec<Looked>) -> Vec<Request> {
-        self.look(|atlases, snapshot| atlases.on_glanced(looked, snapshot))
+    pub(super) fn on_files_checked(&mut self, looked: Vec<FileCheckResult>) -> Vec<ConsoleRequest> {
+        self.look(|atlases, snapshot| atlases.on_files_checked(looked, snapshot))
     }
 
     /// Takes over the listing of the Atlas folder.
-    pub(super) fn on_listed(&mut self, listed: Listed) -> Vec<Request> {
-        self.look(|atlases, snapshot| atlases.on_listed(listed, snapshot))
+    pub(super) fn on_folder_listed(&mut self, listed: FolderListing) -> Vec<ConsoleRequest> {
+        self.look(|atlases, snapshot| atlases.on_folder_listed(listed, snapshot))
     }
 
     /// Updates the state of the files. A notice about a blocked load is removed when the block is
     /// gone.
-    fn look(&mut self, take: impl FnOnce(&mut Atlases, &Snapshot)) -> Vec<Request> {
+    fn look(
+        &mut self,
+        take: impl FnOnce(&mut AtlasScreen, &RuntimeSnapshot),
+    ) -> Vec<ConsoleRequest> {
         let said = self.notice.as_ref().map(|(_, text)| text.clone());
         let said =
-            said.filter(|said| self.atlases.bars_load(&self.snapshot).as_ref() == Some(said));
+            said.filter(|said| self.atlases.load_blocker(&self.snapshot).as_ref() == Some(said));
         take(&mut self.atlases, &self.snapshot);
-        if said.is_some() && self.atlases.bars_load(&self.snapshot) != said {
+        if said.is_some() && self.atlases.load_blocker(&self.snapshot) != said {
             self.notice = None;
         }
         Vec::new()
@@ -153,9 +159,9 @@ impl App {
     pub(super) fn on_studied(
         &mut self,
         ticket: Ticket,
-        told: &Result<Studied, String>,
-    ) -> Vec<Request> {
-        if let Ok(Studied { sum: Some(sum), .. }) = told {
+        told: &Result<StudyResult, String>,
+    ) -> Vec<ConsoleRequest> {
+        if let Ok(StudyResult { sum: Some(sum), .. }) = told {
             self.atlases.on_sum(*sum);
         }
         for dialog in self.atlas_dialogs() {
@@ -167,7 +173,7 @@ impl App {
     }
 
     /// Handles the reply to a load: other Atlases are loaded, or the load was refused.
-    pub(super) fn on_loaded(&mut self, loaded: Result<(), LoadRefused>) -> Vec<Request> {
+    pub(super) fn on_loaded(&mut self, loaded: Result<(), LoadRefusal>) -> Vec<ConsoleRequest> {
         match loaded {
             Ok(()) => {
                 self.layers.retain(|layer| {
@@ -189,11 +195,11 @@ impl App {
     }
 
     /// Handles the end of a file's editor: the file is checked first.
-    pub(super) fn on_file_edited(&mut self, edited: Result<(), String>) -> Vec<Request> {
+    pub(super) fn on_file_edited(&mut self, edited: Result<(), String>) -> Vec<ConsoleRequest> {
         if let Err(why) = edited {
             self.notice = Some((Meaning::Error, why));
         }
-        self.atlases.look_soon(&self.snapshot);
+        self.atlases.schedule_check(&self.snapshot);
         Vec::new()
     }
 
@@ -213,7 +219,7 @@ impl App {
 }
 
 /// Lists the differences that shadow Atlases would have made, line by line.
-fn differences(shadow: &Shadowed) -> Studied {
+fn differences(shadow: &ShadowSummary) -> StudyResult {
     let mut lines = Vec::new();
     for difference in &shadow.kept {
         let who = asker(&difference.agent, &difference.session);
@@ -243,5 +249,5 @@ fn differences(shadow: &Shadowed) -> Studied {
             "Nothing would have gone otherwise so far.",
         ));
     }
-    Studied { lines, sum: None }
+    StudyResult { lines, sum: None }
 }

@@ -7,24 +7,24 @@ use crate::base::text::one_line;
 use crate::console::dialog::atlas::AtlasDialog;
 use crate::console::dialog::atlas::page::PageDialog;
 use crate::console::dialog::confirm::ConfirmDialog;
-use crate::console::keymap::{Action, Motion, ThreadKey};
+use crate::console::keymap::{KeyAction, Motion, ThreadKey};
 use crate::console::layer::Layer;
-use crate::console::request::{Request, ThreadEdit};
-use crate::console::screen::threads::{Opened, edit, find, legend};
-use crate::console::study::Studied;
+use crate::console::request::{ConsoleRequest, ThreadEdit};
+use crate::console::screen::threads::{EnterResult, edit, find, legend};
+use crate::console::study::StudyResult;
 use crate::console::theme::Meaning;
-use crate::engine::command::Refused;
-use crate::memento::{Name, Turned};
-use crate::runtime::ThreadAct;
+use crate::engine::command::DecisionRefusal;
+use crate::memento::{ExternalName, ProcessedTurn};
+use crate::runtime::ThreadAction;
 
 impl App {
     /// Runs the action of a threads key.
-    pub(super) fn act_thread(&mut self, key: ThreadKey) -> Vec<Request> {
+    pub(super) fn act_thread(&mut self, key: ThreadKey) -> Vec<ConsoleRequest> {
         match key {
             ThreadKey::Next => self.threads.step(Motion::Down),
             ThreadKey::Previous => self.threads.step(Motion::Up),
             ThreadKey::Differ => self.turn_difference(),
-            ThreadKey::History => self.threads.turn_to_history(),
+            ThreadKey::History => self.threads.toggle_history(),
             ThreadKey::InTrace => {
                 let thread = self.threads.chosen(&self.snapshot);
                 if let Some(session) = thread.map(|thread| thread.session.clone()) {
@@ -38,7 +38,7 @@ impl App {
             ThreadKey::Legend => self.show_legend(),
             ThreadKey::OpenSnapshot => return self.open_snapshot(""),
             ThreadKey::WriteSnapshot => self.write_snapshot(),
-            ThreadKey::Search => self.threads.ask_search(),
+            ThreadKey::Search => self.threads.open_search(),
             ThreadKey::NextMatch => self.find_thread(Motion::Down),
             ThreadKey::PreviousMatch => self.find_thread(Motion::Up),
         }
@@ -46,7 +46,7 @@ impl App {
     }
 
     fn find_thread(&mut self, way: Motion) {
-        if !self.threads.find_next(way, &self.snapshot) {
+        if !self.threads.select_next_match(way, &self.snapshot) {
             self.say(
                 Meaning::Hint,
                 "no thread matches; / looks for one".to_owned(),
@@ -55,17 +55,17 @@ impl App {
     }
 
     /// Runs the list keys: move, open, back.
-    pub(super) fn move_in_threads(&mut self, action: Action) -> Vec<Request> {
+    pub(super) fn move_in_threads(&mut self, action: KeyAction) -> Vec<ConsoleRequest> {
         if let Some(motion) = action.motion() {
             self.threads.go(motion, &self.snapshot);
             return Vec::new();
         }
-        if action == Action::Back {
+        if action == KeyAction::Back {
             self.threads.back();
-        } else if matches!(action, Action::Next | Action::Previous) {
-            self.threads.turn_to_pane(action);
-        } else if action == Action::Open
-            && let Some(Opened::Turn(turned)) = self.threads.open(&self.snapshot)
+        } else if matches!(action, KeyAction::Next | KeyAction::Previous) {
+            self.threads.cycle_pane(action);
+        } else if action == KeyAction::Open
+            && let Some(EnterResult::Turn(turned)) = self.threads.open(&self.snapshot)
         {
             return self.show_turn(&turned);
         }
@@ -82,13 +82,13 @@ impl App {
     }
 
     /// Requests the position of a turn's record. The screen changes once the record is found.
-    fn show_turn(&mut self, turned: &Turned) -> Vec<Request> {
+    fn show_turn(&mut self, turned: &ProcessedTurn) -> Vec<ConsoleRequest> {
         let Some(event) = turned.event.clone() else {
             self.say(Meaning::Hint, "this turn has no record yet".to_owned());
             return Vec::new();
         };
         self.say(Meaning::Hint, "looking for its event ...".to_owned());
-        vec![Request::FindEvent(turned.session.clone(), event)]
+        vec![ConsoleRequest::FindEvent(turned.session.clone(), event)]
     }
 
     /// Shows the found record of a turn, unless the operator has moved to another screen meanwhile.
@@ -96,7 +96,7 @@ impl App {
         &mut self,
         session: &SessionId,
         found: Result<Option<u64>, String>,
-    ) -> Vec<Request> {
+    ) -> Vec<ConsoleRequest> {
         if self.tab != Tab::Threads || !self.layers.is_empty() {
             return Vec::new();
         }
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    fn copy_memento(&mut self) -> Vec<Request> {
+    fn copy_memento(&mut self) -> Vec<ConsoleRequest> {
         let thread = self.threads.chosen(&self.snapshot);
         let Some(latest) = thread.and_then(|thread| thread.latest.as_ref()) else {
             return Vec::new();
@@ -132,11 +132,11 @@ impl App {
             one_line(latest.memento_id.as_str())
         );
         self.say(Meaning::Text, words);
-        vec![Request::Copy(text)]
+        vec![ConsoleRequest::Copy(text)]
     }
 
     /// Opens the summary in an editor, or the operator's earlier text that was not accepted.
-    fn edit_thread(&mut self) -> Vec<Request> {
+    fn edit_thread(&mut self) -> Vec<ConsoleRequest> {
         let thread = self.threads.chosen(&self.snapshot);
         let Some((thread, latest)) =
             thread.and_then(|thread| Some((thread, thread.latest.as_ref()?)))
@@ -150,10 +150,10 @@ impl App {
             etag: latest.etag(),
             text: edit::text(&thread.id, &latest.shape(), typed),
         };
-        if self.only_looks() {
+        if self.warn_if_read_only() {
             return Vec::new();
         }
-        vec![Request::EditThread(Box::new(edit))]
+        vec![ConsoleRequest::EditThread(Box::new(edit))]
     }
 
     /// Handles the end of the editor: its text is checked, and sent if it differs from the summary.
@@ -161,7 +161,7 @@ impl App {
         &mut self,
         edit: ThreadEdit,
         edited: Result<String, String>,
-    ) -> Vec<Request> {
+    ) -> Vec<ConsoleRequest> {
         let text = match edited {
             Ok(text) => text,
             Err(why) => {
@@ -185,10 +185,10 @@ impl App {
         };
         if kept == Some((edit.etag.clone(), shape.clone())) {
             self.say(Meaning::Text, "nothing was changed".to_owned());
-            let dropped = self.threads.drop_typed(&edit.thread);
+            let dropped = self.threads.drop_edit(&edit.thread);
             return dropped.into_iter().collect();
         }
-        let act = ThreadAct::Edit {
+        let act = ThreadAction::Edit {
             shape,
             if_match: edit.etag,
         };
@@ -197,7 +197,7 @@ impl App {
             text,
             "it was never answered".to_owned(),
         );
-        vec![kept, Request::ActOnThread(edit.thread, act)]
+        vec![kept, ConsoleRequest::ActOnThread(edit.thread, act)]
     }
 
     fn ask_drift(&mut self) {
@@ -205,13 +205,13 @@ impl App {
             return;
         };
         let dialog = ConfirmDialog::drift(&thread.id);
-        if !self.only_looks() {
+        if !self.warn_if_read_only() {
             self.layers.push(Layer::Confirm(dialog));
         }
     }
 
     /// Hands the selected thread over to a session.
-    pub(super) fn hand_over_thread(&mut self, to: SessionId) -> Vec<Request> {
+    pub(super) fn hand_over_thread(&mut self, to: SessionId) -> Vec<ConsoleRequest> {
         // Only the threads screen shows which thread is selected.
         if self.tab != Tab::Threads {
             self.tab = Tab::Threads;
@@ -224,43 +224,46 @@ impl App {
             self.say(Meaning::Hint, "there is no thread to hand over".to_owned());
             return Vec::new();
         };
-        if self.only_looks() {
+        if self.warn_if_read_only() {
             return Vec::new();
         }
-        vec![Request::ActOnThread(thread, ThreadAct::HandOver { to })]
+        vec![ConsoleRequest::ActOnThread(
+            thread,
+            ThreadAction::HandOver { to },
+        )]
     }
 
     /// Shows the result of an operator's action on a thread.
     pub(super) fn on_thread_acted(
         &mut self,
-        thread: &Name,
-        act: &ThreadAct,
-        acted: &Result<(), Refused>,
-    ) -> Vec<Request> {
+        thread: &ExternalName,
+        act: &ThreadAction,
+        acted: &Result<(), DecisionRefusal>,
+    ) -> Vec<ConsoleRequest> {
         let name = one_line(thread.as_str());
         let mut kept = None;
         let (meaning, text) = match (acted, act) {
-            (Ok(()), ThreadAct::Edit { .. }) => {
-                kept = self.threads.drop_typed(thread);
+            (Ok(()), ThreadAction::Edit { .. }) => {
+                kept = self.threads.drop_edit(thread);
                 let text = format!("{name} edited and recorded: its next turn must follow it");
                 (Meaning::Passed, text)
             }
-            (Ok(()), ThreadAct::FlagDrift) => (
+            (Ok(()), ThreadAction::FlagDrift) => (
                 Meaning::Passed,
                 format!("drift of {name} flagged and recorded"),
             ),
-            (Err(refused), ThreadAct::Edit { .. }) => {
+            (Err(refused), ThreadAction::Edit { .. }) => {
                 let why = one_line(&refused.to_string());
                 kept = self.threads.refused(thread, &why);
                 let text =
                     format!("not recorded. e opens your text beside what is kept now: {why}");
                 (Meaning::Error, text)
             }
-            (Ok(()), ThreadAct::HandOver { to }) => (
+            (Ok(()), ThreadAction::HandOver { to }) => (
                 Meaning::Passed,
                 format!("{name} handed over to {to} and recorded: its next turn takes it up"),
             ),
-            (Err(refused), ThreadAct::FlagDrift | ThreadAct::HandOver { .. }) => {
+            (Err(refused), ThreadAction::FlagDrift | ThreadAction::HandOver { .. }) => {
                 (Meaning::Error, format!("not recorded: {refused}"))
             }
         };
@@ -275,7 +278,7 @@ impl App {
             "What the words mean",
             "Nothing is decided here.",
         );
-        let studied = Studied {
+        let studied = StudyResult {
             lines: legend(),
             sum: None,
         };

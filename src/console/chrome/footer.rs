@@ -4,37 +4,37 @@ use ratatui::text::{Line, Span};
 
 use crate::console::app::{App, Tab};
 use crate::console::cells::width;
-use crate::console::keymap::{Action, BINDINGS, Binding, Scope, footer};
+use crate::console::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, footer};
 use crate::console::layer::Layer;
-use crate::console::theme::{Look, Meaning};
+use crate::console::theme::{Appearance, Meaning};
 
 /// State of a key: enabled or disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Power {
+enum KeyState {
     Live,
     Dead,
 }
 
 /// A key in the footer.
-struct Item {
+struct FooterKey {
     name: String,
     label: &'static str,
-    power: Power,
+    power: KeyState,
     /// Always shown: the key that leads back is never left out.
     always: bool,
 }
 
-impl Item {
-    fn of(app: &App, binding: &Binding) -> Self {
+impl FooterKey {
+    fn of(app: &App, binding: &KeyBinding) -> Self {
         let relabelled = app
             .layers
             .last()
             .and_then(|layer| layer.label(binding.action));
         Self {
-            name: binding.first_name(),
+            name: binding.footer_key_name(),
             label: relabelled.unwrap_or(binding.label),
             power: power(app, binding.action),
-            always: binding.action == Action::Back,
+            always: binding.action == KeyAction::Back,
         }
     }
 
@@ -42,11 +42,11 @@ impl Item {
         width(&self.name) + width(self.label) + 4
     }
 
-    fn spans(&self, look: Look) -> [Span<'static>; 2] {
+    fn spans(&self, look: Appearance) -> [Span<'static>; 2] {
         // Disabled keys stay visible if there is room, so that the others keep their position.
         let meaning = match self.power {
-            Power::Live => Meaning::Key,
-            Power::Dead => Meaning::Dim,
+            KeyState::Live => Meaning::Key,
+            KeyState::Dead => Meaning::Dim,
         };
         [
             Span::styled(self.name.clone(), look.style(meaning)),
@@ -55,7 +55,7 @@ impl Item {
     }
 }
 
-fn power(app: &App, action: Action) -> Power {
+fn power(app: &App, action: KeyAction) -> KeyState {
     let can = match (app.layers.last(), app.tab) {
         (Some(layer), _) => layer.can(action),
         (None, Tab::Queue) => app.queue.can(action, app.snapshot.access),
@@ -63,7 +63,7 @@ fn power(app: &App, action: Action) -> Power {
         (None, Tab::Threads) => app.threads.can(action, &app.snapshot),
         (None, Tab::Atlas) => app.atlases.can(action, &app.snapshot),
     };
-    if can { Power::Live } else { Power::Dead }
+    if can { KeyState::Live } else { KeyState::Dead }
 }
 
 /// Returns true if Esc leads back on the current screen.
@@ -80,25 +80,25 @@ fn leads_back(app: &App) -> bool {
 /// table.
 pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
     let screen = match app.tab {
-        Tab::Queue if app.queue.is_typing() => Scope::Prompt,
-        Tab::Threads if app.threads.is_typing() => Scope::Prompt,
+        Tab::Queue if app.queue.is_typing() => KeyScope::Prompt,
+        Tab::Threads if app.threads.is_typing() => KeyScope::Prompt,
         Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => app.scope(),
     };
     let scope = app.layers.last().map_or(screen, Layer::scope);
     let inner = app.layers.last().and_then(Layer::inner_scope);
     let inner = inner.into_iter().flat_map(footer);
-    let typing = matches!(scope, Scope::Prompt | Scope::Line);
+    let typing = matches!(scope, KeyScope::Prompt | KeyScope::Line);
     let on_screen = app.layers.is_empty() && !typing;
     let back = BINDINGS
         .iter()
-        .filter(|binding| binding.scope == Scope::Global && binding.action == Action::Back)
+        .filter(|binding| binding.scope == KeyScope::Global && binding.action == KeyAction::Back)
         .filter(|_| on_screen && leads_back(app));
     let own = inner.chain(footer(scope)).chain(back);
-    let own: Vec<Item> = own.map(|binding| Item::of(app, binding)).collect();
-    let global = footer(Scope::Global).filter(|_| on_screen);
-    let global: Vec<Item> = global.map(|binding| Item::of(app, binding)).collect();
+    let own: Vec<FooterKey> = own.map(|binding| FooterKey::of(app, binding)).collect();
+    let global = footer(KeyScope::Global).filter(|_| on_screen);
+    let global: Vec<FooterKey> = global.map(|binding| FooterKey::of(app, binding)).collect();
     // The help key always stays: it leads to the keys that do not fit.
-    let taken: usize = global.iter().map(Item::cells).sum();
+    let taken: usize = global.iter().map(FooterKey::cells).sum();
     let shown = fitting(&own, cells.saturating_sub(1 + taken));
     let mut spans = vec![Span::raw(" ")];
     spans.extend(shown.flat_map(|item| item.spans(app.look)));
@@ -108,18 +108,18 @@ pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
 
 /// Selects the items to show, in their order. Priority: the key that leads back, enabled keys,
 /// disabled keys.
-fn fitting(items: &[Item], cells: usize) -> impl Iterator<Item = &Item> {
-    let rank = |item: &Item| match (item.always, item.power) {
+fn fitting(items: &[FooterKey], cells: usize) -> impl Iterator<Item = &FooterKey> {
+    let rank = |item: &FooterKey| match (item.always, item.power) {
         (true, _) => 0,
-        (false, Power::Live) => 1,
-        (false, Power::Dead) => 2,
+        (false, KeyState::Live) => 1,
+        (false, KeyState::Dead) => 2,
     };
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|at| items.get(*at).map(rank));
     let mut room = cells;
     let mut kept = vec![false; items.len()];
     for at in order {
-        let size = items.get(at).map_or(usize::MAX, Item::cells);
+        let size = items.get(at).map_or(usize::MAX, FooterKey::cells);
         if let (true, Some(kept)) = (size <= room, kept.get_mut(at)) {
             *kept = true;
             room -= size;

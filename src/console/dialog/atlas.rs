@@ -4,9 +4,9 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use super::super::keymap::Scope;
-use super::super::layer::Handled;
-use super::super::theme::Look;
+use super::super::keymap::KeyScope;
+use super::super::layer::KeyResult;
+use super::super::theme::Appearance;
 use crate::base::clock::Timestamp;
 
 pub(crate) mod load;
@@ -26,15 +26,15 @@ pub(crate) enum AtlasDialog {
 
 impl AtlasDialog {
     /// Scope in the key table for the keys of this dialog.
-    pub(crate) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> KeyScope {
         match self {
-            Self::Load(_) => Scope::Load,
-            Self::Page(_) => Scope::Explain,
+            Self::Load(_) => KeyScope::Load,
+            Self::Page(_) => KeyScope::Explain,
         }
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
+    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
         match self {
             Self::Load(dialog) => dialog.on_key(key, now),
             Self::Page(dialog) => dialog.on_key(key),
@@ -50,7 +50,7 @@ impl AtlasDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
         match self {
             Self::Load(dialog) => dialog.lay_out(area, look),
             Self::Page(dialog) => dialog.lay_out(area, look),
@@ -66,7 +66,7 @@ impl AtlasDialog {
     }
 
     /// Paints the dialog.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
         match self {
             Self::Load(dialog) => dialog.draw(frame, look, now),
             Self::Page(dialog) => dialog.draw(frame, area, look),

@@ -5,15 +5,15 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use super::super::keymap::{Action, Scope, lookup};
-use super::super::layer::{Change, Handled};
-use super::super::request::Request;
-use super::super::theme::Look;
+use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::layer::{KeyResult, LayerChange};
+use super::super::request::ConsoleRequest;
+use super::super::theme::Appearance;
 use super::quit::paint_question;
 use crate::base::text::one_line;
-use crate::engine::command::{Claiming, Operate};
-use crate::memento::Name;
-use crate::runtime::ThreadAct;
+use crate::engine::command::{ClaimChange, OperatorAction};
+use crate::memento::ExternalName;
+use crate::runtime::ThreadAction;
 
 /// Dialog that asks for confirmation.
 #[derive(Debug)]
@@ -22,20 +22,20 @@ pub(crate) struct ConfirmDialog {
     text: String,
     /// Label of the button that confirms.
     does: &'static str,
-    request: Request,
-    spot: Spot,
+    request: ConsoleRequest,
+    spot: ConfirmFocus,
 }
 
 /// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spot {
+enum ConfirmFocus {
     Leave,
     Do,
 }
 
 impl ConfirmDialog {
     /// Creates the question before a claim is taken over.
-    pub(crate) fn new(claiming: Claiming) -> Self {
+    pub(crate) fn new(claiming: ClaimChange) -> Self {
         let by = claiming.seen.as_deref().unwrap_or_default();
         let text = format!(
             "{} is claimed by {}. Taking it over is recorded and decides nothing. Take it over?",
@@ -46,13 +46,13 @@ impl ConfirmDialog {
             title: " Take over ",
             text,
             does: "Take it over",
-            request: Request::Operate(Operate::Claim(claiming)),
-            spot: Spot::Leave,
+            request: ConsoleRequest::Operate(OperatorAction::Claim(claiming)),
+            spot: ConfirmFocus::Leave,
         }
     }
 
     /// Creates the question before a thread's drift is flagged.
-    pub(crate) fn drift(thread: &Name) -> Self {
+    pub(crate) fn drift(thread: &ExternalName) -> Self {
         let text = format!(
             "Say that {} drifts? Its next turn is then worth a summary, even if it only acknowledges. This is \
              recorded, and decides nothing.",
@@ -62,13 +62,13 @@ impl ConfirmDialog {
             title: " Drift ",
             text,
             does: "It drifts",
-            request: Request::ActOnThread(thread.clone(), ThreadAct::FlagDrift),
-            spot: Spot::Leave,
+            request: ConsoleRequest::ActOnThread(thread.clone(), ThreadAction::FlagDrift),
+            spot: ConfirmFocus::Leave,
         }
     }
 
     /// Creates the question before a file is overwritten.
-    pub(crate) fn over(path: &str, request: Request) -> Self {
+    pub(crate) fn over(path: &str, request: ConsoleRequest) -> Self {
         let text = format!(
             "`{}` is there already. What is in it is gone when it is written over. Write over it?",
             one_line(path)
@@ -78,36 +78,36 @@ impl ConfirmDialog {
             text,
             does: "Write over it",
             request,
-            spot: Spot::Leave,
+            spot: ConfirmFocus::Leave,
         }
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
-        let action = lookup(Scope::Quit, key);
-        if action == Some(Action::Next) {
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        let action = lookup(KeyScope::Quit, key);
+        if action == Some(KeyAction::Next) {
             self.spot = match self.spot {
-                Spot::Leave => Spot::Do,
-                Spot::Do => Spot::Leave,
+                ConfirmFocus::Leave => ConfirmFocus::Do,
+                ConfirmFocus::Do => ConfirmFocus::Leave,
             };
         }
         match (self.spot, action) {
-            (Spot::Do, Some(Action::Press)) => {
+            (ConfirmFocus::Do, Some(KeyAction::Press)) => {
                 let request = self.request.clone();
-                Handled::Consumed(vec![Change::Close, Change::Ask(request)])
+                KeyResult::Consumed(vec![LayerChange::Close, LayerChange::Ask(request)])
             }
-            (Spot::Leave, Some(Action::Press)) | (_, Some(Action::Back)) => {
-                Handled::with(Change::Close)
+            (ConfirmFocus::Leave, Some(KeyAction::Press)) | (_, Some(KeyAction::Back)) => {
+                KeyResult::with(LayerChange::Close)
             }
-            (Spot::Do | Spot::Leave, Some(_) | None) => Handled::quietly(),
+            (ConfirmFocus::Do | ConfirmFocus::Leave, Some(_) | None) => KeyResult::quietly(),
         }
     }
 
     /// Paints the dialog in the centre.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let buttons = [
-            ("Leave it", self.spot == Spot::Leave),
-            (self.does, self.spot == Spot::Do),
+            ("Leave it", self.spot == ConfirmFocus::Leave),
+            (self.does, self.spot == ConfirmFocus::Do),
         ];
         paint_question(frame, area, look, self.title, &self.text, &buttons);
     }

@@ -8,12 +8,12 @@ use ratatui::text::Line;
 
 use super::super::cells::wrap;
 use super::super::evidence;
-use super::super::layer::Handled;
+use super::super::layer::KeyResult;
 use super::super::request::Ticket;
-use super::super::theme::{Look, Meaning};
-use super::sheet::Sheet;
+use super::super::theme::{Appearance, Meaning};
+use super::sheet::TextSheet;
 use crate::base::text::one_line;
-use crate::engine::explain::Account;
+use crate::engine::explain::FullExplanation;
 
 /// Dialog that shows an explanation.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub(crate) struct ExplainDialog {
     title: String,
     /// Background needed to read the explanation.
     note: String,
-    told: Vec<Result<Box<Account>, String>>,
-    sheet: Sheet,
+    told: Vec<Result<Box<FullExplanation>, String>>,
+    sheet: TextSheet,
 }
 
 impl ExplainDialog {
@@ -34,12 +34,12 @@ impl ExplainDialog {
             title: one_line(title),
             note: one_line(note),
             told: Vec::new(),
-            sheet: Sheet::default(),
+            sheet: TextSheet::default(),
         }
     }
 
     /// Creates a dialog with a known explanation.
-    pub(crate) fn of(account: Account, title: &str, note: &str) -> Self {
+    pub(crate) fn of(account: FullExplanation, title: &str, note: &str) -> Self {
         let mut dialog = Self::new(0, title, note);
         dialog.told = vec![Ok(Box::new(account))];
         dialog
@@ -51,7 +51,11 @@ impl ExplainDialog {
     }
 
     /// Takes over the explanation, if it has the dialog's ticket.
-    pub(crate) fn on_explained(&mut self, ticket: Ticket, told: &[Result<Box<Account>, String>]) {
+    pub(crate) fn on_explained(
+        &mut self,
+        ticket: Ticket,
+        told: &[Result<Box<FullExplanation>, String>],
+    ) {
         if ticket == self.ticket {
             self.told = told.to_vec();
             self.sheet.outdate();
@@ -59,7 +63,7 @@ impl ExplainDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
         let (note, told) = (&self.note, &self.told);
         self.sheet.lay_out(area, |cells| {
             let note = wrap(note, cells).into_iter();
@@ -78,12 +82,12 @@ impl ExplainDialog {
     }
 
     /// Handles a key press: scrolls or goes back.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
         self.sheet.on_key(key)
     }
 
     /// Paints the dialog over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let title = format!("Why: {}", self.title);
         self.sheet.draw(&title, frame, area, look);
     }

@@ -15,20 +15,20 @@ use ratatui::crossterm::event::{KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use serde_json::Value;
 
-use self::batch::Together;
-use self::context::Context;
-use self::form::{Form, Spot, Towards};
-use self::refusal::Refusal;
-use self::step::{Arming, DenySpot, Pane, ReviewSpot};
-use super::super::keymap::{Action, Scope, lookup};
-use super::super::layer::{Change, Handled, Repaint};
+use self::batch::RequestBatch;
+use self::context::ContextPane;
+use self::form::{AnswerForm, FormFocus, MoveDirection};
+use self::refusal::FailedRecording;
+use self::step::{Arming, DenyFocus, GatePane, ReviewFocus};
+use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::layer::{KeyResult, LayerChange, Repaint};
 use super::super::screen::queue::overrules;
-use super::super::theme::Look;
+use super::super::theme::Appearance;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
-use crate::base::limits::ARMING;
+use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::base::text::one_line;
-use crate::engine::command::Problem;
+use crate::engine::command::AnswerProblem;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 
@@ -56,14 +56,14 @@ mod step;
 pub(super) mod text;
 mod view;
 
-pub(crate) use self::context::{LaidOut, LayOut, hidden_words, request_text};
-pub(crate) use self::form::Form as Draft;
-pub(crate) use self::pace::Pass;
-pub(crate) use self::records::{PlannedAnswers, justified_by_answers, records_of};
-pub(crate) use self::reply::After;
+pub(crate) use self::context::{LayoutJob, RequestLayout, hidden_chars_text, request_text};
+pub(crate) use self::form::AnswerForm as Draft;
+pub(crate) use self::pace::RecentPass;
+pub(crate) use self::records::{PlannedAnswers, justified_by_answers, plan_records};
+pub(crate) use self::reply::ReplyEffect;
 pub(crate) use self::step::{
-    Around, CHALLENGE, Care, Entry, Proof, Step, Trouble, Verb, answers_challenge, care,
-    shown_action,
+    CHALLENGE_CHARS, DecisionContext, DecisionKind, DecisionStep, DialogEntry, PassCare, PassProof,
+    RecordTrouble, answers_challenge, care, shown_action,
 };
 
 /// Dialog of a held request.
@@ -71,22 +71,22 @@ pub(crate) use self::step::{
 pub(crate) struct GateDialog {
     /// The request as it was when the dialog opened.
     held: Arc<Held>,
-    form: Form,
-    context: Context,
-    pane: Pane,
-    step: Step,
+    form: AnswerForm,
+    context: ContextPane,
+    pane: GatePane,
+    step: DecisionStep,
     /// Entry point by which the operator opened the dialog.
-    entry: Entry,
+    entry: DialogEntry,
     arming: Arming,
-    around: Around,
+    around: DecisionContext,
     /// Reason why the last decision was not accepted, or why a key had no effect.
     notice: Option<String>,
     /// Reason why this request can no longer be passed.
     stale: Option<String>,
     /// A decision that could not be recorded, and the part of it that is on disk.
-    refusal: Option<Refusal>,
+    refusal: Option<FailedRecording>,
     /// Problems of the answers sent last.
-    problems: Vec<Problem>,
+    problems: Vec<AnswerProblem>,
     /// The newer version of the request, while a decision about the version before is being recorded.
     newer: Option<Arc<Held>>,
     /// Summary of the request's session.
@@ -104,7 +104,7 @@ pub(crate) struct GateDialog {
     /// Draft that is kept on disk.
     kept: Option<Value>,
     /// Requests that are decided together with this one.
-    together: Together,
+    together: RequestBatch,
     /// Operators, as text, whose claims this press ignores.
     over_claim: Option<String>,
 }
@@ -114,20 +114,20 @@ impl GateDialog {
     pub(crate) fn new(
         held: Arc<Held>,
         session: Option<&SessionSummary>,
-        draft: Option<Form>,
-        entry: Entry,
-        around: Around,
+        draft: Option<AnswerForm>,
+        entry: DialogEntry,
+        around: DecisionContext,
     ) -> Self {
         let form = draft
             .filter(|draft| draft.is_for(&held))
-            .unwrap_or_else(|| Form::new(&held));
+            .unwrap_or_else(|| AnswerForm::new(&held));
         let step = match entry {
-            Entry::Answer | Entry::Override => Step::Editing,
-            Entry::Deny => Step::Denying(DenySpot::Reason),
+            DialogEntry::Answer | DialogEntry::Override => DecisionStep::Editing,
+            DialogEntry::Deny => DecisionStep::Denying(DenyFocus::Reason),
         };
         Self {
-            context: Context::new(&held, session),
-            pane: Pane::Form,
+            context: ContextPane::new(&held, session),
+            pane: GatePane::Form,
             step,
             entry,
             arming: Arming::Undrawn,
@@ -144,7 +144,7 @@ impl GateDialog {
             height: 0,
             told: form.kept(),
             kept: None,
-            together: Together::default(),
+            together: RequestBatch::default(),
             over_claim: None,
             form,
             held,
@@ -157,10 +157,10 @@ impl GateDialog {
     }
 
     /// Changes the entry point when the dialog is opened again.
-    pub(crate) fn enter_by(&mut self, entry: Entry) {
+    pub(crate) fn enter_by(&mut self, entry: DialogEntry) {
         self.entry = entry;
-        if entry == Entry::Deny && matches!(self.step, Step::Editing) {
-            self.step = Step::Denying(DenySpot::Reason);
+        if entry == DialogEntry::Deny && matches!(self.step, DecisionStep::Editing) {
+            self.step = DecisionStep::Denying(DenyFocus::Reason);
         }
     }
 
@@ -170,11 +170,11 @@ impl GateDialog {
     }
 
     /// Notes that the dialog was painted: the arming time starts, and the visible rows count as seen.
-    pub(crate) fn on_drawn(&mut self, area: Rect, look: Look, now: Timestamp) -> Repaint {
+    pub(crate) fn on_drawn(&mut self, area: Rect, look: Appearance, now: Timestamp) -> Repaint {
         let before = (self.context.percent(), self.is_sheet_seen());
         self.shown_at.get_or_insert(now);
         if self.arming == Arming::Undrawn {
-            self.arming = Arming::Until(now.plus(ARMING));
+            self.arming = Arming::Until(now.plus(DIALOG_ARMING_TIME));
         }
         self.lay_out(area, look);
         let sheet = view::sheet(self, area, look, now);
@@ -192,7 +192,7 @@ impl GateDialog {
     }
 
     /// Lays out the request for the area it will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
         let inner = view::context_area(self, area);
         self.height = usize::from(inner.height);
         if inner.width > 0 {
@@ -201,12 +201,12 @@ impl GateDialog {
     }
 
     /// Returns the part of the request to lay out in the background.
-    pub(crate) fn wants_rows(&mut self) -> Option<LayOut> {
+    pub(crate) fn take_layout_job(&mut self) -> Option<LayoutJob> {
         self.context.wants(&self.held.id)
     }
 
     /// Takes over the layout of the request.
-    pub(crate) fn on_laid_out(&mut self, laid: &mut LaidOut) {
+    pub(crate) fn on_laid_out(&mut self, laid: &mut RequestLayout) {
         let waited = !self.context.is_laid_out();
         self.context.on_laid_out(laid);
         if waited && self.context.is_laid_out() {
@@ -231,31 +231,35 @@ impl GateDialog {
     }
 
     /// Returns true if an action has an effect in this step.
-    pub(crate) fn can(&self, action: Action) -> bool {
-        if action == Action::NextMatch && self.context.query().is_empty() {
+    pub(crate) fn can(&self, action: KeyAction) -> bool {
+        if action == KeyAction::NextMatch && self.context.query().is_empty() {
             return false;
         }
         // The request pane has no buttons; F6 leads to them.
-        if self.pane != Pane::Form && matches!(action, Action::Press | Action::Next) {
+        if self.pane != GatePane::Form && matches!(action, KeyAction::Press | KeyAction::Next) {
             return false;
         }
         match self.step {
-            Step::Editing => true,
-            Step::Reviewing(_) | Step::Denying(_) | Step::Claimed(_) => action != Action::Review,
-            Step::Changed(_) => !matches!(action, Action::Review | Action::EditOutside),
-            Step::Writing(_) => false,
-            Step::Settled(_) => matches!(
+            DecisionStep::Editing => true,
+            DecisionStep::Reviewing(_) | DecisionStep::Denying(_) | DecisionStep::Claimed(_) => {
+                action != KeyAction::Review
+            }
+            DecisionStep::Changed(_) => {
+                !matches!(action, KeyAction::Review | KeyAction::EditOutside)
+            }
+            DecisionStep::Writing(_) => false,
+            DecisionStep::Settled(_) => matches!(
                 action,
-                Action::Back | Action::SwitchPane | Action::PageDown | Action::Minimise
+                KeyAction::Back | KeyAction::SwitchPane | KeyAction::PageDown | KeyAction::Minimise
             ),
         }
     }
 
     /// Label of an action in this state, if it differs from the key table.
-    pub(crate) fn label(&self, action: Action) -> Option<&'static str> {
-        let elsewhere = self.pane != Pane::Form;
-        let answers = action == Action::SwitchPane && elsewhere;
-        let widens = action == Action::Back && !elsewhere && self.is_narrowed();
+    pub(crate) fn label(&self, action: KeyAction) -> Option<&'static str> {
+        let elsewhere = self.pane != GatePane::Form;
+        let answers = action == KeyAction::SwitchPane && elsewhere;
+        let widens = action == KeyAction::Back && !elsewhere && self.is_narrowed();
         answers
             .then_some("answers")
             .or(widens.then_some("list all"))
@@ -263,105 +267,108 @@ impl GateDialog {
 
     /// Returns true if the focused field lists only some of its options.
     fn is_narrowed(&self) -> bool {
-        let Spot::Field(at) = self.form.focus else {
+        let FormFocus::Field(at) = self.form.focus else {
             return false;
         };
         let field = self.form.fields.get(at);
-        matches!(self.step, Step::Editing) && field.is_some_and(field::Field::is_narrowed)
+        matches!(self.step, DecisionStep::Editing)
+            && field.is_some_and(field::AnswerField::is_narrowed)
     }
 
     /// Scope for the keys of the focused part, in addition to the dialog's own.
-    pub(crate) fn inner_scope(&self) -> Option<Scope> {
+    pub(crate) fn inner_scope(&self) -> Option<KeyScope> {
         match (self.pane, &self.step) {
-            (Pane::Context | Pane::Search, _) => Some(Scope::Request),
-            (Pane::Form, Step::Editing) => match self.form.focus {
-                Spot::Field(at) => self.form.fields.get(at)?.scope(),
-                Spot::Back | Spot::Deny | Spot::Pass => None,
+            (GatePane::Context | GatePane::Search, _) => Some(KeyScope::Request),
+            (GatePane::Form, DecisionStep::Editing) => match self.form.focus {
+                FormFocus::Field(at) => self.form.fields.get(at)?.scope(),
+                FormFocus::Back | FormFocus::Deny | FormFocus::Pass => None,
             },
-            (Pane::Form, _) => None,
+            (GatePane::Form, _) => None,
         }
     }
 
     /// Takes over changed console state: operator, access, faults, recent passes.
-    pub(crate) fn on_around(&mut self, around: Around) {
+    pub(crate) fn set_decision_context(&mut self, around: DecisionContext) {
         self.around = around;
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
+    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
         let alt = key.modifiers.contains(KeyModifiers::ALT);
-        if alt || !self.is_ready(now) || matches!(self.step, Step::Writing(_)) {
-            return Handled::quietly();
+        if alt || !self.is_ready(now) || matches!(self.step, DecisionStep::Writing(_)) {
+            return KeyResult::quietly();
         }
         self.notice = None;
-        if self.pane == Pane::Search {
+        if self.pane == GatePane::Search {
             return self.type_search(key);
         }
-        let why = lookup(Scope::Request, key).filter(|action| *action == Action::Explain);
-        let action = why.filter(|_| self.pane == Pane::Context);
-        let Some(action) = action.or_else(|| lookup(Scope::Gate, key)) else {
+        let why = lookup(KeyScope::Request, key).filter(|action| *action == KeyAction::Explain);
+        let action = why.filter(|_| self.pane == GatePane::Context);
+        let Some(action) = action.or_else(|| lookup(KeyScope::Gate, key)) else {
             self.type_key(key);
-            return Handled::quietly();
+            return KeyResult::quietly();
         };
         match action {
-            Action::Help => return Handled::with(Change::Help(Scope::Gate)),
-            Action::SwitchPane => self.switch_pane(),
-            Action::PageDown => self.turn_page(Towards::Next),
-            Action::PageUp => self.turn_page(Towards::Previous),
-            Action::Back => return self.back(),
-            Action::Next => self.move_focus(Towards::Next),
-            Action::Previous => self.move_focus(Towards::Previous),
-            Action::Review => self.review(now),
-            Action::Press => return self.press(key, now),
-            Action::EditOutside => return self.edit_outside(),
-            Action::Explain => return Handled::with(Change::Explain(self.held.id.clone())),
-            Action::Minimise => return Handled::with(Change::Minimise),
-            Action::ShowQueue
-            | Action::ShowTrace
-            | Action::ShowThreads
-            | Action::ShowAtlas
-            | Action::WhatIf
-            | Action::NextProblem
-            | Action::PreviousProblem
-            | Action::NextSession
-            | Action::PreviousSession
-            | Action::Quit
-            | Action::Cancel
-            | Action::Redraw
-            | Action::Suspend
-            | Action::Up
-            | Action::Down
-            | Action::First
-            | Action::Last
-            | Action::Open
-            | Action::Deny
-            | Action::Merge
-            | Action::Verify
-            | Action::Reload
-            | Action::Undo
-            | Action::Redo
-            | Action::Skeleton
-            | Action::Restore
-            | Action::SearchRequest
-            | Action::NextMatch
-            | Action::PreviousMatch
-            | Action::Browse(_)
-            | Action::Queue(_)
-            | Action::Steward(_)
-            | Action::Thread(_)
-            | Action::Snapshot(_)
-            | Action::Palette
-            | Action::Mouse
-            | Action::KnowAlarms
-            | Action::Choose => {}
+            KeyAction::Help => return KeyResult::with(LayerChange::Help(KeyScope::Gate)),
+            KeyAction::SwitchPane => self.switch_pane(),
+            KeyAction::PageDown => self.turn_page(MoveDirection::Next),
+            KeyAction::PageUp => self.turn_page(MoveDirection::Previous),
+            KeyAction::Back => return self.back(),
+            KeyAction::Next => self.move_focus(MoveDirection::Next),
+            KeyAction::Previous => self.move_focus(MoveDirection::Previous),
+            KeyAction::Review => self.review(now),
+            KeyAction::Press => return self.press(key, now),
+            KeyAction::EditOutside => return self.open_external_editor(),
+            KeyAction::Explain => {
+                return KeyResult::with(LayerChange::Explain(self.held.id.clone()));
+            }
+            KeyAction::Minimise => return KeyResult::with(LayerChange::Minimise),
+            KeyAction::ShowQueue
+            | KeyAction::ShowTrace
+            | KeyAction::ShowThreads
+            | KeyAction::ShowAtlas
+            | KeyAction::WhatIf
+            | KeyAction::NextProblem
+            | KeyAction::PreviousProblem
+            | KeyAction::NextSession
+            | KeyAction::PreviousSession
+            | KeyAction::Quit
+            | KeyAction::Cancel
+            | KeyAction::Redraw
+            | KeyAction::Suspend
+            | KeyAction::Up
+            | KeyAction::Down
+            | KeyAction::First
+            | KeyAction::Last
+            | KeyAction::Open
+            | KeyAction::Deny
+            | KeyAction::Merge
+            | KeyAction::Verify
+            | KeyAction::Reload
+            | KeyAction::Undo
+            | KeyAction::Redo
+            | KeyAction::Skeleton
+            | KeyAction::Restore
+            | KeyAction::SearchRequest
+            | KeyAction::NextMatch
+            | KeyAction::PreviousMatch
+            | KeyAction::Browse(_)
+            | KeyAction::Queue(_)
+            | KeyAction::Steward(_)
+            | KeyAction::Thread(_)
+            | KeyAction::Snapshot(_)
+            | KeyAction::Palette
+            | KeyAction::Mouse
+            | KeyAction::KnowAlarms
+            | KeyAction::Choose => {}
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     fn switch_pane(&mut self) {
         self.pane = match self.pane {
-            Pane::Context | Pane::Search => Pane::Form,
-            Pane::Form => Pane::Context,
+            GatePane::Context | GatePane::Search => GatePane::Form,
+            GatePane::Form => GatePane::Context,
         };
     }
 

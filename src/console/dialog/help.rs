@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, wrap};
-use super::super::keymap::{Action, BINDINGS, Binding, Scope, lookup};
-use super::super::layer::{Change, Handled};
-use super::super::line::{LineEdit, Typed};
-use super::super::theme::{Focus, Look, Meaning};
+use super::super::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, lookup};
+use super::super::layer::{KeyResult, LayerChange};
+use super::super::line::{InputChange, LineEdit};
+use super::super::theme::{Appearance, Focus, Meaning};
 
 /// Answer to a search for a feature that does not exist.
 const NEVER: &str = "\"allow always\" does not exist: every request is decided by itself, and no decision \
@@ -19,7 +19,7 @@ const NEVER: &str = "\"allow always\" does not exist: every request is decided b
 /// Dialog that shows the help.
 #[derive(Debug)]
 pub(crate) struct HelpDialog {
-    scope: Scope,
+    scope: KeyScope,
     filter: LineEdit,
     top: usize,
     /// Area of the key list.
@@ -28,7 +28,7 @@ pub(crate) struct HelpDialog {
 
 impl HelpDialog {
     /// Creates the help, with the keys of `scope` first.
-    pub(crate) fn new(scope: Scope) -> Self {
+    pub(crate) fn new(scope: KeyScope) -> Self {
         Self {
             scope,
             filter: LineEdit::default(),
@@ -39,33 +39,33 @@ impl HelpDialog {
 
     /// Lays out the help for the area it will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect) {
-        let block = Look::default().panel(Focus::Here);
+        let block = Appearance::default().panel(Focus::Here);
         [_, self.list] = parts(block.inner(place(area)));
         self.top = self.top.min(self.most());
     }
 
     /// Returns the last possible value of the first row on screen.
     fn most(&self) -> usize {
-        let rows = self.rows(Look::default(), usize::from(self.list.width));
+        let rows = self.rows(Appearance::default(), usize::from(self.list.width));
         rows.len().saturating_sub(usize::from(self.list.height))
     }
 
     /// Handles a key press: scrolls, or types a letter to search for.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
-        match lookup(Scope::Help, key) {
-            Some(Action::Back) => return Handled::with(Change::Close),
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        match lookup(KeyScope::Help, key) {
+            Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(action) => {
                 if let Some(motion) = action.motion() {
                     self.top = motion.from(self.top, self.most() + 1);
                 }
             }
             None => {
-                if self.filter.on_key(key) == Typed::Changed {
+                if self.filter.on_key(key) == InputChange::Changed {
                     self.top = 0;
                 }
             }
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     /// Handles a pasted text: it is searched for.
@@ -75,7 +75,7 @@ impl HelpDialog {
     }
 
     /// Paints the help.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let place = place(area);
         frame.render_widget(Clear, place);
         let title = Line::styled(" Keys ", look.style(Meaning::Title));
@@ -96,11 +96,13 @@ impl HelpDialog {
         frame.render_widget(Paragraph::new(shown), list);
     }
 
-    fn rows(&self, look: Look, cells: usize) -> Vec<Line<'static>> {
-        let others = Scope::ALL.into_iter().filter(|scope| *scope != self.scope);
+    fn rows(&self, look: Appearance, cells: usize) -> Vec<Line<'static>> {
+        let others = KeyScope::ALL
+            .into_iter()
+            .filter(|scope| *scope != self.scope);
         let mut rows = Vec::new();
         for scope in std::iter::once(self.scope).chain(others) {
-            let hits: Vec<&Binding> = BINDINGS
+            let hits: Vec<&KeyBinding> = BINDINGS
                 .iter()
                 .filter(|binding| binding.scope == scope && self.matches(binding))
                 .collect();
@@ -140,7 +142,7 @@ impl HelpDialog {
         rows
     }
 
-    fn matches(&self, binding: &Binding) -> bool {
+    fn matches(&self, binding: &KeyBinding) -> bool {
         let filter = self.filter.text().to_lowercase();
         let text = format!("{} {} {}", binding.names(), binding.label, binding.help);
         text.to_lowercase().contains(&filter)
@@ -169,7 +171,7 @@ fn parts(inner: Rect) -> [Rect; 2] {
     [search, list]
 }
 
-fn binding_rows(binding: &Binding, look: Look, cells: usize) -> Vec<Line<'static>> {
+fn binding_rows(binding: &KeyBinding, look: Appearance, cells: usize) -> Vec<Line<'static>> {
     let names = 24;
     let rows = wrap(binding.help, cells.saturating_sub(names + 2));
     let rows = rows.into_iter().enumerate().map(|(at, row)| {

@@ -11,18 +11,18 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, width};
-use super::super::keymap::{Action, BINDINGS, Scope, lookup};
-use super::super::layer::{Change, Handled};
-use super::super::line::{LineEdit, Typed};
+use super::super::keymap::{BINDINGS, KeyAction, KeyScope, lookup};
+use super::super::layer::{KeyResult, LayerChange};
+use super::super::line::{InputChange, LineEdit};
 use super::super::screen::queue::highlighted;
-use super::super::theme::{Focus, Look, Meaning};
+use super::super::theme::{Appearance, Focus, Meaning};
 use crate::base::id::{GateId, SessionId};
 
 /// Command chosen in the palette.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum PaletteCommand {
     /// Runs the action of a key.
-    Act(Action),
+    Act(KeyAction),
     /// Opens a request to override the denial behind it.
     Override(GateId),
     /// Acknowledges that a denial was overridden.
@@ -44,7 +44,7 @@ pub(crate) enum Command {
 }
 
 /// A command that is typed in full.
-struct Typable {
+struct TypedCommand {
     name: &'static str,
     /// Placeholder of the argument; empty if the command takes none.
     wants: &'static str,
@@ -52,48 +52,48 @@ struct Typable {
 }
 
 /// Commands typed in full. Recorded ones come last, because two presses of Enter run the first one.
-const TYPABLE: [Typable; 9] = [
-    Typable {
+const TYPED_COMMANDS: [TypedCommand; 9] = [
+    TypedCommand {
         name: "filter",
         wants: "TEXT",
         help: "narrows the queue; without a text shows all of it",
     },
-    Typable {
+    TypedCommand {
         name: "snapshot",
         wants: "PATH",
         help: "opens a snapshot file, to go on from it; without a path asks for one",
     },
-    Typable {
+    TypedCommand {
         name: "seek",
         wants: "N",
         help: "to the event of that number in the record",
     },
-    Typable {
+    TypedCommand {
         name: "operator",
         wants: "NAME",
         help: "somebody else takes the chair: recorded; a name is claimed here, nothing proves it",
     },
-    Typable {
+    TypedCommand {
         name: "hand-over",
         wants: "SESSION",
         help: "hands the chosen thread over to another session: recorded",
     },
-    Typable {
+    TypedCommand {
         name: "quit",
         wants: "",
         help: "leaves the console; asks first while requests are held",
     },
-    Typable {
+    TypedCommand {
         name: "ack-override",
         wants: "",
         help: "you know that a denial was overruled: recorded, and taken out of the header",
     },
-    Typable {
+    TypedCommand {
         name: "ack-broken-chain",
         wants: "",
         help: "you know that the record is broken or unreadable: recorded, and deciding goes on",
     },
-    Typable {
+    TypedCommand {
         name: "override",
         wants: "ID",
         help: "opens a denied request in order to overrule the denial: never by a key, never in a batch",
@@ -103,28 +103,28 @@ const TYPABLE: [Typable; 9] = [
 /// Dialog that shows the palette.
 #[derive(Debug)]
 pub(crate) struct PaletteDialog {
-    scope: Scope,
+    scope: KeyScope,
     line: LineEdit,
     at: usize,
     problem: Option<String>,
 }
 
 /// A row of the list.
-struct Row {
+struct PaletteRow {
     name: String,
     key: String,
     help: &'static str,
-    run: Run,
+    run: RowAction,
 }
 
-enum Run {
-    Act(Action),
-    Type(&'static Typable),
+enum RowAction {
+    Act(KeyAction),
+    Type(&'static TypedCommand),
 }
 
 impl PaletteDialog {
     /// Creates the palette over a screen.
-    pub(crate) fn new(scope: Scope) -> Self {
+    pub(crate) fn new(scope: KeyScope) -> Self {
         Self {
             scope,
             line: LineEdit::default(),
@@ -134,22 +134,22 @@ impl PaletteDialog {
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
-        match lookup(Scope::Palette, key) {
-            Some(Action::Back) => return Handled::with(Change::Close),
-            Some(Action::Open) => return self.run(),
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        match lookup(KeyScope::Palette, key) {
+            Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
+            Some(KeyAction::Open) => return self.run(),
             Some(action) => {
                 if let Some(motion) = action.motion() {
                     self.at = motion.from(self.at, self.rows().len());
                 }
             }
             None => {
-                if self.line.on_key(key) == Typed::Changed {
+                if self.line.on_key(key) == InputChange::Changed {
                     self.typed();
                 }
             }
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     /// Handles a pasted text: it is typed and runs nothing.
@@ -164,66 +164,66 @@ impl PaletteDialog {
     }
 
     /// Handles Enter.
-    fn run(&mut self) -> Handled {
+    fn run(&mut self) -> KeyResult {
         let text = self.line.text().trim().to_owned();
         let (name, rest) = text.split_once(' ').unwrap_or((&text, ""));
-        let exact = TYPABLE.iter().find(|typable| typable.name == name);
+        let exact = TYPED_COMMANDS.iter().find(|typable| typable.name == name);
         let rows = self.rows();
         let chosen = match (exact, rows.get(self.at)) {
-            (Some(typable), _) => Run::Type(typable),
-            (None, Some(Row { run, .. })) => match run {
-                Run::Act(action) => Run::Act(*action),
-                Run::Type(typable) => Run::Type(typable),
+            (Some(typable), _) => RowAction::Type(typable),
+            (None, Some(PaletteRow { run, .. })) => match run {
+                RowAction::Act(action) => RowAction::Act(*action),
+                RowAction::Type(typable) => RowAction::Type(typable),
             },
-            (None, None) => return Handled::quietly(),
+            (None, None) => return KeyResult::quietly(),
         };
         match chosen {
-            Run::Act(action) => ran(Command::Act(action)),
+            RowAction::Act(action) => ran(PaletteCommand::Act(action)),
             // An incomplete name is completed, not run: the operator must mean it.
-            Run::Type(typable) if exact.is_none() => {
+            RowAction::Type(typable) if exact.is_none() => {
                 let gap = if typable.wants.is_empty() { "" } else { " " };
                 self.line = LineEdit::of(&format!("{}{gap}", typable.name));
                 self.typed();
-                Handled::quietly()
+                KeyResult::quietly()
             }
-            Run::Type(typable) => match command(typable, rest.trim()) {
+            RowAction::Type(typable) => match command(typable, rest.trim()) {
                 Ok(command) => ran(command),
                 Err(problem) => {
                     self.problem = Some(problem);
-                    Handled::quietly()
+                    KeyResult::quietly()
                 }
             },
         }
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<PaletteRow> {
         let text = self.line.text().trim();
         let name = text.split(' ').next().unwrap_or_default();
         let keys = BINDINGS.iter().filter(|binding| {
-            let here = binding.scope == self.scope || binding.scope == Scope::Global;
+            let here = binding.scope == self.scope || binding.scope == KeyScope::Global;
             // These actions make no sense in the palette.
             let sense = !matches!(
                 binding.action,
-                Action::Palette | Action::Cancel | Action::Back | Action::Quit
+                KeyAction::Palette | KeyAction::Cancel | KeyAction::Back | KeyAction::Quit
             );
             here && sense
         });
-        let keys = keys.map(|binding| Row {
+        let keys = keys.map(|binding| PaletteRow {
             name: binding.label.to_owned(),
-            key: binding.first_name(),
+            key: binding.footer_key_name(),
             help: binding.help,
-            run: Run::Act(binding.action),
+            run: RowAction::Act(binding.action),
         });
-        let typable = TYPABLE.iter().map(|typable| Row {
+        let typable = TYPED_COMMANDS.iter().map(|typable| PaletteRow {
             name: format!("{} {}", typable.name, typable.wants)
                 .trim()
                 .to_owned(),
             key: String::new(),
             help: typable.help,
-            run: Run::Type(typable),
+            run: RowAction::Type(typable),
         });
         let scored = typable.chain(keys).filter_map(|row| {
-            let exact = matches!(row.run, Run::Type(typable) if typable.name == name);
+            let exact = matches!(row.run, RowAction::Type(typable) if typable.name == name);
             let score = if exact {
                 Some(0)
             } else {
@@ -232,13 +232,13 @@ impl PaletteDialog {
             let score = score.or_else(|| contains(row.help, text).then_some(1000));
             score.map(|score| (score, row))
         });
-        let mut scored: Vec<(usize, Row)> = scored.collect();
+        let mut scored: Vec<(usize, PaletteRow)> = scored.collect();
         scored.sort_by_key(|(score, _)| *score);
         scored.into_iter().map(|(_, row)| row).collect()
     }
 
     /// Paints the palette at the top.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         // Narrow terminals give it the whole width.
         let cells = if area.width < 100 { area.width } else { 92 };
         let place = Rect::new(
@@ -296,8 +296,8 @@ impl PaletteDialog {
     }
 }
 
-impl Row {
-    fn line(&self, chosen: Focus, cells: usize, look: Look) -> Line<'static> {
+impl PaletteRow {
+    fn line(&self, chosen: Focus, cells: usize, look: Appearance) -> Line<'static> {
         let pointer = match chosen {
             Focus::Here => "> ",
             Focus::Elsewhere => "  ",
@@ -319,13 +319,13 @@ impl Row {
     }
 }
 
-fn ran(command: Command) -> Handled {
-    Handled::Consumed(vec![Change::Close, Change::Run(command)])
+fn ran(command: PaletteCommand) -> KeyResult {
+    KeyResult::Consumed(vec![LayerChange::Close, LayerChange::Run(command)])
 }
 
 /// Parses the typed text as a command.
-fn command(typable: &Typable, rest: &str) -> Result<Command, String> {
-    let none = |command: Command| {
+fn command(typable: &TypedCommand, rest: &str) -> Result<PaletteCommand, String> {
+    let none = |command: PaletteCommand| {
         if rest.is_empty() {
             Ok(command)
         } else {
@@ -336,25 +336,25 @@ fn command(typable: &Typable, rest: &str) -> Result<Command, String> {
         "override" => {
             let gate = rest.parse::<GateId>();
             let gate = gate.map_err(|_| "which one? `override c-12`".to_owned())?;
-            Ok(Command::Override(gate))
+            Ok(PaletteCommand::Override(gate))
         }
         "seek" => {
             let number = rest.parse::<u64>();
             let number = number.map_err(|_| "to which event? `seek 120`".to_owned())?;
-            Ok(Command::Seek(number))
+            Ok(PaletteCommand::Seek(number))
         }
         "operator" if rest.is_empty() => Err("who? `operator ann@ops`".to_owned()),
-        "operator" => Ok(Command::Operator(rest.to_owned())),
+        "operator" => Ok(PaletteCommand::Operator(rest.to_owned())),
         "hand-over" => {
             let session = rest.parse::<SessionId>();
             let session = session.map_err(|_| "to which session? `hand-over s-2`".to_owned())?;
-            Ok(Command::HandOver(session))
+            Ok(PaletteCommand::HandOver(session))
         }
-        "filter" => Ok(Command::Filter(rest.to_owned())),
-        "snapshot" => Ok(Command::Snapshot(rest.to_owned())),
-        "ack-override" => none(Command::AckOverride),
-        "ack-broken-chain" => none(Command::AckBrokenChain),
-        _ => none(Command::Quit),
+        "filter" => Ok(PaletteCommand::Filter(rest.to_owned())),
+        "snapshot" => Ok(PaletteCommand::Snapshot(rest.to_owned())),
+        "ack-override" => none(PaletteCommand::AckOverride),
+        "ack-broken-chain" => none(PaletteCommand::AckBrokenChain),
+        _ => none(PaletteCommand::Quit),
     }
 }
 

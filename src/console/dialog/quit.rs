@@ -7,21 +7,21 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{coordinate, counted, wrap};
-use super::super::keymap::{Action, Scope, lookup};
-use super::super::layer::{Change, Handled};
-use super::super::request::Request;
-use super::super::theme::{Focus, Look, Meaning};
+use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::layer::{KeyResult, LayerChange};
+use super::super::request::ConsoleRequest;
+use super::super::theme::{Appearance, Focus, Meaning};
 
 /// Dialog that asks whether to quit.
 #[derive(Debug)]
 pub(crate) struct QuitDialog {
     held: usize,
-    spot: Spot,
+    spot: QuitFocus,
 }
 
 /// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spot {
+enum QuitFocus {
     Stay,
     Quit,
 }
@@ -31,30 +31,32 @@ impl QuitDialog {
     pub(crate) fn new(held: usize) -> Self {
         Self {
             held,
-            spot: Spot::Stay,
+            spot: QuitFocus::Stay,
         }
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
-        let action = lookup(Scope::Quit, key);
-        if action == Some(Action::Next) {
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        let action = lookup(KeyScope::Quit, key);
+        if action == Some(KeyAction::Next) {
             self.spot = match self.spot {
-                Spot::Stay => Spot::Quit,
-                Spot::Quit => Spot::Stay,
+                QuitFocus::Stay => QuitFocus::Quit,
+                QuitFocus::Quit => QuitFocus::Stay,
             };
         }
-        let pressed = action == Some(Action::Press);
+        let pressed = action == Some(KeyAction::Press);
         match self.spot {
-            Spot::Quit if pressed => Handled::with(Change::Ask(Request::Quit)),
-            Spot::Stay if pressed => Handled::with(Change::Close),
-            Spot::Quit | Spot::Stay if action == Some(Action::Back) => Handled::with(Change::Close),
-            Spot::Quit | Spot::Stay => Handled::quietly(),
+            QuitFocus::Quit if pressed => KeyResult::with(LayerChange::Ask(ConsoleRequest::Quit)),
+            QuitFocus::Stay if pressed => KeyResult::with(LayerChange::Close),
+            QuitFocus::Quit | QuitFocus::Stay if action == Some(KeyAction::Back) => {
+                KeyResult::with(LayerChange::Close)
+            }
+            QuitFocus::Quit | QuitFocus::Stay => KeyResult::quietly(),
         }
     }
 
     /// Paints the dialog in the centre.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let are = if self.held == 1 {
             "is held; it stays"
         } else {
@@ -70,8 +72,8 @@ impl QuitDialog {
             counted(self.held, "request")
         );
         let buttons = [
-            ("Stay", self.spot == Spot::Stay),
-            ("Quit", self.spot == Spot::Quit),
+            ("Stay", self.spot == QuitFocus::Stay),
+            ("Quit", self.spot == QuitFocus::Quit),
         ];
         paint_question(frame, area, look, " Leave the console ", &text, &buttons);
     }
@@ -82,7 +84,7 @@ impl QuitDialog {
 pub(super) fn paint_question(
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     title: &'static str,
     text: &str,
     buttons: &[(&str, bool)],

@@ -7,14 +7,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, width};
-use super::super::keymap::{Action, Motion, Scope, lookup};
-use super::super::layer::{Change, Handled};
-use super::super::theme::{Focus, Look, Meaning};
+use super::super::keymap::{KeyAction, KeyScope, Motion, lookup};
+use super::super::layer::{KeyResult, LayerChange};
+use super::super::theme::{Appearance, Focus, Meaning};
 
 /// Lines laid out for an area. There may be many, so they are built only if the content or the area
 /// changed.
 #[derive(Debug, Default)]
-pub(super) struct Sheet {
+pub(super) struct TextSheet {
     /// Fixed lines above the scrolled ones.
     head: Vec<Line<'static>>,
     lines: Vec<Line<'static>>,
@@ -22,7 +22,7 @@ pub(super) struct Sheet {
     top: usize,
 }
 
-impl Sheet {
+impl TextSheet {
     /// Marks the lines as outdated: the next layout builds them again.
     pub(super) fn outdate(&mut self) {
         self.place = Rect::ZERO;
@@ -62,16 +62,16 @@ impl Sheet {
     }
 
     /// Scrolls as far as needed to show a row.
-    pub(super) fn keep_in_sight(&mut self, row: usize) {
+    pub(super) fn scroll_to_row(&mut self, row: usize) {
         let visible = self.visible(self.place).max(1);
         self.top = self.top.clamp((row + 1).saturating_sub(visible), row);
     }
 
     /// Handles a key press: scrolls or goes back.
-    pub(super) fn on_key(&mut self, key: KeyEvent) -> Handled {
-        match lookup(Scope::Explain, key) {
-            Some(Action::Back) => return Handled::with(Change::Close),
-            Some(Action::Help) => return Handled::with(Change::Help(Scope::Explain)),
+    pub(super) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        match lookup(KeyScope::Explain, key) {
+            Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
+            Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::Explain)),
             Some(action) => {
                 if let Some(motion) = action.motion() {
                     self.go(motion);
@@ -79,11 +79,11 @@ impl Sheet {
             }
             None => {}
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     /// Paints the sheet over the whole area.
-    pub(super) fn draw(&self, title: &str, frame: &mut Frame, area: Rect, look: Look) {
+    pub(super) fn draw(&self, title: &str, frame: &mut Frame, area: Rect, look: Appearance) {
         frame.render_widget(Clear, area);
         let below = self
             .lines

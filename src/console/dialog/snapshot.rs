@@ -11,31 +11,33 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use super::super::keymap::{Action, Motion, Scope, SnapshotKey, lookup};
-use super::super::layer::{Change, Handled};
+use super::super::keymap::{KeyAction, KeyScope, Motion, SnapshotKey, lookup};
+use super::super::layer::{KeyResult, LayerChange};
 use super::super::line::LineEdit;
-use super::super::request::{Request, Ticket};
-use super::super::theme::Look;
+use super::super::request::{ConsoleRequest, Ticket};
+use super::super::theme::Appearance;
 use super::confirm::ConfirmDialog;
-use super::sheet::Sheet;
+use super::sheet::TextSheet;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_COPY_BYTES;
-use crate::memento::Name;
+use crate::memento::ExternalName;
 use crate::reconstruct::{Artifact, Reconstruction};
-use crate::runtime::file::There;
+use crate::runtime::file::ExistingFile;
 
 mod ask;
 mod view;
 
-pub(crate) use self::ask::{SnapshotAsk, SnapshotTold, Unusable, Unwritten, Writing};
+pub(crate) use self::ask::{
+    SnapshotReadFailure, SnapshotRequest, SnapshotResponse, SnapshotWrite, SnapshotWriteFailure,
+};
 
 /// Follow-up of a response.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum SnapshotFollowUp {
     /// Nothing to do.
     Nothing,
     /// The file was written; open it next.
-    Open(Request),
+    Open(ConsoleRequest),
     /// The file exists; ask whether to overwrite it.
     Ask(Box<ConfirmDialog>),
 }
@@ -46,68 +48,68 @@ pub(crate) struct SnapshotDialog {
     number: u64,
     asked: u64,
     /// The selected thread and its session, of which a snapshot can be written.
-    of: Option<(Name, SessionId)>,
-    typing: Option<Typing>,
-    shown: Shown,
-    sheet: Sheet,
+    of: Option<(ExternalName, SessionId)>,
+    typing: Option<PathInput>,
+    shown: SnapshotContent,
+    sheet: TextSheet,
 }
 
 /// A path that is being typed.
 #[derive(Debug)]
-struct Typing {
-    what_for: WhatFor,
+struct PathInput {
+    what_for: PathPurpose,
     line: LineEdit,
     problem: Option<String>,
 }
 
 /// Purpose of the typed path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WhatFor {
+enum PathPurpose {
     Open,
     Write,
 }
 
 /// Content of the dialog.
 #[derive(Debug)]
-enum Shown {
+enum SnapshotContent {
     Nothing,
     /// A file is being read or written.
     Waits(String),
-    Broken(Unusable),
-    Opened(Box<Opened>),
+    Broken(SnapshotReadFailure),
+    Opened(Box<OpenSnapshot>),
 }
 
 /// A file that was read.
 #[derive(Debug)]
-struct Opened {
+struct OpenSnapshot {
     path: PathBuf,
     whole: Arc<Reconstruction>,
-    page: Page,
+    page: SnapshotPage,
     /// Index of the chosen artifact.
     chosen: usize,
-    loaded: Option<Loaded>,
+    loaded: Option<LoadedArtifact>,
     /// The last notice.
     said: Option<String>,
 }
 
 /// Result of a key for an open file.
-enum Acted {
+enum SnapshotKeyResult {
     Stays,
     Leaves,
     Copies(String),
-    Loads(SnapshotAsk),
+    Loads(SnapshotRequest),
 }
 
 /// An artifact that the operator asked for.
 #[derive(Debug)]
-struct Loaded {
+struct LoadedArtifact {
     artifact: Artifact,
-    content: Option<Result<Option<String>, Unusable>>,
+    content: Option<Result<Option<String>, SnapshotReadFailure>>,
 }
 
 /// A page: one of the four phases, or the list of artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Page {
+enum SnapshotPage {
     Retrieve,
     Infer,
     Validate,
@@ -115,7 +117,7 @@ enum Page {
     Artifacts,
 }
 
-impl Page {
+impl SnapshotPage {
     const ALL: [Self; 5] = [
         Self::Retrieve,
         Self::Infer,
@@ -145,19 +147,19 @@ impl Page {
 
 impl SnapshotDialog {
     /// Creates a dialog that asks for a file's path. `of` is the selected thread with its session.
-    pub(crate) fn new(number: u64, of: Option<(Name, SessionId)>) -> Self {
+    pub(crate) fn new(number: u64, of: Option<(ExternalName, SessionId)>) -> Self {
         Self {
             number,
             asked: 0,
             of,
-            typing: Some(Typing::new(WhatFor::Open, "")),
-            shown: Shown::Nothing,
-            sheet: Sheet::default(),
+            typing: Some(PathInput::new(PathPurpose::Open, "")),
+            shown: SnapshotContent::Nothing,
+            sheet: TextSheet::default(),
         }
     }
 
     /// Creates a dialog that asks for the path to write to.
-    pub(crate) fn to_write(number: u64, of: (Name, SessionId)) -> Self {
+    pub(crate) fn to_write(number: u64, of: (ExternalName, SessionId)) -> Self {
         let mut dialog = Self::new(number, Some(of));
         dialog.type_to_write();
         dialog
@@ -174,79 +176,81 @@ impl SnapshotDialog {
     }
 
     /// Requests that a file be read.
-    pub(crate) fn open(&mut self, path: PathBuf) -> Request {
+    pub(crate) fn open(&mut self, path: PathBuf) -> ConsoleRequest {
         self.typing = None;
         let name = path.display().to_string();
-        self.show(Shown::Waits(format!("reading `{name}` ...")));
-        self.ask(SnapshotAsk::Open(path))
+        self.show(SnapshotContent::Waits(format!("reading `{name}` ...")));
+        self.ask(SnapshotRequest::Open(path))
     }
 
-    fn ask(&mut self, ask: SnapshotAsk) -> Request {
+    fn ask(&mut self, ask: SnapshotRequest) -> ConsoleRequest {
         self.asked += 1;
-        Request::Snapshot(self.ticket(), ask)
+        ConsoleRequest::Snapshot(self.ticket(), ask)
     }
 
-    fn show(&mut self, shown: Shown) {
+    fn show(&mut self, shown: SnapshotContent) {
         self.shown = shown;
-        self.sheet = Sheet::default();
+        self.sheet = TextSheet::default();
     }
 
     fn type_to_write(&mut self) {
         let name = self.of.as_ref().map(|(_, session)| session.to_string());
         let name = format!("{}.snapshot.json", name.unwrap_or_default());
-        self.typing = Some(Typing::new(WhatFor::Write, &name));
+        self.typing = Some(PathInput::new(PathPurpose::Write, &name));
         self.sheet.outdate();
     }
 
     /// Scope in the key table for the keys of this dialog.
-    pub(crate) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> KeyScope {
         match self.typing {
-            Some(_) => Scope::Line,
-            None => Scope::Snapshot,
+            Some(_) => KeyScope::Line,
+            None => KeyScope::Snapshot,
         }
     }
 
     /// Returns true if an action has an effect now.
-    pub(crate) fn can(&self, action: Action) -> bool {
+    pub(crate) fn can(&self, action: KeyAction) -> bool {
         if self.typing.is_some() {
-            return !matches!(action, Action::Up | Action::Down);
+            return !matches!(action, KeyAction::Up | KeyAction::Down);
         }
-        if action == Action::Snapshot(SnapshotKey::Write) {
+        if action == KeyAction::Snapshot(SnapshotKey::Write) {
             return self.of.is_some();
         }
         let opened = match &self.shown {
-            Shown::Opened(opened) => Some(opened),
-            Shown::Nothing | Shown::Waits(_) | Shown::Broken(_) => None,
+            SnapshotContent::Opened(opened) => Some(opened),
+            SnapshotContent::Nothing | SnapshotContent::Waits(_) | SnapshotContent::Broken(_) => {
+                None
+            }
         };
-        if action == Action::Open {
+        if action == KeyAction::Open {
             return opened.is_some_and(|opened| opened.can_load());
         }
-        let copies = action == Action::Snapshot(SnapshotKey::Copy);
-        opened.is_some() || !(copies || action == Action::Next)
+        let copies = action == KeyAction::Snapshot(SnapshotKey::Copy);
+        opened.is_some() || !(copies || action == KeyAction::Next)
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
         if let Some(mut typing) = self.typing.take() {
             self.sheet.outdate();
-            return match lookup(Scope::Line, key) {
-                Some(Action::Press) => self.typed(typing),
-                Some(Action::Back) => self.stop_typing(),
+            return match lookup(KeyScope::Line, key) {
+                Some(KeyAction::Press) => self.typed(typing),
+                Some(KeyAction::Back) => self.stop_typing(),
                 Some(_) => {
                     self.typing = Some(typing);
-                    Handled::quietly()
+                    KeyResult::quietly()
                 }
                 None => {
                     typing.line.on_key(key);
                     typing.problem = None;
                     self.typing = Some(typing);
-                    Handled::quietly()
+                    KeyResult::quietly()
                 }
             };
         }
-        match lookup(Scope::Snapshot, key) {
+        match lookup(KeyScope::Snapshot, key) {
             Some(action) => self.act(action),
-            None => Handled::quietly(),
+            None => KeyResult::quietly(),
         }
     }
 
@@ -260,99 +264,113 @@ impl SnapshotDialog {
     }
 
     /// Handles Enter after a path.
-    fn typed(&mut self, mut typing: Typing) -> Handled {
+    fn typed(&mut self, mut typing: PathInput) -> KeyResult {
         let text = typing.line.text().trim();
         if text.is_empty() {
             typing.problem = Some("which file? Its path is missing".to_owned());
             self.typing = Some(typing);
-            return Handled::quietly();
+            return KeyResult::quietly();
         }
         let path = PathBuf::from(text);
         let request = match (typing.what_for, self.of.clone()) {
-            (WhatFor::Open, _) | (WhatFor::Write, None) => self.open(path),
-            (WhatFor::Write, Some((thread, session))) => self.write(Writing {
+            (PathPurpose::Open, _) | (PathPurpose::Write, None) => self.open(path),
+            (PathPurpose::Write, Some((thread, session))) => self.write(SnapshotWrite {
                 thread,
                 session,
                 path,
-                there: There::Stays,
+                there: ExistingFile::Stays,
             }),
         };
-        Handled::with(Change::Ask(request))
+        KeyResult::with(LayerChange::Ask(request))
     }
 
-    fn write(&mut self, writing: Writing) -> Request {
+    fn write(&mut self, writing: SnapshotWrite) -> ConsoleRequest {
         let name = writing.path.display().to_string();
-        self.show(Shown::Waits(format!("writing `{name}` ...")));
-        self.ask(SnapshotAsk::Write(writing))
+        self.show(SnapshotContent::Waits(format!("writing `{name}` ...")));
+        self.ask(SnapshotRequest::Write(writing))
     }
 
     /// Handles Esc while a path is typed: back to the content, or close the dialog.
-    fn stop_typing(&mut self) -> Handled {
+    fn stop_typing(&mut self) -> KeyResult {
         match self.shown {
-            Shown::Nothing => Handled::with(Change::Close),
-            Shown::Waits(_) | Shown::Broken(_) | Shown::Opened(_) => Handled::quietly(),
+            SnapshotContent::Nothing => KeyResult::with(LayerChange::Close),
+            SnapshotContent::Waits(_) | SnapshotContent::Broken(_) | SnapshotContent::Opened(_) => {
+                KeyResult::quietly()
+            }
         }
     }
 
-    fn act(&mut self, action: Action) -> Handled {
-        if action == Action::Help {
-            return Handled::with(Change::Help(Scope::Snapshot));
+    fn act(&mut self, action: KeyAction) -> KeyResult {
+        if action == KeyAction::Help {
+            return KeyResult::with(LayerChange::Help(KeyScope::Snapshot));
         }
-        if action == Action::Snapshot(SnapshotKey::Other) {
-            self.typing = Some(Typing::new(WhatFor::Open, ""));
+        if action == KeyAction::Snapshot(SnapshotKey::Other) {
+            self.typing = Some(PathInput::new(PathPurpose::Open, ""));
             self.sheet.outdate();
-        } else if action == Action::Snapshot(SnapshotKey::Write) {
+        } else if action == KeyAction::Snapshot(SnapshotKey::Write) {
             if self.of.is_some() {
                 self.type_to_write();
             }
-        } else if let Shown::Opened(opened) = &mut self.shown {
+        } else if let SnapshotContent::Opened(opened) = &mut self.shown {
             return match opened.act(action, &mut self.sheet) {
-                Acted::Stays => Handled::quietly(),
-                Acted::Leaves => Handled::with(Change::Close),
-                Acted::Copies(text) => Handled::with(Change::Ask(Request::Copy(text))),
-                Acted::Loads(ask) => Handled::with(Change::Ask(self.ask(ask))),
+                SnapshotKeyResult::Stays => KeyResult::quietly(),
+                SnapshotKeyResult::Leaves => KeyResult::with(LayerChange::Close),
+                SnapshotKeyResult::Copies(text) => {
+                    KeyResult::with(LayerChange::Ask(ConsoleRequest::Copy(text)))
+                }
+                SnapshotKeyResult::Loads(ask) => KeyResult::with(LayerChange::Ask(self.ask(ask))),
             };
-        } else if action == Action::Back {
-            return Handled::with(Change::Close);
+        } else if action == KeyAction::Back {
+            return KeyResult::with(LayerChange::Close);
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     /// Handles the response to the request that the dialog waits for.
-    pub(crate) fn on_told(&mut self, told: SnapshotTold) -> Next {
+    pub(crate) fn on_told(&mut self, told: SnapshotResponse) -> SnapshotFollowUp {
         match told {
-            SnapshotTold::Opened(path, Ok(whole)) => {
-                self.show(Shown::Opened(Box::new(Opened::new(path, whole))));
+            SnapshotResponse::Opened(path, Ok(whole)) => {
+                self.show(SnapshotContent::Opened(Box::new(OpenSnapshot::new(
+                    path, whole,
+                ))));
             }
-            SnapshotTold::Opened(_, Err(why)) => self.show(Shown::Broken(why)),
-            SnapshotTold::Loaded(artifact, content) => {
-                if let Shown::Opened(opened) = &mut self.shown {
+            SnapshotResponse::Opened(_, Err(why)) => self.show(SnapshotContent::Broken(why)),
+            SnapshotResponse::Loaded(artifact, content) => {
+                if let SnapshotContent::Opened(opened) = &mut self.shown {
                     opened.on_loaded(&artifact, content);
                     self.sheet.outdate();
                 }
             }
-            SnapshotTold::Written(writing, Ok(())) => return Next::Open(self.open(writing.path)),
-            SnapshotTold::Written(writing, Err(why)) => return self.on_unwritten(writing, why),
+            SnapshotResponse::Written(writing, Ok(())) => {
+                return SnapshotFollowUp::Open(self.open(writing.path));
+            }
+            SnapshotResponse::Written(writing, Err(why)) => {
+                return self.on_write_failed(writing, why);
+            }
         }
-        Next::Nothing
+        SnapshotFollowUp::Nothing
     }
 
     /// Goes back to the path and shows the problem. If the file exists, asks whether to overwrite it.
-    fn on_unwritten(&mut self, writing: Writing, why: Unwritten) -> Next {
-        self.show(Shown::Nothing);
+    fn on_write_failed(
+        &mut self,
+        writing: SnapshotWrite,
+        why: SnapshotWriteFailure,
+    ) -> SnapshotFollowUp {
+        self.show(SnapshotContent::Nothing);
         let path = writing.path.display().to_string();
-        let mut typing = Typing::new(WhatFor::Write, &path);
+        let mut typing = PathInput::new(PathPurpose::Write, &path);
         let (problem, next) = match why {
-            Unwritten::Failed(what) => (what, Next::Nothing),
-            Unwritten::There => {
-                let writing = Writing {
-                    there: There::Goes,
+            SnapshotWriteFailure::Failed(what) => (what, SnapshotFollowUp::Nothing),
+            SnapshotWriteFailure::There => {
+                let writing = SnapshotWrite {
+                    there: ExistingFile::Goes,
                     ..writing
                 };
-                let request = self.ask(SnapshotAsk::Write(writing));
+                let request = self.ask(SnapshotRequest::Write(writing));
                 let dialog = ConfirmDialog::over(&path, request);
                 let problem = format!("`{path}` is there already");
-                (problem, Next::Ask(Box::new(dialog)))
+                (problem, SnapshotFollowUp::Ask(Box::new(dialog)))
             }
         };
         typing.problem = Some(problem);
@@ -361,28 +379,28 @@ impl SnapshotDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
         let (typing, shown) = (self.typing.as_ref(), &self.shown);
         self.sheet.lay_out_below(area, |cells| {
             let head = view::head(typing, shown, cells, look);
             (head, view::body(typing, shown, cells, look))
         });
-        if let Shown::Opened(opened) = &self.shown
+        if let SnapshotContent::Opened(opened) = &self.shown
             && let Some(row) = opened.chosen_row()
         {
-            self.sheet.keep_in_sight(row);
+            self.sheet.scroll_to_row(row);
         }
     }
 
     /// Paints the dialog over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let title = view::title(self.typing.as_ref(), &self.shown);
         self.sheet.draw(&title, frame, area, look);
     }
 }
 
-impl Typing {
-    fn new(what_for: WhatFor, text: &str) -> Self {
+impl PathInput {
+    fn new(what_for: PathPurpose, text: &str) -> Self {
         Self {
             what_for,
             line: LineEdit::of(text),
@@ -391,12 +409,12 @@ impl Typing {
     }
 }
 
-impl Opened {
+impl OpenSnapshot {
     fn new(path: PathBuf, whole: Arc<Reconstruction>) -> Self {
         Self {
             path,
             whole,
-            page: Page::Retrieve,
+            page: SnapshotPage::Retrieve,
             chosen: 0,
             loaded: None,
             said: None,
@@ -407,42 +425,42 @@ impl Opened {
         &self.path
     }
 
-    fn act(&mut self, action: Action, sheet: &mut Sheet) -> Acted {
+    fn act(&mut self, action: KeyAction, sheet: &mut TextSheet) -> SnapshotKeyResult {
         if let Some(motion) = action.motion() {
             self.go(motion, sheet);
-        } else if action == Action::Next {
+        } else if action == KeyAction::Next {
             self.turn_to(self.page.step(1), sheet);
-        } else if action == Action::Previous {
-            self.turn_to(self.page.step(Page::ALL.len() - 1), sheet);
-        } else if action == Action::Snapshot(SnapshotKey::Copy) {
+        } else if action == KeyAction::Previous {
+            self.turn_to(self.page.step(SnapshotPage::ALL.len() - 1), sheet);
+        } else if action == KeyAction::Snapshot(SnapshotKey::Copy) {
             sheet.outdate();
-            return Acted::Copies(self.copy());
-        } else if let Action::Snapshot(key) = action {
-            if let Some(page) = Page::of(key) {
+            return SnapshotKeyResult::Copies(self.copy());
+        } else if let KeyAction::Snapshot(key) = action {
+            if let Some(page) = SnapshotPage::of(key) {
                 self.turn_to(page, sheet);
             }
-        } else if action == Action::Open && self.can_load() {
+        } else if action == KeyAction::Open && self.can_load() {
             if let Some(ask) = self.load(sheet) {
-                return Acted::Loads(ask);
+                return SnapshotKeyResult::Loads(ask);
             }
-        } else if action == Action::Back {
+        } else if action == KeyAction::Back {
             if self.loaded.is_none() {
-                return Acted::Leaves;
+                return SnapshotKeyResult::Leaves;
             }
-            self.turn_to(Page::Artifacts, sheet);
+            self.turn_to(SnapshotPage::Artifacts, sheet);
         }
-        Acted::Stays
+        SnapshotKeyResult::Stays
     }
 
-    fn turn_to(&mut self, page: Page, sheet: &mut Sheet) {
+    fn turn_to(&mut self, page: SnapshotPage, sheet: &mut TextSheet) {
         self.page = page;
         self.loaded = None;
         self.said = None;
-        *sheet = Sheet::default();
+        *sheet = TextSheet::default();
     }
 
-    fn go(&mut self, motion: Motion, sheet: &mut Sheet) {
-        if self.page == Page::Artifacts && self.loaded.is_none() {
+    fn go(&mut self, motion: Motion, sheet: &mut TextSheet) {
+        if self.page == SnapshotPage::Artifacts && self.loaded.is_none() {
             self.chosen = motion.from(self.chosen, self.whole.artifacts.len());
             sheet.outdate();
         } else {
@@ -452,7 +470,7 @@ impl Opened {
 
     /// Row of the chosen artifact, if the list is shown.
     fn chosen_row(&self) -> Option<usize> {
-        let listed = self.page == Page::Artifacts && self.loaded.is_none();
+        let listed = self.page == SnapshotPage::Artifacts && self.loaded.is_none();
         listed.then_some(self.chosen)
     }
 
@@ -460,17 +478,21 @@ impl Opened {
         self.chosen_row().is_some() && !self.whole.artifacts.is_empty()
     }
 
-    fn load(&mut self, sheet: &mut Sheet) -> Option<SnapshotAsk> {
+    fn load(&mut self, sheet: &mut TextSheet) -> Option<SnapshotRequest> {
         let artifact = self.whole.artifacts.get(self.chosen)?.clone();
-        self.loaded = Some(Loaded {
+        self.loaded = Some(LoadedArtifact {
             artifact: artifact.clone(),
             content: None,
         });
-        *sheet = Sheet::default();
-        Some(SnapshotAsk::Load(self.path.clone(), Box::new(artifact)))
+        *sheet = TextSheet::default();
+        Some(SnapshotRequest::Load(self.path.clone(), Box::new(artifact)))
     }
 
-    fn on_loaded(&mut self, artifact: &Artifact, content: Result<Option<String>, Unusable>) {
+    fn on_loaded(
+        &mut self,
+        artifact: &Artifact,
+        content: Result<Option<String>, SnapshotReadFailure>,
+    ) {
         if let Some(loaded) = &mut self.loaded
             && loaded.artifact == *artifact
         {

@@ -12,14 +12,16 @@ use serde_json::{Value, json};
 
 use super::super::cells::wrap;
 use super::super::evidence;
-use super::super::keymap::{Action, Scope, lookup};
-use super::super::layer::{Change, Handled};
-use super::super::request::{Request, Ticket};
-use super::super::theme::{Look, Meaning};
+use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::layer::{KeyResult, LayerChange};
+use super::super::request::{ConsoleRequest, Ticket};
+use super::super::theme::{Appearance, Meaning};
 use super::gate::text::{edit, edit_line, editor, numbered, paste, paste_line, replace, text_of};
 use crate::base::id::SessionId;
 use crate::base::json;
-use crate::engine::explain::{Account, Asker, Imagined, Question};
+use crate::engine::explain::{
+    ExplainQuestion, ExplainedSession, FullExplanation, HypotheticalSession,
+};
 use crate::runtime::snapshot::SessionList;
 
 mod view;
@@ -36,11 +38,11 @@ pub(crate) struct WhatIfDialog {
     action: TextArea<'static>,
     params: TextArea<'static>,
     input: TextArea<'static>,
-    field: Field,
+    field: WhatIfField,
     /// Problem of the parameters.
     problem: Option<String>,
-    asking: Asking,
-    told: Vec<Result<Box<Account>, String>>,
+    asking: WhatIfAnswerState,
+    told: Vec<Result<Box<FullExplanation>, String>>,
     lines: Vec<Line<'static>>,
     place: Rect,
     top: usize,
@@ -48,7 +50,7 @@ pub(crate) struct WhatIfDialog {
 
 /// A field of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum WhatIfField {
     Who,
     Agent,
     Action,
@@ -58,7 +60,7 @@ enum Field {
 
 /// State of the answer compared with the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asking {
+enum WhatIfAnswerState {
     /// The answer belongs to the current fields.
     Done,
     /// The answer was requested.
@@ -87,9 +89,9 @@ impl WhatIfDialog {
             action: editor(),
             params: numbered(),
             input: editor(),
-            field: Field::Action,
+            field: WhatIfField::Action,
             problem: None,
-            asking: Asking::Done,
+            asking: WhatIfAnswerState::Done,
             told: Vec::new(),
             lines: Vec::new(),
             place: Rect::ZERO,
@@ -102,10 +104,10 @@ impl WhatIfDialog {
     }
 
     /// Requests the result for the current fields, unless a request is in progress.
-    pub(crate) fn ask(&mut self) -> Option<Request> {
+    pub(crate) fn ask(&mut self) -> Option<ConsoleRequest> {
         self.place = Rect::ZERO;
-        if self.asking != Asking::Done {
-            self.asking = Asking::Outdated;
+        if self.asking != WhatIfAnswerState::Done {
+            self.asking = WhatIfAnswerState::Outdated;
             return None;
         }
         let questions = self.questions();
@@ -114,16 +116,16 @@ impl WhatIfDialog {
             return None;
         }
         self.ticket.1 += 1;
-        self.asking = Asking::Asked;
-        Some(Request::Explain(self.ticket, questions))
+        self.asking = WhatIfAnswerState::Asked;
+        Some(ConsoleRequest::Explain(self.ticket, questions))
     }
 
-    fn questions(&mut self) -> Vec<Question> {
+    fn questions(&mut self) -> Vec<ExplainQuestion> {
         let asker = match self.who.and_then(|at| self.sessions.get(at)) {
-            Some((id, _)) => Asker::Session(id.clone()),
-            None => Asker::Imagined(Imagined {
+            Some((id, _)) => ExplainedSession::Session(id.clone()),
+            None => ExplainedSession::Imagined(HypotheticalSession {
                 agent: Some(text_of(&self.agent)),
-                ..Imagined::default()
+                ..HypotheticalSession::default()
             }),
         };
         let (action, input) = (text_of(&self.action), text_of(&self.input));
@@ -131,14 +133,14 @@ impl WhatIfDialog {
         let params = self.params();
         self.problem = params.as_ref().err().cloned();
         if let (false, Ok(params)) = (action.trim().is_empty(), params) {
-            questions.push(Question::Action {
+            questions.push(ExplainQuestion::Action {
                 action: action.trim().to_owned(),
                 params,
                 asker: asker.clone(),
             });
         }
         if !input.trim().is_empty() {
-            questions.push(Question::Input { text: input, asker });
+            questions.push(ExplainQuestion::Input { text: input, asker });
         }
         questions
     }
@@ -159,57 +161,57 @@ impl WhatIfDialog {
     pub(crate) fn on_explained(
         &mut self,
         ticket: Ticket,
-        told: &[Result<Box<Account>, String>],
-    ) -> Option<Request> {
+        told: &[Result<Box<FullExplanation>, String>],
+    ) -> Option<ConsoleRequest> {
         if ticket != self.ticket {
             return None;
         }
-        let outdated = self.asking == Asking::Outdated;
-        self.asking = Asking::Done;
+        let outdated = self.asking == WhatIfAnswerState::Outdated;
+        self.asking = WhatIfAnswerState::Done;
         self.told = told.to_vec();
         self.place = Rect::ZERO;
         if outdated { self.ask() } else { None }
     }
 
     /// Handles a key press.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
-        match lookup(Scope::WhatIf, key) {
-            Some(Action::Back) => return Handled::with(Change::Close),
-            Some(Action::Help) => return Handled::with(Change::Help(Scope::WhatIf)),
-            Some(Action::Next) => self.step(1),
-            Some(Action::Previous) => self.step(self.fields().len() - 1),
-            Some(Action::PageDown) => self.top = (self.top + 5).min(self.most()),
-            Some(Action::PageUp) => self.top = self.top.saturating_sub(5),
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        match lookup(KeyScope::WhatIf, key) {
+            Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
+            Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::WhatIf)),
+            Some(KeyAction::Next) => self.step(1),
+            Some(KeyAction::Previous) => self.step(self.fields().len() - 1),
+            Some(KeyAction::PageDown) => self.top = (self.top + 5).min(self.most()),
+            Some(KeyAction::PageUp) => self.top = self.top.saturating_sub(5),
             Some(_) | None => return self.type_key(key),
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
-    fn type_key(&mut self, key: KeyEvent) -> Handled {
+    fn type_key(&mut self, key: KeyEvent) -> KeyResult {
         let before = self.typed();
         match self.field {
-            Field::Who => match key.code {
+            WhatIfField::Who => match key.code {
                 KeyCode::Right | KeyCode::Char(' ') => self.turn(1),
                 KeyCode::Left => self.turn(self.sessions.len()),
                 _ => {}
             },
-            Field::Agent => edit_line(&mut self.agent, key),
-            Field::Action => edit_line(&mut self.action, key),
-            Field::Params => edit(&mut self.params, key),
-            Field::Input => edit(&mut self.input, key),
+            WhatIfField::Agent => edit_line(&mut self.agent, key),
+            WhatIfField::Action => edit_line(&mut self.action, key),
+            WhatIfField::Params => edit(&mut self.params, key),
+            WhatIfField::Input => edit(&mut self.input, key),
         }
         self.after(&before)
     }
 
     /// Handles a pasted text: it goes into the focused field.
-    pub(crate) fn on_paste(&mut self, text: &str) -> Option<Request> {
+    pub(crate) fn on_paste(&mut self, text: &str) -> Option<ConsoleRequest> {
         let before = self.typed();
         match self.field {
-            Field::Who => {}
-            Field::Agent => paste_line(&mut self.agent, text),
-            Field::Action => paste_line(&mut self.action, text),
-            Field::Params => paste(&mut self.params, text),
-            Field::Input => paste(&mut self.input, text),
+            WhatIfField::Who => {}
+            WhatIfField::Agent => paste_line(&mut self.agent, text),
+            WhatIfField::Action => paste_line(&mut self.action, text),
+            WhatIfField::Params => paste(&mut self.params, text),
+            WhatIfField::Input => paste(&mut self.input, text),
         }
         if self.typed() == before {
             None
@@ -218,14 +220,14 @@ impl WhatIfDialog {
         }
     }
 
-    fn after(&mut self, before: &(Option<usize>, [String; 4])) -> Handled {
+    fn after(&mut self, before: &(Option<usize>, [String; 4])) -> KeyResult {
         if self.typed() == *before {
-            return Handled::quietly();
+            return KeyResult::quietly();
         }
         self.top = 0;
         match self.ask() {
-            Some(request) => Handled::with(Change::Ask(request)),
-            None => Handled::quietly(),
+            Some(request) => KeyResult::with(LayerChange::Ask(request)),
+            None => KeyResult::quietly(),
         }
     }
 
@@ -242,16 +244,16 @@ impl WhatIfDialog {
     }
 
     /// Lists the fields in use: only a hypothetical session needs an agent name.
-    fn fields(&self) -> Vec<Field> {
+    fn fields(&self) -> Vec<WhatIfField> {
         let mut fields = vec![
-            Field::Who,
-            Field::Agent,
-            Field::Action,
-            Field::Params,
-            Field::Input,
+            WhatIfField::Who,
+            WhatIfField::Agent,
+            WhatIfField::Action,
+            WhatIfField::Params,
+            WhatIfField::Input,
         ];
         if self.who.is_some() {
-            fields.retain(|field| *field != Field::Agent);
+            fields.retain(|field| *field != WhatIfField::Agent);
         }
         fields
     }
@@ -268,7 +270,7 @@ impl WhatIfDialog {
     }
 
     /// Lays out the answer for the area it will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
         let place = view::answer_area(area);
         if self.place == place {
             return;
@@ -282,12 +284,12 @@ impl WhatIfDialog {
         };
         if self.told.is_empty() {
             let text = match self.asking {
-                Asking::Done => {
+                WhatIfAnswerState::Done => {
                     "Type an action, or input. What would come of it shows here, under the \
                     loaded Atlases, with what every checkpoint wanted and found. Nothing is asked, \
                     recorded or counted."
                 }
-                Asking::Asked | Asking::Outdated => "asking the engine ...",
+                WhatIfAnswerState::Asked | WhatIfAnswerState::Outdated => "asking the engine ...",
             };
             say(text, Meaning::Dim);
         }

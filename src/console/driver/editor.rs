@@ -11,25 +11,25 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::base::limits::MAX_EDITED_BYTES;
-use crate::console::request::{Edit, EditKind, Message, ThreadEdit};
+use crate::console::request::{ConsoleMessage, EditKind, TextEdit, ThreadEdit};
 
 /// Editor used if none is configured.
-const FALLBACK: &str = "vi";
+const FALLBACK_EDITOR: &str = "vi";
 
 /// Content to edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Editing {
+pub(super) enum EditorJob {
     /// A text of the operator.
-    Text(Edit),
+    Text(TextEdit),
     /// The summary of a thread.
     Thread(Box<ThreadEdit>),
     /// A file of the steward, opened at a line.
     File(PathBuf, usize),
 }
 
-impl Editing {
+impl EditorJob {
     /// Runs the editor, and returns the result.
-    pub(super) async fn run(self) -> Message {
+    pub(super) async fn run(self) -> ConsoleMessage {
         match self {
             Self::Text(edit) => {
                 let name = match edit.kind {
@@ -37,13 +37,13 @@ impl Editing {
                     EditKind::Json => "answer.json",
                 };
                 let edited = run(&edit.text, name).await;
-                Message::Edited(edit.gate, edited)
+                ConsoleMessage::Edited(edit.gate, edited)
             }
             Self::Thread(edit) => {
                 let edited = run(&edit.text, "memento.json").await;
-                Message::ThreadEdited(edit, edited)
+                ConsoleMessage::ThreadEdited(edit, edited)
             }
-            Self::File(file, line) => Message::FileEdited(open_file(&file, line).await),
+            Self::File(file, line) => ConsoleMessage::FileEdited(open_file(&file, line).await),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Editing {
 /// Returns the reason as text, if no editor is found, it fails, or its result cannot be read.
 async fn run(text: &str, name: &str) -> Result<String, String> {
     let command = choose(|name| std::env::var_os(name));
-    let file = Private::new(text, name).map_err(|error| {
+    let file = PrivateFile::new(text, name).map_err(|error| {
         let folder = std::env::temp_dir();
         format!("no file for the editor in `{}`: {error}", folder.display())
     })?;
@@ -88,41 +88,41 @@ fn at_line(command: &str, file: &Path, line: usize) -> Vec<OsString> {
 
 /// An editor command, and the setting it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Command {
+struct EditorCommand {
     line: OsString,
     source: &'static str,
 }
 
-impl std::fmt::Display for Command {
+impl std::fmt::Display for EditorCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "`{}` ({})", self.line.to_string_lossy(), self.source)
     }
 }
 
 /// Selects `$VISUAL`, then `$EDITOR`, then `vi`.
-fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Command {
+fn choose(variable: impl Fn(&str) -> Option<OsString>) -> EditorCommand {
     for (name, source) in [("VISUAL", "$VISUAL"), ("EDITOR", "$EDITOR")] {
         let said = variable(name);
         let blank = |line: &OsString| line.to_string_lossy().trim().is_empty();
         if let Some(line) = said.filter(|line| !blank(line)) {
-            return Command { line, source };
+            return EditorCommand { line, source };
         }
     }
-    Command {
-        line: FALLBACK.into(),
+    EditorCommand {
+        line: FALLBACK_EDITOR.into(),
         source: "neither $VISUAL nor $EDITOR is set",
     }
 }
 
 /// Runs the editor on a text until it ends.
-async fn open(command: &Command, file: &Path) -> Result<(), String> {
+async fn open(command: &EditorCommand, file: &Path) -> Result<(), String> {
     let ended = start(command, &[file.as_os_str().to_owned()]).await;
     ended.map_err(|why| format!("{why}; the text is as it was"))
 }
 
 /// Runs the editor until it ends. The command may have its own arguments, so the shell parses it, as
 /// other programs that start editors do. The file name is not part of that command.
-async fn start(command: &Command, arguments: &[OsString]) -> Result<(), String> {
+async fn start(command: &EditorCommand, arguments: &[OsString]) -> Result<(), String> {
     let mut line = command.line.clone();
     line.push(" \"$@\"");
     let mut shell = tokio::process::Command::new("/bin/sh");
@@ -173,12 +173,12 @@ fn read(file: &Path) -> Result<String, String> {
 
 /// A file that only this user can read, in a folder that only this user can enter. Files that an
 /// editor writes next to it are equally private.
-struct Private {
+struct PrivateFile {
     folder: PathBuf,
     path: PathBuf,
 }
 
-impl Private {
+impl PrivateFile {
     fn new(text: &str, name: &str) -> io::Result<Self> {
         let folder = format!("cra-{}", uuid::Uuid::now_v7().simple());
         let folder = std::env::temp_dir().join(folder);
@@ -197,7 +197,7 @@ impl Private {
     }
 }
 
-impl Drop for Private {
+impl Drop for PrivateFile {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.folder) {
             let folder = self.folder.display();
@@ -214,8 +214,8 @@ mod tests {
 
     const TEXT: &str = "one\ntwo";
 
-    fn script(line: &str) -> Command {
-        Command {
+    fn script(line: &str) -> EditorCommand {
+        EditorCommand {
             line: line.into(),
             source: "$VISUAL",
         }
@@ -223,14 +223,14 @@ mod tests {
 
     /// Returns the result of a command that edits a text.
     async fn edited(line: &str) -> Result<String, String> {
-        let file = Private::new(TEXT, "answer.txt").unwrap();
+        let file = PrivateFile::new(TEXT, "answer.txt").unwrap();
         open(&script(line), &file.path).await?;
         read(&file.path)
     }
 
     #[test]
     fn an_editor_file_is_private_and_removed_with_its_folder() {
-        let file = Private::new(TEXT, "answer.json").unwrap();
+        let file = PrivateFile::new(TEXT, "answer.json").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file.folder), mode(&file.path)), (0o700, 0o600));
         assert_eq!(file.path.extension().unwrap(), "json");

@@ -8,10 +8,10 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::base::clock::Timestamp;
-use crate::console::theme::Ground;
+use crate::console::theme::Background;
 
 /// The query.
-pub(super) const ASK: &str = "\x1b]11;?\x1b\\";
+pub(super) const BACKGROUND_QUERY: &str = "\x1b]11;?\x1b\\";
 /// Time during which a response is recognised. Slow connections take seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum length of a response: `11;rgb:ffff/ffff/ffff`, and some margin.
@@ -19,21 +19,21 @@ const MOST: usize = 32;
 
 /// A response that is being received.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct BackgroundQuery {
     until: Option<Timestamp>,
     held: Vec<Event>,
 }
 
 /// Classification of an event.
 #[derive(Debug, PartialEq)]
-pub(super) enum Taken {
+pub(super) enum QueryEvent {
     /// Events to pass on; possibly none yet.
     Events(Vec<Event>),
     /// The response.
-    Ground(Ground),
+    Ground(Background),
 }
 
-impl Answer {
+impl BackgroundQuery {
     /// Creates a state without a query.
     pub(super) fn unasked() -> Self {
         Self {
@@ -51,9 +51,9 @@ impl Answer {
     }
 
     /// Takes an event of the terminal.
-    pub(super) fn take(&mut self, event: Event, now: Timestamp) -> Taken {
+    pub(super) fn take(&mut self, event: Event, now: Timestamp) -> QueryEvent {
         let Some(until) = self.until else {
-            return Taken::Events(vec![event]);
+            return QueryEvent::Events(vec![event]);
         };
         let Some(key) = pressed(&event) else {
             return self.hand_on(event);
@@ -62,10 +62,10 @@ impl Answer {
         if self.held.is_empty() {
             // `ESC ]` arrives as Alt and a bracket.
             if !(alt && key.code == KeyCode::Char(']')) || now > until {
-                return Taken::Events(vec![event]);
+                return QueryEvent::Events(vec![event]);
             }
             self.held.push(event);
-            return Taken::Events(Vec::new());
+            return QueryEvent::Events(Vec::new());
         }
         // A response ends with `ESC \`, or with BEL, which arrives as Ctrl and G.
         let ends = (alt && key.code == KeyCode::Char('\\'))
@@ -75,23 +75,23 @@ impl Answer {
             if let Some(ground) = ground(&text) {
                 self.held.clear();
                 self.until = None;
-                return Taken::Ground(ground);
+                return QueryEvent::Ground(ground);
             }
             return self.hand_on(event);
         }
         let fits = letter(&event).is_some_and(|c| c.is_ascii_hexdigit() || "rgba;:/".contains(c));
         if fits && self.held.len() < MOST {
             self.held.push(event);
-            return Taken::Events(Vec::new());
+            return QueryEvent::Events(Vec::new());
         }
         self.hand_on(event)
     }
 
     /// Passes on the events kept so far: they were not a response.
-    fn hand_on(&mut self, event: Event) -> Taken {
+    fn hand_on(&mut self, event: Event) -> QueryEvent {
         let mut events = std::mem::take(&mut self.held);
         events.push(event);
-        Taken::Events(events)
+        QueryEvent::Events(events)
     }
 }
 
@@ -111,7 +111,7 @@ fn letter(event: &Event) -> Option<char> {
 }
 
 /// Parses the background of a response such as `11;rgb:1e1e/1e1e/2e2e`.
-fn ground(text: &str) -> Option<Ground> {
+fn ground(text: &str) -> Option<Background> {
     let (_, colour) = text.strip_prefix("11;")?.split_once(':')?;
     let part = |part: &str| {
         let digits = part.get(..part.len().min(2))?;
@@ -122,9 +122,9 @@ fn ground(text: &str) -> Option<Ground> {
     // Perceived brightness.
     let bright = (red * 299 + green * 587 + blue * 114) / 1000;
     Some(if bright >= 128 {
-        Ground::Light
+        Background::Light
     } else {
-        Ground::Dark
+        Background::Dark
     })
 }
 
@@ -149,13 +149,13 @@ mod tests {
     }
 
     /// Returns the events that were passed on, and the response.
-    fn feed(events: Vec<Event>, at: Timestamp) -> (Vec<Event>, Option<Ground>) {
-        let mut answer = Answer::asked(now());
+    fn feed(events: Vec<Event>, at: Timestamp) -> (Vec<Event>, Option<Background>) {
+        let mut answer = BackgroundQuery::asked(now());
         let (mut handed, mut found) = (Vec::new(), None);
         for event in events {
             match answer.take(event, at) {
-                Taken::Events(events) => handed.extend(events),
-                Taken::Ground(ground) => found = Some(ground),
+                QueryEvent::Events(events) => handed.extend(events),
+                QueryEvent::Ground(ground) => found = Some(ground),
             }
         }
         (handed, found)
@@ -167,10 +167,10 @@ mod tests {
         let mut events = vec![typed('j')];
         events.extend(answer("11;rgb:fdfd/f6f6/e3e3"));
         events.push(typed('k'));
-        let wanted = (vec![typed('j'), typed('k')], Some(Ground::Light));
+        let wanted = (vec![typed('j'), typed('k')], Some(Background::Light));
         assert_eq!(feed(events, now()), wanted);
         let dark = feed(answer("11;rgb:1e/1e/2e"), now());
-        assert_eq!(dark, (vec![], Some(Ground::Dark)));
+        assert_eq!(dark, (vec![], Some(Background::Dark)));
     }
 
     #[test]
@@ -189,11 +189,11 @@ mod tests {
         let late = now().plus(PATIENCE * 2);
         let events = answer("11;rgb:ff/ff/ff");
         assert_eq!(feed(events.clone(), late), (events, None));
-        let mut unasked = Answer::unasked();
+        let mut unasked = BackgroundQuery::unasked();
         let event = key(']', KeyModifiers::ALT);
         assert_eq!(
             unasked.take(event.clone(), now()),
-            Taken::Events(vec![event])
+            QueryEvent::Events(vec![event])
         );
     }
 }

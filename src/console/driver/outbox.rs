@@ -8,26 +8,26 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::base::clock::Boxed;
-use crate::runtime::{Desk, DraftOf};
+use crate::runtime::{DraftSubject, OperatorHandle};
 
-type HandOver = Box<dyn Fn(DraftOf, Option<Value>) -> Boxed<'static, ()> + Send + Sync>;
+type SendDraftFn = Box<dyn Fn(DraftSubject, Option<Value>) -> Boxed<'static, ()> + Send + Sync>;
 
 /// Queue of drafts that are being sent to the runtime.
-pub(super) struct Outbox {
-    hand_over: HandOver,
-    waiting: BTreeMap<DraftOf, Option<Value>>,
+pub(super) struct DraftOutbox {
+    hand_over: SendDraftFn,
+    waiting: BTreeMap<DraftSubject, Option<Value>>,
     under_way: Option<Boxed<'static, ()>>,
 }
 
-impl Outbox {
-    pub(super) fn new(desk: Desk) -> Self {
+impl DraftOutbox {
+    pub(super) fn new(desk: OperatorHandle) -> Self {
         Self::with(Box::new(move |of, draft| {
             let desk = desk.clone();
             Box::pin(async move { desk.keep_draft(of, draft).await })
         }))
     }
 
-    fn with(hand_over: HandOver) -> Self {
+    fn with(hand_over: SendDraftFn) -> Self {
         Self {
             hand_over,
             waiting: BTreeMap::new(),
@@ -36,7 +36,7 @@ impl Outbox {
     }
 
     /// Queues a draft, and replaces an older one of the same request or thread.
-    pub(super) fn put(&mut self, of: DraftOf, draft: Option<Value>) {
+    pub(super) fn put(&mut self, of: DraftSubject, draft: Option<Value>) {
         self.waiting.insert(of, draft);
     }
 
@@ -75,34 +75,34 @@ mod tests {
 
     use super::*;
 
-    type Handed = Arc<Mutex<Vec<(String, Option<Value>)>>>;
+    type SentDrafts = Arc<Mutex<Vec<(String, Option<Value>)>>>;
 
     /// Returns an outbox, the drafts sent from it, and a semaphore: one permit per draft that the
     /// runtime accepts.
-    fn outbox() -> (Outbox, Handed, Arc<Semaphore>) {
-        let (handed, ready) = (Handed::default(), Arc::new(Semaphore::new(0)));
+    fn outbox() -> (DraftOutbox, SentDrafts, Arc<Semaphore>) {
+        let (handed, ready) = (SentDrafts::default(), Arc::new(Semaphore::new(0)));
         let (log, gate) = (Arc::clone(&handed), Arc::clone(&ready));
-        let hand_over: HandOver = Box::new(move |id, draft| {
+        let hand_over: SendDraftFn = Box::new(move |id, draft| {
             let (log, gate) = (Arc::clone(&log), Arc::clone(&gate));
             Box::pin(async move {
                 gate.acquire().await.unwrap().forget();
                 log.lock().unwrap().push((name(&id), draft));
             })
         });
-        (Outbox::with(hand_over), handed, ready)
+        (DraftOutbox::with(hand_over), handed, ready)
     }
 
-    fn name(of: &DraftOf) -> String {
+    fn name(of: &DraftSubject) -> String {
         match of {
-            DraftOf::Gate(gate) => gate.to_string(),
-            DraftOf::Thread(thread) => thread.to_string(),
+            DraftSubject::Gate(gate) => gate.to_string(),
+            DraftSubject::Thread(thread) => thread.to_string(),
         }
     }
 
     #[test]
     fn outbox_sends_only_the_newest_draft_of_each_request() {
         let (mut outbox, handed, ready) = outbox();
-        let gate = |id: &str| DraftOf::Gate(id.parse().unwrap());
+        let gate = |id: &str| DraftSubject::Gate(id.parse().unwrap());
         outbox.put(gate("c-1"), Some(json!("a")));
         assert!(outbox.hand_over().now_or_never().is_none(), "it is slow");
         for typed in ["ab", "abc", "abcd"] {

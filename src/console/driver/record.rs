@@ -7,25 +7,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
-use crate::console::screen::trace::{Ask, Found, Proof, Query, Row, Told, Whole};
+use crate::console::screen::trace::{
+    EventRow, FullEvent, HashProof, TraceQuery, TraceRead, TraceReadResult, WindowMatches,
+};
 use crate::runtime::file::export_session;
-use crate::runtime::{Desk, Reading};
-use crate::trace::diff::{Side, diff};
+use crate::runtime::{OperatorHandle, RecordReader};
+use crate::trace::diff::{DiffSide, diff};
 use crate::trace::event::Event;
 use crate::trace::filter::actors;
-use crate::trace::outline::Window;
+use crate::trace::outline::OutlineWindow;
 use crate::trace::record::Record;
-use crate::trace::replay::State;
-use crate::trace::source::{PAGE, Source, each};
-use crate::trace::verify::{Checked, Imported, check};
+use crate::trace::replay::ReplayState;
+use crate::trace::source::{EventSource, PAGE, each};
+use crate::trace::verify::{ChainVerification, ImportEntry, check};
 
 /// Source of records: the runtime's store, or a few records in memory.
-pub(in crate::console) trait Records: Source<Error = String> {
+pub(in crate::console) trait RecordSource: EventSource<Error = String> {
     /// Returns records of a session, from a sequence number on.
     fn records(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Record>, String>;
 }
 
-impl Records for Reading {
+impl RecordSource for RecordReader {
     fn records(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Record>, String> {
         self.records(session, from, limit)
     }
@@ -33,9 +35,9 @@ impl Records for Reading {
 
 /// Flag that the console has quit.
 #[derive(Clone, Debug, Default)]
-pub(in crate::console) struct Left(Arc<AtomicBool>);
+pub(in crate::console) struct QuitFlag(Arc<AtomicBool>);
 
-impl Left {
+impl QuitFlag {
     /// Sets the flag.
     pub(in crate::console) fn leave(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -51,12 +53,12 @@ impl Left {
 }
 
 /// Record source that fails once the console has quit.
-pub(in crate::console) struct Until<'r, R> {
+pub(in crate::console) struct QuittableRecords<'r, R> {
     pub(in crate::console) records: &'r R,
-    pub(in crate::console) left: Left,
+    pub(in crate::console) left: QuitFlag,
 }
 
-impl<R: Records> Source for Until<'_, R> {
+impl<R: RecordSource> EventSource for QuittableRecords<'_, R> {
     type Error = String;
 
     fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, String> {
@@ -68,18 +70,18 @@ impl<R: Records> Source for Until<'_, R> {
         self.records.end(session)
     }
 
-    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, String> {
+    fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, String> {
         self.left.check()?;
         self.records.verify(session)
     }
 
-    fn imports(&self, session: &SessionId) -> Result<Vec<Imported>, String> {
+    fn imports(&self, session: &SessionId) -> Result<Vec<ImportEntry>, String> {
         self.left.check()?;
         self.records.imports(session)
     }
 }
 
-impl<R: Records> Records for Until<'_, R> {
+impl<R: RecordSource> RecordSource for QuittableRecords<'_, R> {
     fn records(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Record>, String> {
         self.left.check()?;
         self.records.records(session, from, limit)
@@ -87,26 +89,31 @@ impl<R: Records> Records for Until<'_, R> {
 }
 
 /// Executes a read. Returns `None` if the reading thread was lost.
-pub(super) async fn answer(desk: &Desk, ask: Ask, left: Left) -> Option<Told> {
-    let read = desk.read(move |records| read(&Until { records, left }, ask));
+pub(super) async fn answer(
+    desk: &OperatorHandle,
+    ask: TraceRead,
+    left: QuitFlag,
+) -> Option<TraceReadResult> {
+    let read = desk.read(move |records| read(&QuittableRecords { records, left }, ask));
     read.await.ok()
 }
 
 /// Returns the sequence number of an event, if the session has it.
 pub(in crate::console) async fn find(
-    desk: &Desk,
+    desk: &OperatorHandle,
     session: SessionId,
     event: EventId,
-    left: Left,
+    left: QuitFlag,
 ) -> Result<Option<u64>, String> {
-    let read = desk.read(move |records| number_of(&Until { records, left }, &session, &event));
+    let read =
+        desk.read(move |records| number_of(&QuittableRecords { records, left }, &session, &event));
     read.await?
 }
 
 /// Searches the sequence number of an event from the end, because operators mostly look at recent
 /// events.
 fn number_of(
-    source: &impl Source<Error = String>,
+    source: &impl EventSource<Error = String>,
     session: &SessionId,
     event: &EventId,
 ) -> Result<Option<u64>, String> {
@@ -123,89 +130,89 @@ fn number_of(
 }
 
 /// Reads the requested data.
-pub(in crate::console) fn read(reading: &impl Records, ask: Ask) -> Told {
+pub(in crate::console) fn read(reading: &impl RecordSource, ask: TraceRead) -> TraceReadResult {
     match ask {
-        Ask::Rows {
+        TraceRead::Rows {
             session,
             from,
             limit,
-        } => Told::Rows {
+        } => TraceReadResult::Rows {
             rows: rows(reading, &session, from, limit),
             session,
             from,
         },
-        Ask::Event { session, sequence } => Told::Event {
+        TraceRead::Event { session, sequence } => TraceReadResult::Event {
             event: whole(reading, &session, sequence),
             session,
             sequence,
         },
-        Ask::Outline {
+        TraceRead::Outline {
             session,
             from,
             limit,
             state,
-        } => Told::Outline {
+        } => TraceReadResult::Outline {
             part: outline(reading, &session, (from, limit), &state),
             session,
             from,
         },
-        Ask::Fold {
+        TraceRead::Fold {
             session,
             from,
             to,
             state,
-        } => Told::Fold {
+        } => TraceReadResult::Fold {
             state: fold(reading, &session, (from, to), &state),
             session,
             to,
         },
-        Ask::Scan {
+        TraceRead::Scan {
             session,
             ticket,
             from,
             limit,
             query,
-        } => Told::Scan {
+        } => TraceReadResult::Scan {
             part: scan(reading, &session, (from, limit), &query),
             session,
             ticket,
         },
-        Ask::Compare { ticket, sessions } => Told::Compare {
+        TraceRead::Compare { ticket, sessions } => TraceReadResult::Compare {
             ticket,
             difference: diff(side(reading, &sessions.0), side(reading, &sessions.1)).map(Box::new),
         },
-        Ask::Export {
+        TraceRead::Export {
             session,
             format,
             path,
-        } => Told::Exported {
+        } => TraceReadResult::Exported {
             bytes: export_session(reading, &session, format, &path, SystemClock.now()),
             path,
         },
     }
 }
 
-fn side<'s, S>(source: &'s S, session: &'s SessionId) -> Side<'s, S> {
-    Side { source, session }
+fn side<'s, S>(source: &'s S, session: &'s SessionId) -> DiffSide<'s, S> {
+    DiffSide { source, session }
 }
 
 fn rows(
-    reading: &impl Records,
+    reading: &impl RecordSource,
     session: &SessionId,
     from: u64,
     limit: usize,
-) -> Result<Vec<Row>, String> {
+) -> Result<Vec<EventRow>, String> {
     let events = reading.events(session, from, limit)?;
     let until = from.saturating_add(limit as u64);
     let inside = events.iter().filter(|event| event.sequence < until);
-    Ok(inside.map(Row::of).collect())
+    Ok(inside.map(EventRow::of).collect())
 }
 
 fn whole(
-    reading: &impl Records,
+    reading: &impl RecordSource,
     session: &SessionId,
     sequence: u64,
-) -> Result<Option<Box<Whole>>, String> {
+) -> Result<Option<Box<FullEvent>>, String> {
     let records = reading.records(session, sequence.saturating_sub(1), 2)?;
     let of = |wanted: u64| records.iter().find(|record| record.sequence == wanted);
     let Some(record) = of(sequence) else {
@@ -213,9 +220,9 @@ fn whole(
     };
     let event = record.event()?;
     let own = match check(&record.text, &record.hash) {
-        Err(what) => Proof::Fails(what),
-        Ok(_) if event.pruned => Proof::Unknown("its details were pruned"),
-        Ok(_) => Proof::Holds,
+        Err(what) => HashProof::Fails(what),
+        Ok(_) if event.pruned => HashProof::Unknown("its details were pruned"),
+        Ok(_) => HashProof::Holds,
     };
     let before = sequence.checked_sub(1).and_then(of);
     let expected = match (sequence, before) {
@@ -223,34 +230,34 @@ fn whole(
         (_, before) => before.map(|before| before.hash),
     };
     let link = match expected {
-        None => Proof::Fails(format!("event {} is not there", sequence.saturating_sub(1))),
-        Some(expected) if expected == event.previous_hash => Proof::Holds,
-        Some(_) => Proof::Fails("it is not the hash of the event before".to_owned()),
+        None => HashProof::Fails(format!("event {} is not there", sequence.saturating_sub(1))),
+        Some(expected) if expected == event.previous_hash => HashProof::Holds,
+        Some(_) => HashProof::Fails("it is not the hash of the event before".to_owned()),
     };
-    Ok(Some(Box::new(Whole { event, own, link })))
+    Ok(Some(Box::new(FullEvent { event, own, link })))
 }
 
 fn outline(
-    reading: &impl Records,
+    reading: &impl RecordSource,
     session: &SessionId,
     (from, limit): (u64, usize),
-    state: &State,
-) -> Result<(Window, Arc<State>), String> {
+    state: &ReplayState,
+) -> Result<(OutlineWindow, Arc<ReplayState>), String> {
     let events = reading.events(session, from, limit)?;
     let next = next(from, limit, events.last().map(|event| event.sequence));
     let mut state = state.clone();
     for event in &events {
         state.apply(event);
     }
-    Ok((Window::of(&events, next), Arc::new(state)))
+    Ok((OutlineWindow::of(&events, next), Arc::new(state)))
 }
 
 fn fold(
-    reading: &impl Records,
+    reading: &impl RecordSource,
     session: &SessionId,
     range: (u64, u64),
-    state: &State,
-) -> Result<Arc<State>, String> {
+    state: &ReplayState,
+) -> Result<Arc<ReplayState>, String> {
     let mut state = state.clone();
     each(reading, session, range, |event| {
         state.apply(&event);
@@ -260,12 +267,12 @@ fn fold(
 }
 
 fn scan(
-    reading: &impl Records,
+    reading: &impl RecordSource,
     session: &SessionId,
     (from, limit): (u64, usize),
-    query: &Query,
-) -> Result<Found, String> {
-    let mut found = Found::default();
+    query: &TraceQuery,
+) -> Result<WindowMatches, String> {
+    let mut found = WindowMatches::default();
     let (mut types, mut named) = (BTreeMap::new(), BTreeMap::new());
     let mut at = from;
     let until = from.saturating_add(limit as u64);
@@ -290,16 +297,17 @@ fn scan(
     Ok(found)
 }
 
-type Counts = BTreeMap<String, u64>;
+type NameCounts = BTreeMap<String, u64>;
 
 fn judge(
     record: &Record,
-    query: &Query,
-    found: &mut Found,
-    (types, named): (&mut Counts, &mut Counts),
+    query: &TraceQuery,
+    found: &mut WindowMatches,
+    (types, named): (&mut NameCounts, &mut NameCounts),
 ) -> Result<(), String> {
     let envelope = record.envelope()?;
-    let wanted = |filter: &crate::trace::filter::Filter| filter.matches(&envelope, &query.agent);
+    let wanted =
+        |filter: &crate::trace::filter::EventFilter| filter.matches(&envelope, &query.agent);
     if !query.filters.iter().all(wanted) {
         return Ok(());
     }

@@ -6,26 +6,28 @@ use std::sync::Arc;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use super::record::Left;
+use super::record::QuitFlag;
 use crate::atlas::Atlas;
 use crate::base::clock::{Clock as _, SystemClock, Timestamp};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
-use crate::console::study::{PageLine, Studied, Study, Sum};
+use crate::console::study::{PageLine, Study, StudyResult, StudySummary};
 use crate::console::theme::Meaning;
-use crate::console::{Trial, Trials};
-use crate::engine::explain::{Imagined, Verdict, WhatIf, explain_under};
-use crate::runtime::{Desk, RecordedSession};
+use crate::console::{ScenarioReport, ScenarioRunner};
+use crate::engine::explain::{
+    ExplainedVerdict, HypotheticalRequest, HypotheticalSession, explain_under,
+};
+use crate::runtime::{OperatorHandle, RecordedSession};
 use crate::trace::details::Details;
 use crate::trace::event::Event;
-use crate::trace::source::Source;
+use crate::trace::source::EventSource;
 
 /// Maximum number of recorded actions that are judged again.
-const MOST_ACTIONS: usize = 500;
+const MAX_ACTIONS: usize = 500;
 
 /// Maximum number of events read to find them.
-const MOST_EVENTS: u64 = 100_000;
+const MAX_EVENTS: u64 = 100_000;
 
 /// Number of events read at a time.
 const PAGE: u64 = 1000;
@@ -35,11 +37,11 @@ const LINES_AROUND: usize = 3;
 
 /// Runs a study.
 pub(super) async fn study(
-    desk: &Desk,
+    desk: &OperatorHandle,
     study: Study,
-    trials: Option<Trials>,
-    left: Left,
-) -> Result<Studied, String> {
+    trials: Option<ScenarioRunner>,
+    left: QuitFlag,
+) -> Result<StudyResult, String> {
     match study {
         Study::Differ(texts) => blocking(move || differences(&texts)).await,
         Study::Test(files) => {
@@ -66,7 +68,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Compares texts line by line.
-pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) -> Studied {
+pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) -> StudyResult {
     let mut lines = Vec::new();
     for (name, before, after) in texts {
         let diff = TextDiff::from_lines(&**before, &**after);
@@ -89,11 +91,11 @@ pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) ->
         }
         lines.push(PageLine::new(Meaning::Text, ""));
     }
-    Studied { lines, sum: None }
+    StudyResult { lines, sum: None }
 }
 
 /// Shows the test results, file by file.
-pub(in crate::console) fn tested(trials: &[Trial]) -> Result<Studied, String> {
+pub(in crate::console) fn tested(trials: &[ScenarioReport]) -> Result<StudyResult, String> {
     if trials.is_empty() {
         return Err(
             "no scenario lies in a folder `tests` beside the files; `cra run --help` shows one"
@@ -135,25 +137,25 @@ pub(in crate::console) fn tested(trials: &[Trial]) -> Result<Studied, String> {
         Meaning::Error
     };
     lines.push(PageLine::new(meaning, words));
-    let sum = Some(Sum::Tests(holds, trials.len()));
-    Ok(Studied { lines, sum })
+    let sum = Some(StudySummary::Tests(holds, trials.len()));
+    Ok(StudyResult { lines, sum })
 }
 
 /// Judges the last recorded actions under the loaded Atlases and under the files, and lists the
 /// changes.
 pub(in crate::console) fn rehearse(
-    source: &impl Source<Error = String>,
+    source: &impl EventSource<Error = String>,
     sessions: &[RecordedSession],
     (live, copy): (&[Atlas], &[Atlas]),
     now: Timestamp,
-    left: &Left,
-) -> Result<Studied, String> {
+    left: &QuitFlag,
+) -> Result<StudyResult, String> {
     let (mut judged, mut pruned) = (0, 0);
     let mut changed = Vec::new();
-    let mut budget = MOST_EVENTS;
+    let mut budget = MAX_EVENTS;
     for session in sessions {
         let mut end = session.events;
-        while end > 0 && judged < MOST_ACTIONS && budget > 0 {
+        while end > 0 && judged < MAX_ACTIONS && budget > 0 {
             left.check()?;
             let from = end.saturating_sub(PAGE);
             let many = usize::try_from(end - from).unwrap_or(usize::MAX);
@@ -161,7 +163,7 @@ pub(in crate::console) fn rehearse(
             budget = budget.saturating_sub(end - from);
             end = from;
             for event in events.iter().rev() {
-                if event.event_type != "action_attempted" || judged == MOST_ACTIONS {
+                if event.event_type != "action_attempted" || judged == MAX_ACTIONS {
                     continue;
                 }
                 let Some(action) = action_of(event) else {
@@ -169,12 +171,12 @@ pub(in crate::console) fn rehearse(
                     continue;
                 };
                 judged += 1;
-                let what_if = WhatIf {
+                let what_if = HypotheticalRequest {
                     action: action.0,
                     params: action.1,
-                    session: Imagined {
+                    session: HypotheticalSession {
                         agent: Some(session.agent.clone()),
-                        ..Imagined::default()
+                        ..HypotheticalSession::default()
                     },
                 };
                 let [was, is] =
@@ -189,7 +191,7 @@ pub(in crate::console) fn rehearse(
     Ok(told(judged, pruned, changed))
 }
 
-fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> Studied {
+fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> StudyResult {
     let many = changed.len() / 3;
     let head = match (judged, many) {
         (0, _) => "no action is on record".to_owned(),
@@ -215,9 +217,9 @@ fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> Studied {
     }
     lines.push(PageLine::new(Meaning::Text, ""));
     lines.extend(changed);
-    Studied {
+    StudyResult {
         lines,
-        sum: (judged > 0).then_some(Sum::Past(many, judged)),
+        sum: (judged > 0).then_some(StudySummary::Past(many, judged)),
     }
 }
 
@@ -231,9 +233,9 @@ fn action_of(event: &Event) -> Option<(String, Value)> {
 /// Builds the three lines of a changed verdict.
 fn row(
     (session, sequence): (&SessionId, u64),
-    what_if: &WhatIf,
-    was: &Verdict,
-    is: &Verdict,
+    what_if: &HypotheticalRequest,
+    was: &ExplainedVerdict,
+    is: &ExplainedVerdict,
 ) -> [PageLine; 3] {
     let head = format!("{session}#{sequence} {} {}", what_if.action, what_if.params);
     let (was, is) = (words(was), words(is));
@@ -244,17 +246,19 @@ fn row(
     ]
 }
 
-fn words(verdict: &Verdict) -> (String, Meaning) {
+fn words(verdict: &ExplainedVerdict) -> (String, Meaning) {
     match verdict {
-        Verdict::Allowed => ("allowed".to_owned(), Meaning::Passed),
-        Verdict::Held { gates } => (format!("HELD at {}", gates.join(", ")), Meaning::Waiting),
-        Verdict::Denied(denied) => (format!("DENIED: {}", denied.reason), Meaning::Denied),
+        ExplainedVerdict::Allowed => ("allowed".to_owned(), Meaning::Passed),
+        ExplainedVerdict::Held { gates } => {
+            (format!("HELD at {}", gates.join(", ")), Meaning::Waiting)
+        }
+        ExplainedVerdict::Denied(denied) => (format!("DENIED: {}", denied.reason), Meaning::Denied),
     }
 }
 
-impl Trials {
+impl ScenarioRunner {
     /// Runs the scenarios next to these files.
-    fn run(&self, files: &[PathBuf]) -> Vec<Trial> {
+    fn run(&self, files: &[PathBuf]) -> Vec<ScenarioReport> {
         (self.0)(files)
     }
 }

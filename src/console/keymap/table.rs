@@ -2,66 +2,84 @@
 
 use ratatui::crossterm::event::KeyCode;
 
-use super::{Action, Binding, Footer, Key, Scope};
+use super::{FooterVisibility, KeyAction, KeyBinding, KeyCombination, KeyScope};
 
-const UP: &[Key] = &[Key::plain(KeyCode::Up), Key::plain(KeyCode::Char('k'))];
-const DOWN: &[Key] = &[Key::plain(KeyCode::Down), Key::plain(KeyCode::Char('j'))];
-const FIRST: &[Key] = &[Key::plain(KeyCode::Home), Key::plain(KeyCode::Char('g'))];
-const LAST: &[Key] = &[Key::plain(KeyCode::End), Key::plain(KeyCode::Char('G'))];
-const PAGE_UP: &[Key] = &[Key::plain(KeyCode::PageUp), Key::ctrl('u')];
-const PAGE_DOWN: &[Key] = &[Key::plain(KeyCode::PageDown), Key::ctrl('d')];
-const NEXT: &[Key] = &[Key::plain(KeyCode::Tab)];
-const PREVIOUS: &[Key] = &[Key::plain(KeyCode::BackTab)];
-const ENTER: &[Key] = &[Key::plain(KeyCode::Enter)];
-const WHY: &[Key] = &[Key::plain(KeyCode::Char('x'))];
-const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
+const UP: &[KeyCombination] = &[
+    KeyCombination::plain(KeyCode::Up),
+    KeyCombination::plain(KeyCode::Char('k')),
+];
+const DOWN: &[KeyCombination] = &[
+    KeyCombination::plain(KeyCode::Down),
+    KeyCombination::plain(KeyCode::Char('j')),
+];
+const FIRST: &[KeyCombination] = &[
+    KeyCombination::plain(KeyCode::Home),
+    KeyCombination::plain(KeyCode::Char('g')),
+];
+const LAST: &[KeyCombination] = &[
+    KeyCombination::plain(KeyCode::End),
+    KeyCombination::plain(KeyCode::Char('G')),
+];
+const PAGE_UP: &[KeyCombination] = &[
+    KeyCombination::plain(KeyCode::PageUp),
+    KeyCombination::ctrl('u'),
+];
+const PAGE_DOWN: &[KeyCombination] = &[
+    KeyCombination::plain(KeyCode::PageDown),
+    KeyCombination::ctrl('d'),
+];
+const NEXT: &[KeyCombination] = &[KeyCombination::plain(KeyCode::Tab)];
+const PREVIOUS: &[KeyCombination] = &[KeyCombination::plain(KeyCode::BackTab)];
+const ENTER: &[KeyCombination] = &[KeyCombination::plain(KeyCode::Enter)];
+const WHY: &[KeyCombination] = &[KeyCombination::plain(KeyCode::Char('x'))];
+const ESC: &[KeyCombination] = &[KeyCombination::plain(KeyCode::Esc)];
 
 /// Inner types of the action variants, under the variant names, for the `bindings!` macro.
 mod inner {
-    pub(super) use super::super::Browse;
     pub(super) use super::super::QueueKey as Queue;
     pub(super) use super::super::SnapshotKey as Snapshot;
     pub(super) use super::super::StewardKey as Steward;
     pub(super) use super::super::ThreadKey as Thread;
+    pub(super) use super::super::TraceKey as Browse;
 }
 
 macro_rules! bindings {
     ($($scope:ident { $( $keys:expr => $action:ident $(( $inner:ident ))?, $footer:ident, $label:literal, $help:literal; )* })*) => {
-        &[$($( Binding {
-            scope: Scope::$scope,
+        &[$($( KeyBinding {
+            scope: KeyScope::$scope,
             keys: $keys,
-            action: Action::$action $(( inner::$action::$inner ))?,
+            action: KeyAction::$action $(( inner::$action::$inner ))?,
             label: $label,
             help: $help,
-            footer: Footer::$footer,
+            footer: FooterVisibility::$footer,
         }, )*)*]
     };
 }
 
 /// All key bindings.
-pub(crate) static BINDINGS: &[Binding] = bindings! {
+pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
     Queue {
         ENTER => Open, Shown, "open", "opens the selected request; nothing is decided by opening it";
-        &[Key::plain(KeyCode::Char('d'))] => Deny, Shown, "deny",
+        &[KeyCombination::plain(KeyCode::Char('d'))] => Deny, Shown, "deny",
             "opens the selected request at the step that asks for the reason to deny it";
-        &[Key::plain(KeyCode::Char('c'))] => Queue(Claim), Shown, "claim",
+        &[KeyCombination::plain(KeyCode::Char('c'))] => Queue(Claim), Shown, "claim",
             "says that you look after the selected request, or no longer do; decides nothing";
-        &[Key::plain(KeyCode::Char('u'))] => Merge, Shown, "merge",
+        &[KeyCombination::plain(KeyCode::Char('u'))] => Merge, Shown, "merge",
             "puts the arrivals that wait below the list into their places";
-        &[Key::plain(KeyCode::Char(' '))] => Queue(Mark), Shown, "mark",
+        &[KeyCombination::plain(KeyCode::Char(' '))] => Queue(Mark), Shown, "mark",
             "marks the selected request for a batch; only low and medium ones that ask the same can be";
-        &[Key::plain(KeyCode::Char('B'))] => Queue(Batch), Shown, "batch",
+        &[KeyCombination::plain(KeyCode::Char('B'))] => Queue(Batch), Shown, "batch",
             "opens the marked requests to answer them once; each gets its own decision and its own record";
-        &[Key::plain(KeyCode::Char('f'))] => Queue(Filter), Shown, "filter",
+        &[KeyCombination::plain(KeyCode::Char('f'))] => Queue(Filter), Shown, "filter",
             "narrows the list: words, risk>=high, agent:x, action:x, session:x, checkpoint:x, state:x, each also with - before it";
-        &[Key::plain(KeyCode::Char('t'))] => Queue(InTrace), Shown, "trace", "shows the session of the selected request in the record";
-        &[Key::plain(KeyCode::Char('o'))] => Queue(Sort), Hidden, "sort", "sorts by risk, deadline, age or agent";
-        &[Key::plain(KeyCode::Char('J'))] => Queue(NextDue), Hidden, "next due", "to the request that is due next";
-        &[Key::plain(KeyCode::Char('/'))] => Queue(Search), Hidden, "search", "looks for a row, with the words of a filter";
-        &[Key::plain(KeyCode::Char('n'))] => Queue(NextMatch), Hidden, "next match", "the next row that matches";
-        &[Key::plain(KeyCode::Char('N'))] => Queue(PreviousMatch), Hidden, "previous match", "the row before that matches";
-        &[Key::plain(KeyCode::Char('y'))] => Queue(Copy), Hidden, "copy", "copies the identifier of the selected request";
-        &[Key::plain(KeyCode::Char('Y'))] => Queue(CopyHash), Hidden, "copy hash", "copies its hash";
+        &[KeyCombination::plain(KeyCode::Char('t'))] => Queue(InTrace), Shown, "trace", "shows the session of the selected request in the record";
+        &[KeyCombination::plain(KeyCode::Char('o'))] => Queue(Sort), Hidden, "sort", "sorts by risk, deadline, age or agent";
+        &[KeyCombination::plain(KeyCode::Char('J'))] => Queue(NextDue), Hidden, "next due", "to the request that is due next";
+        &[KeyCombination::plain(KeyCode::Char('/'))] => Queue(Search), Hidden, "search", "looks for a row, with the words of a filter";
+        &[KeyCombination::plain(KeyCode::Char('n'))] => Queue(NextMatch), Hidden, "next match", "the next row that matches";
+        &[KeyCombination::plain(KeyCode::Char('N'))] => Queue(PreviousMatch), Hidden, "previous match", "the row before that matches";
+        &[KeyCombination::plain(KeyCode::Char('y'))] => Queue(Copy), Hidden, "copy", "copies the identifier of the selected request";
+        &[KeyCombination::plain(KeyCode::Char('Y'))] => Queue(CopyHash), Hidden, "copy hash", "copies its hash";
         WHY => Explain, Shown, "why", "says why it is held: what every checkpoint and policy wanted and found";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
@@ -72,31 +90,31 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
     }
     Trace {
         ENTER => Open, Shown, "open", "from a session to its events, from an event to its content, or one fold";
-        &[Key::plain(KeyCode::Char('h')), Key::plain(KeyCode::Left)] => Browse(Fold), Shown, "fold", "folds what hangs under the row, or goes up to what it hangs under";
-        &[Key::plain(KeyCode::Char('l')), Key::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "unfolds it";
-        &[Key::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Shown, "level", "folds everything to one level, then to the next, then nothing";
-        &[Key::plain(KeyCode::Char('f'))] => Browse(Filter), Shown, "filter",
+        &[KeyCombination::plain(KeyCode::Char('h')), KeyCombination::plain(KeyCode::Left)] => Browse(Fold), Shown, "fold", "folds what hangs under the row, or goes up to what it hangs under";
+        &[KeyCombination::plain(KeyCode::Char('l')), KeyCombination::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "unfolds it";
+        &[KeyCombination::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Shown, "level", "folds everything to one level, then to the next, then nothing";
+        &[KeyCombination::plain(KeyCode::Char('f'))] => Browse(Filter), Shown, "filter",
             "shows only some events: type:NAME risk>=high actor: agent: action: checkpoint: after: before: words, - for not";
-        &[Key::plain(KeyCode::Char('/'))] => Browse(Search), Shown, "search", "looks for a text and hides nothing";
-        &[Key::plain(KeyCode::Char('n'))] => Browse(SearchNext), Hidden, "next hit", "next place where the text is";
-        &[Key::plain(KeyCode::Char('N'))] => Browse(SearchPrevious), Hidden, "hit before", "the place before";
-        &[Key::plain(KeyCode::Char('v'))] => Verify, Shown, "verify", "checks every chain from its first event to its last";
-        &[Key::plain(KeyCode::Char('['))] => Browse(CheckpointBefore), Hidden, "checkpoint before", "the checkpoint before";
-        &[Key::plain(KeyCode::Char(']'))] => Browse(CheckpointAfter), Shown, "checkpoint", "the next checkpoint";
-        &[Key::plain(KeyCode::Char(','))] => Browse(StepBack), Hidden, "step back", "one event back, whatever is folded or filtered";
-        &[Key::plain(KeyCode::Char('.'))] => Browse(StepOn), Shown, "step", "one event on, whatever is folded or filtered";
-        &[Key::plain(KeyCode::Char(' '))] => Browse(Play), Shown, "play", "plays the session from here on, and pauses";
-        &[Key::plain(KeyCode::Char('s'))] => Browse(StopOn), Hidden, "stop on", "where playing stops: at checkpoints and denials, at denials, or nowhere";
-        &[Key::plain(KeyCode::Char('F'))] => Browse(Follow), Hidden, "follow", "stays at the end as events come in";
-        &[Key::plain(KeyCode::Char('m'))] => Browse(Mark), Hidden, "mark", "marks the event with the letter that comes next";
-        &[Key::plain(KeyCode::Char('\''))] => Browse(Jump), Hidden, "jump", "goes to the event with the letter that comes next";
-        &[Key::plain(KeyCode::Char('D'))] => Browse(Compare), Shown, "diff", "holds the session against another one";
-        &[Key::plain(KeyCode::Char('y'))] => Browse(Copy), Shown, "copy", "copies the event, the chosen value, or the session's name";
-        &[Key::plain(KeyCode::Char('E'))] => Browse(Export), Shown, "export", "writes the session to a file: jsonl, csv, html, otlp or golden";
+        &[KeyCombination::plain(KeyCode::Char('/'))] => Browse(Search), Shown, "search", "looks for a text and hides nothing";
+        &[KeyCombination::plain(KeyCode::Char('n'))] => Browse(SearchNext), Hidden, "next hit", "next place where the text is";
+        &[KeyCombination::plain(KeyCode::Char('N'))] => Browse(SearchPrevious), Hidden, "hit before", "the place before";
+        &[KeyCombination::plain(KeyCode::Char('v'))] => Verify, Shown, "verify", "checks every chain from its first event to its last";
+        &[KeyCombination::plain(KeyCode::Char('['))] => Browse(CheckpointBefore), Hidden, "checkpoint before", "the checkpoint before";
+        &[KeyCombination::plain(KeyCode::Char(']'))] => Browse(CheckpointAfter), Shown, "checkpoint", "the next checkpoint";
+        &[KeyCombination::plain(KeyCode::Char(','))] => Browse(StepBack), Hidden, "step back", "one event back, whatever is folded or filtered";
+        &[KeyCombination::plain(KeyCode::Char('.'))] => Browse(StepOn), Shown, "step", "one event on, whatever is folded or filtered";
+        &[KeyCombination::plain(KeyCode::Char(' '))] => Browse(Play), Shown, "play", "plays the session from here on, and pauses";
+        &[KeyCombination::plain(KeyCode::Char('s'))] => Browse(StopOn), Hidden, "stop on", "where playing stops: at checkpoints and denials, at denials, or nowhere";
+        &[KeyCombination::plain(KeyCode::Char('F'))] => Browse(Follow), Hidden, "follow", "stays at the end as events come in";
+        &[KeyCombination::plain(KeyCode::Char('m'))] => Browse(Mark), Hidden, "mark", "marks the event with the letter that comes next";
+        &[KeyCombination::plain(KeyCode::Char('\''))] => Browse(Jump), Hidden, "jump", "goes to the event with the letter that comes next";
+        &[KeyCombination::plain(KeyCode::Char('D'))] => Browse(Compare), Shown, "diff", "holds the session against another one";
+        &[KeyCombination::plain(KeyCode::Char('y'))] => Browse(Copy), Shown, "copy", "copies the event, the chosen value, or the session's name";
+        &[KeyCombination::plain(KeyCode::Char('E'))] => Browse(Export), Shown, "export", "writes the session to a file: jsonl, csv, html, otlp or golden";
         WHY => Explain, Hidden, "why", "says why the event's request was held, or would be";
         NEXT => Next, Hidden, "next pane", "next pane: events, event";
         PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
-        &[Key::plain(KeyCode::Char('r'))] => Reload, Hidden, "reload", "reads the record again, and reads on where it was stopped";
+        &[KeyCombination::plain(KeyCode::Char('r'))] => Reload, Hidden, "reload", "reads the record again, and reads on where it was stopped";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row";
@@ -106,23 +124,23 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
     }
     Threads {
         ENTER => Open, Shown, "open", "from a thread to its memento; from a turn to its event in the record";
-        &[Key::plain(KeyCode::Char('>')), Key::plain(KeyCode::Char('l')), Key::plain(KeyCode::Right)] => Thread(Next), Shown, "thread", "the next thread";
-        &[Key::plain(KeyCode::Char('<')), Key::plain(KeyCode::Char('h')), Key::plain(KeyCode::Left)] => Thread(Previous), Hidden, "thread before", "the thread before";
-        &[Key::plain(KeyCode::Char('='))] => Thread(Differ), Shown, "diff", "shows every proposal that was held back against what is kept, and goes back";
-        &[Key::plain(KeyCode::Char('b'))] => Thread(History), Shown, "history", "to the turns of the thread";
-        &[Key::plain(KeyCode::Char('t'))] => Thread(InTrace), Shown, "trace", "shows the session of the thread in the record";
-        &[Key::plain(KeyCode::Char('y'))] => Thread(Copy), Shown, "copy", "copies the memento as JSON";
-        &[Key::plain(KeyCode::Char('e'))] => Thread(Edit), Shown, "edit",
+        &[KeyCombination::plain(KeyCode::Char('>')), KeyCombination::plain(KeyCode::Char('l')), KeyCombination::plain(KeyCode::Right)] => Thread(Next), Shown, "thread", "the next thread";
+        &[KeyCombination::plain(KeyCode::Char('<')), KeyCombination::plain(KeyCode::Char('h')), KeyCombination::plain(KeyCode::Left)] => Thread(Previous), Hidden, "thread before", "the thread before";
+        &[KeyCombination::plain(KeyCode::Char('='))] => Thread(Differ), Shown, "diff", "shows every proposal that was held back against what is kept, and goes back";
+        &[KeyCombination::plain(KeyCode::Char('b'))] => Thread(History), Shown, "history", "to the turns of the thread";
+        &[KeyCombination::plain(KeyCode::Char('t'))] => Thread(InTrace), Shown, "trace", "shows the session of the thread in the record";
+        &[KeyCombination::plain(KeyCode::Char('y'))] => Thread(Copy), Shown, "copy", "copies the memento as JSON";
+        &[KeyCombination::plain(KeyCode::Char('e'))] => Thread(Edit), Shown, "edit",
             "opens the summary in $VISUAL, $EDITOR or vi; what comes back is recorded, and the next turn must follow it";
-        &[Key::plain(KeyCode::Char('s'))] => Thread(WriteSnapshot), Shown, "save",
+        &[KeyCombination::plain(KeyCode::Char('s'))] => Thread(WriteSnapshot), Shown, "save",
             "writes where the thread's session stands to a snapshot file, and opens that";
-        &[Key::plain(KeyCode::Char('w'))] => Thread(Drift), Shown, "drift", "asks whether to say that the conversation drifts; recorded";
-        &[Key::plain(KeyCode::Char('p'))] => Thread(Legend), Shown, "legend", "says what phases, intensities, decisions and signals mean";
-        &[Key::plain(KeyCode::Char('o'))] => Thread(OpenSnapshot), Hidden, "open snapshot", "opens a snapshot file, to go on from it";
-        &[Key::plain(KeyCode::Char('/'))] => Thread(Search), Hidden, "search",
+        &[KeyCombination::plain(KeyCode::Char('w'))] => Thread(Drift), Shown, "drift", "asks whether to say that the conversation drifts; recorded";
+        &[KeyCombination::plain(KeyCode::Char('p'))] => Thread(Legend), Shown, "legend", "says what phases, intensities, decisions and signals mean";
+        &[KeyCombination::plain(KeyCode::Char('o'))] => Thread(OpenSnapshot), Hidden, "open snapshot", "opens a snapshot file, to go on from it";
+        &[KeyCombination::plain(KeyCode::Char('/'))] => Thread(Search), Hidden, "search",
             "looks for a thread by its name, session, summary, or what is held back";
-        &[Key::plain(KeyCode::Char('n'))] => Thread(NextMatch), Hidden, "next match", "the next thread that matches";
-        &[Key::plain(KeyCode::Char('N'))] => Thread(PreviousMatch), Hidden, "previous match", "the thread before that matches";
+        &[KeyCombination::plain(KeyCode::Char('n'))] => Thread(NextMatch), Hidden, "next match", "the next thread that matches";
+        &[KeyCombination::plain(KeyCode::Char('N'))] => Thread(PreviousMatch), Hidden, "previous match", "the thread before that matches";
         NEXT => Next, Hidden, "next pane", "next pane: threads, memento, history";
         PREVIOUS => Previous, Hidden, "pane before", "the pane before";
         UP => Up, Hidden, "up", "one row up";
@@ -133,24 +151,24 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
     }
     Snapshot {
-        &[Key::plain(KeyCode::Tab), Key::plain(KeyCode::Right), Key::plain(KeyCode::Char('l'))] => Next, Shown, "next step", "the next step";
-        &[Key::plain(KeyCode::BackTab), Key::plain(KeyCode::Left), Key::plain(KeyCode::Char('h'))] => Previous, Hidden, "step before", "the step before";
-        &[Key::plain(KeyCode::Char('1'))] => Snapshot(Retrieve), Hidden, "retrieve", "what is read, in its order";
-        &[Key::plain(KeyCode::Char('2'))] => Snapshot(Infer), Hidden, "infer", "what follows from it";
-        &[Key::plain(KeyCode::Char('3'))] => Snapshot(Validate), Hidden, "validate", "what is clear, what is missing, and what to ask first";
-        &[Key::plain(KeyCode::Char('4'))] => Snapshot(Engage), Hidden, "engage", "the text to go on with";
-        &[Key::plain(KeyCode::Char('5'))] => Snapshot(Artifacts), Hidden, "artifacts", "what was made and can be loaded";
+        &[KeyCombination::plain(KeyCode::Tab), KeyCombination::plain(KeyCode::Right), KeyCombination::plain(KeyCode::Char('l'))] => Next, Shown, "next step", "the next step";
+        &[KeyCombination::plain(KeyCode::BackTab), KeyCombination::plain(KeyCode::Left), KeyCombination::plain(KeyCode::Char('h'))] => Previous, Hidden, "step before", "the step before";
+        &[KeyCombination::plain(KeyCode::Char('1'))] => Snapshot(Retrieve), Hidden, "retrieve", "what is read, in its order";
+        &[KeyCombination::plain(KeyCode::Char('2'))] => Snapshot(Infer), Hidden, "infer", "what follows from it";
+        &[KeyCombination::plain(KeyCode::Char('3'))] => Snapshot(Validate), Hidden, "validate", "what is clear, what is missing, and what to ask first";
+        &[KeyCombination::plain(KeyCode::Char('4'))] => Snapshot(Engage), Hidden, "engage", "the text to go on with";
+        &[KeyCombination::plain(KeyCode::Char('5'))] => Snapshot(Artifacts), Hidden, "artifacts", "what was made and can be loaded";
         ENTER => Open, Shown, "load", "loads the chosen artifact; nothing is loaded by itself";
-        &[Key::plain(KeyCode::Char('y'))] => Snapshot(Copy), Shown, "copy", "copies the text to go on with";
-        &[Key::plain(KeyCode::Char('s'))] => Snapshot(Write), Shown, "write", "writes one of the chosen thread's session, and opens that";
-        &[Key::plain(KeyCode::Char('o'))] => Snapshot(Other), Shown, "other file", "opens another file";
+        &[KeyCombination::plain(KeyCode::Char('y'))] => Snapshot(Copy), Shown, "copy", "copies the text to go on with";
+        &[KeyCombination::plain(KeyCode::Char('s'))] => Snapshot(Write), Shown, "write", "writes one of the chosen thread's session, and opens that";
+        &[KeyCombination::plain(KeyCode::Char('o'))] => Snapshot(Other), Shown, "other file", "opens another file";
         DOWN => Down, Hidden, "down", "one row down";
         UP => Up, Hidden, "up", "one row up";
         FIRST => First, Hidden, "first", "the beginning";
         LAST => Last, Hidden, "last", "the end";
         PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
-        &[Key::plain(KeyCode::F(1)), Key::plain(KeyCode::Char('?'))] => Help, Hidden, "help", "this help";
+        &[KeyCombination::plain(KeyCode::F(1)), KeyCombination::plain(KeyCode::Char('?'))] => Help, Hidden, "help", "this help";
         ESC => Back, Shown, "back", "from an artifact to the list, or out";
     }
     Atlas {
@@ -158,28 +176,28 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         NEXT => Next, Shown, "pane", "next pane: Atlas, session, evaluations, problems";
         PREVIOUS => Previous, Hidden, "pane before", "the pane before";
         WHY => Explain, Shown, "why", "shows an evaluation whole; of an action, what would happen to it";
-        &[Key::plain(KeyCode::Char('i'))] => WhatIf, Shown, "what if",
+        &[KeyCombination::plain(KeyCode::Char('i'))] => WhatIf, Shown, "what if",
             "asks what would come of an action or input that is only imagined";
-        &[Key::plain(KeyCode::Char(']'))] => NextProblem, Shown, "problem", "the next problem of an Atlas, with its line";
-        &[Key::plain(KeyCode::Char('['))] => PreviousProblem, Hidden, "problem before", "the problem before";
-        &[Key::plain(KeyCode::Char('L'))] => Steward(Load), Shown, "load",
+        &[KeyCombination::plain(KeyCode::Char(']'))] => NextProblem, Shown, "problem", "the next problem of an Atlas, with its line";
+        &[KeyCombination::plain(KeyCode::Char('['))] => PreviousProblem, Hidden, "problem before", "the problem before";
+        &[KeyCombination::plain(KeyCode::Char('L'))] => Steward(Load), Shown, "load",
             "asks whether to load the files; what is held stays under the Atlas it was judged under";
-        &[Key::plain(KeyCode::Char('e'))] => Steward(Edit), Shown, "editor", "opens the file in $VISUAL, $EDITOR or vi, where the problem or the part is";
-        &[Key::plain(KeyCode::Char('='))] => Steward(Differ), Shown, "diff", "shows how the files differ from what is loaded";
-        &[Key::plain(KeyCode::Char('T'))] => Steward(Test), Shown, "tests", "plays the scenarios in the folder `tests` beside the files";
-        &[Key::plain(KeyCode::Char('R'))] => Steward(Rehearse), Shown, "past",
+        &[KeyCombination::plain(KeyCode::Char('e'))] => Steward(Edit), Shown, "editor", "opens the file in $VISUAL, $EDITOR or vi, where the problem or the part is";
+        &[KeyCombination::plain(KeyCode::Char('='))] => Steward(Differ), Shown, "diff", "shows how the files differ from what is loaded";
+        &[KeyCombination::plain(KeyCode::Char('T'))] => Steward(Test), Shown, "tests", "plays the scenarios in the folder `tests` beside the files";
+        &[KeyCombination::plain(KeyCode::Char('R'))] => Steward(Rehearse), Shown, "past",
             "judges the last recorded actions by the files, and lists those that would be judged otherwise";
-        &[Key::plain(KeyCode::Char('S'))] => Steward(Shadow), Hidden, "shadow",
+        &[KeyCombination::plain(KeyCode::Char('S'))] => Steward(Shadow), Hidden, "shadow",
             "has the files look on and decide nothing; then lists what they would have done otherwise";
-        &[Key::plain(KeyCode::Char('Z'))] => Steward(Unshadow), Hidden, "end shadow", "stops the files from looking on";
-        &[Key::plain(KeyCode::Char('U'))] => Steward(Undo), Hidden, "undo load", "asks whether to go back to what was loaded before";
-        &[Key::plain(KeyCode::Char('>'))] => NextSession, Hidden, "session", "the next session";
-        &[Key::plain(KeyCode::Char('<'))] => PreviousSession, Hidden, "session before", "the session before";
-        &[Key::plain(KeyCode::Char('h')), Key::plain(KeyCode::Left)] => Browse(Fold), Hidden, "fold", "folds what hangs under the row, or goes up to what it hangs under";
-        &[Key::plain(KeyCode::Char('l')), Key::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "unfolds it";
-        &[Key::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Hidden, "fold all", "folds every kind of part, or unfolds everything";
-        &[Key::plain(KeyCode::Char('y'))] => Browse(Copy), Hidden, "copy", "copies what is looked at";
-        &[Key::plain(KeyCode::Char('r'))] => Reload, Hidden, "look", "looks at the files now; they are looked at every few seconds anyway";
+        &[KeyCombination::plain(KeyCode::Char('Z'))] => Steward(Unshadow), Hidden, "end shadow", "stops the files from looking on";
+        &[KeyCombination::plain(KeyCode::Char('U'))] => Steward(Undo), Hidden, "undo load", "asks whether to go back to what was loaded before";
+        &[KeyCombination::plain(KeyCode::Char('>'))] => NextSession, Hidden, "session", "the next session";
+        &[KeyCombination::plain(KeyCode::Char('<'))] => PreviousSession, Hidden, "session before", "the session before";
+        &[KeyCombination::plain(KeyCode::Char('h')), KeyCombination::plain(KeyCode::Left)] => Browse(Fold), Hidden, "fold", "folds what hangs under the row, or goes up to what it hangs under";
+        &[KeyCombination::plain(KeyCode::Char('l')), KeyCombination::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "unfolds it";
+        &[KeyCombination::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Hidden, "fold all", "folds every kind of part, or unfolds everything";
+        &[KeyCombination::plain(KeyCode::Char('y'))] => Browse(Copy), Hidden, "copy", "copies what is looked at";
+        &[KeyCombination::plain(KeyCode::Char('r'))] => Reload, Hidden, "look", "looks at the files now; they are looked at every few seconds anyway";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row; among evaluations the newest, and stays there";
@@ -190,18 +208,18 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
     WhatIf {
         NEXT => Next, Shown, "next", "next field";
         PREVIOUS => Previous, Hidden, "previous field", "previous field";
-        &[Key::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the answer down";
-        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls the answer up";
-        &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
+        &[KeyCombination::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the answer down";
+        &[KeyCombination::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls the answer up";
+        &[KeyCombination::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
         ESC => Back, Shown, "close", "closes the form";
     }
     Load {
         NEXT => Next, Shown, "next", "next button, or what is to be typed";
         PREVIOUS => Previous, Hidden, "previous button", "the one before";
         ENTER => Press, Shown, "press", "presses the focused button";
-        &[Key::plain(KeyCode::PageDown), Key::plain(KeyCode::Down)] => PageDown, Shown, "scroll", "scrolls what changes down";
-        &[Key::plain(KeyCode::PageUp), Key::plain(KeyCode::Up)] => PageUp, Hidden, "scroll up", "scrolls it up";
-        &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
+        &[KeyCombination::plain(KeyCode::PageDown), KeyCombination::plain(KeyCode::Down)] => PageDown, Shown, "scroll", "scrolls what changes down";
+        &[KeyCombination::plain(KeyCode::PageUp), KeyCombination::plain(KeyCode::Up)] => PageUp, Hidden, "scroll up", "scrolls it up";
+        &[KeyCombination::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
         ESC => Back, Shown, "keep", "keeps what is loaded";
     }
     Explain {
@@ -211,75 +229,75 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         LAST => Last, Hidden, "last", "the end";
         PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
-        &[Key::plain(KeyCode::F(1)), Key::plain(KeyCode::Char('?'))] => Help, Hidden, "help", "this help";
-        &[Key::plain(KeyCode::Esc), Key::plain(KeyCode::Char('x'))] => Back, Shown, "close", "closes the explanation";
+        &[KeyCombination::plain(KeyCode::F(1)), KeyCombination::plain(KeyCode::Char('?'))] => Help, Hidden, "help", "this help";
+        &[KeyCombination::plain(KeyCode::Esc), KeyCombination::plain(KeyCode::Char('x'))] => Back, Shown, "close", "closes the explanation";
     }
     Line {
         ENTER => Press, Shown, "done", "takes what was typed";
-        &[Key::plain(KeyCode::Up)] => Up, Shown, "earlier", "what was typed before";
-        &[Key::plain(KeyCode::Down)] => Down, Hidden, "later", "what was typed after it";
+        &[KeyCombination::plain(KeyCode::Up)] => Up, Shown, "earlier", "what was typed before";
+        &[KeyCombination::plain(KeyCode::Down)] => Down, Hidden, "later", "what was typed after it";
         ESC => Back, Shown, "close", "closes the line; nothing is changed";
     }
     Global {
-        &[Key::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "the queue: requests that wait for an answer";
-        &[Key::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "the record: sessions and their events";
-        &[Key::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "finds a command by its name; nothing is decided by it";
-        &[Key::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "takes the mouse, or gives it back to the terminal; a click selects and never decides";
-        &[Key::plain(KeyCode::Char('3'))] => ShowThreads, Hidden, "threads", "the conversations: where they go, how heated they are, what is held back";
-        &[Key::plain(KeyCode::Char('4'))] => ShowAtlas, Hidden, "atlas", "the Atlases: what is in them, what they did, what is wrong with them";
-        &[Key::plain(KeyCode::Char('?')), Key::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
-        &[Key::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "leaves the console; asks first while requests are held";
+        &[KeyCombination::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "the queue: requests that wait for an answer";
+        &[KeyCombination::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "the record: sessions and their events";
+        &[KeyCombination::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "finds a command by its name; nothing is decided by it";
+        &[KeyCombination::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "takes the mouse, or gives it back to the terminal; a click selects and never decides";
+        &[KeyCombination::plain(KeyCode::Char('3'))] => ShowThreads, Hidden, "threads", "the conversations: where they go, how heated they are, what is held back";
+        &[KeyCombination::plain(KeyCode::Char('4'))] => ShowAtlas, Hidden, "atlas", "the Atlases: what is in them, what they did, what is wrong with them";
+        &[KeyCombination::plain(KeyCode::Char('?')), KeyCombination::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
+        &[KeyCombination::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "leaves the console; asks first while requests are held";
         ESC => Back, Hidden, "back", "one level back; never leaves the console";
-        &[Key::ctrl('c')] => Cancel, Hidden, "cancel", "one level back; twice within a second leaves the console";
-        &[Key::ctrl('l')] => Redraw, Hidden, "redraw", "paints the screen anew";
-        &[Key::plain(KeyCode::F(3))] => Restore, Hidden, "dialog", "brings back a dialog that was put aside";
-        &[Key::plain(KeyCode::F(8))] => KnowAlarms, Hidden, "ack alarms", "says that you know of the alarms; they stay listed, and ring again when they come anew";
-        &[Key::ctrl('z')] => Suspend, Hidden, "suspend", "back to the shell; `fg` returns";
+        &[KeyCombination::ctrl('c')] => Cancel, Hidden, "cancel", "one level back; twice within a second leaves the console";
+        &[KeyCombination::ctrl('l')] => Redraw, Hidden, "redraw", "paints the screen anew";
+        &[KeyCombination::plain(KeyCode::F(3))] => Restore, Hidden, "dialog", "brings back a dialog that was put aside";
+        &[KeyCombination::plain(KeyCode::F(8))] => KnowAlarms, Hidden, "ack alarms", "says that you know of the alarms; they stay listed, and ring again when they come anew";
+        &[KeyCombination::ctrl('z')] => Suspend, Hidden, "suspend", "back to the shell; `fg` returns";
     }
     Gate {
         NEXT => Next, Shown, "next", "next field or button";
         PREVIOUS => Previous, Hidden, "previous field", "previous field or button";
         ENTER => Press, Shown, "press", "presses the focused button; in a text, begins a new line";
-        &[Key::plain(KeyCode::F(6))] => SwitchPane, Shown, "request", "switches between the request and the answers";
+        &[KeyCombination::plain(KeyCode::F(6))] => SwitchPane, Shown, "request", "switches between the request and the answers";
         ESC => Back, Shown, "back", "one level back; what was typed is kept";
-        &[Key::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the request down, wherever the focus is; in the review, what will be written";
-        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls it up";
-        &[Key::ctrl('s')] => Review, Shown, "review", "goes on to the review; never decides";
-        &[Key::ctrl('e')] => EditOutside, Shown, "editor",
+        &[KeyCombination::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the request down, wherever the focus is; in the review, what will be written";
+        &[KeyCombination::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls it up";
+        &[KeyCombination::ctrl('s')] => Review, Shown, "review", "goes on to the review; never decides";
+        &[KeyCombination::ctrl('e')] => EditOutside, Shown, "editor",
             "opens the focused text in $VISUAL, $EDITOR or vi; nothing is decided by it, and sensitive answers stay here";
-        &[Key::plain(KeyCode::F(7))] => Explain, Hidden, "why", "says why it is held: what every checkpoint and policy wanted and found";
-        &[Key::plain(KeyCode::F(3))] => Minimise, Shown, "minimise", "puts the dialog aside; F3 brings it back";
-        &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
+        &[KeyCombination::plain(KeyCode::F(7))] => Explain, Hidden, "why", "says why it is held: what every checkpoint and policy wanted and found";
+        &[KeyCombination::plain(KeyCode::F(3))] => Minimise, Shown, "minimise", "puts the dialog aside; F3 brings it back";
+        &[KeyCombination::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
     }
     Request {
-        &[Key::plain(KeyCode::Char('/'))] => SearchRequest, Shown, "search", "looks for a text in the request; Enter ends typing";
+        &[KeyCombination::plain(KeyCode::Char('/'))] => SearchRequest, Shown, "search", "looks for a text in the request; Enter ends typing";
         WHY => Explain, Shown, "why", "says why it is held";
-        &[Key::plain(KeyCode::Char('n'))] => NextMatch, Shown, "next match", "the next place where it is";
-        &[Key::plain(KeyCode::Char('N'))] => PreviousMatch, Hidden, "previous match", "the place before";
+        &[KeyCombination::plain(KeyCode::Char('n'))] => NextMatch, Shown, "next match", "the next place where it is";
+        &[KeyCombination::plain(KeyCode::Char('N'))] => PreviousMatch, Hidden, "previous match", "the place before";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "the beginning of the request";
         LAST => Last, Hidden, "last", "the end of what is shown; what was jumped over does not count as seen";
     }
     Text {
-        &[Key::ctrl('u')] => Undo, Hidden, "undo", "takes the last change back";
-        &[Key::ctrl('r')] => Redo, Hidden, "redo", "makes it again";
+        &[KeyCombination::ctrl('u')] => Undo, Hidden, "undo", "takes the last change back";
+        &[KeyCombination::ctrl('r')] => Redo, Hidden, "redo", "makes it again";
     }
     Json {
-        &[Key::plain(KeyCode::F(4))] => Skeleton, Shown, "skeleton", "begins an empty answer with what its schema asks for";
+        &[KeyCombination::plain(KeyCode::F(4))] => Skeleton, Shown, "skeleton", "begins an empty answer with what its schema asks for";
     }
     Pick {
-        &[Key::plain(KeyCode::Up)] => Up, Hidden, "up", "one option up; moving chooses nothing";
-        &[Key::plain(KeyCode::Down)] => Down, Hidden, "down", "one option down";
-        &[Key::plain(KeyCode::Enter), Key::plain(KeyCode::Char(' ')),
-            Key::plain(KeyCode::Char('1')), Key::plain(KeyCode::Char('2')), Key::plain(KeyCode::Char('3')),
-            Key::plain(KeyCode::Char('4')), Key::plain(KeyCode::Char('5')), Key::plain(KeyCode::Char('6')),
-            Key::plain(KeyCode::Char('7')), Key::plain(KeyCode::Char('8')), Key::plain(KeyCode::Char('9'))]
+        &[KeyCombination::plain(KeyCode::Up)] => Up, Hidden, "up", "one option up; moving chooses nothing";
+        &[KeyCombination::plain(KeyCode::Down)] => Down, Hidden, "down", "one option down";
+        &[KeyCombination::plain(KeyCode::Enter), KeyCombination::plain(KeyCode::Char(' ')),
+            KeyCombination::plain(KeyCode::Char('1')), KeyCombination::plain(KeyCode::Char('2')), KeyCombination::plain(KeyCode::Char('3')),
+            KeyCombination::plain(KeyCode::Char('4')), KeyCombination::plain(KeyCode::Char('5')), KeyCombination::plain(KeyCode::Char('6')),
+            KeyCombination::plain(KeyCode::Char('7')), KeyCombination::plain(KeyCode::Char('8')), KeyCombination::plain(KeyCode::Char('9'))]
             => Choose, Hidden, "choose",
             "chooses the option under the cursor, or the one of that number; other keys filter, Esc lists all again";
     }
     Choice {
-        &[Key::plain(KeyCode::Left), Key::plain(KeyCode::Right), Key::plain(KeyCode::Char(' '))]
+        &[KeyCombination::plain(KeyCode::Left), KeyCombination::plain(KeyCode::Right), KeyCombination::plain(KeyCode::Char(' '))]
             => Choose, Hidden, "choose", "moves the answer between yes and no";
     }
     Prompt {
@@ -287,20 +305,20 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         ESC => Back, Shown, "as before", "as it was before";
     }
     Palette {
-        &[Key::plain(KeyCode::Up)] => Up, Hidden, "up", "one command up";
-        &[Key::plain(KeyCode::Down), Key::plain(KeyCode::Tab)] => Down, Shown, "next", "one command down";
+        &[KeyCombination::plain(KeyCode::Up)] => Up, Hidden, "up", "one command up";
+        &[KeyCombination::plain(KeyCode::Down), KeyCombination::plain(KeyCode::Tab)] => Down, Shown, "next", "one command down";
         ENTER => Open, Shown, "run", "does what the chosen command says; a decision never";
         ESC => Back, Shown, "close", "closes the palette";
     }
     Help {
-        &[Key::plain(KeyCode::Up)] => Up, Hidden, "up", "one row up";
-        &[Key::plain(KeyCode::Down)] => Down, Shown, "scroll", "one row down";
-        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "page up", "ten rows up";
-        &[Key::plain(KeyCode::PageDown)] => PageDown, Hidden, "page down", "ten rows down";
+        &[KeyCombination::plain(KeyCode::Up)] => Up, Hidden, "up", "one row up";
+        &[KeyCombination::plain(KeyCode::Down)] => Down, Shown, "scroll", "one row down";
+        &[KeyCombination::plain(KeyCode::PageUp)] => PageUp, Hidden, "page up", "ten rows up";
+        &[KeyCombination::plain(KeyCode::PageDown)] => PageDown, Hidden, "page down", "ten rows down";
         ESC => Back, Shown, "close", "closes the help";
     }
     Quit {
-        &[Key::plain(KeyCode::Tab), Key::plain(KeyCode::BackTab), Key::plain(KeyCode::Left), Key::plain(KeyCode::Right)]
+        &[KeyCombination::plain(KeyCode::Tab), KeyCombination::plain(KeyCode::BackTab), KeyCombination::plain(KeyCode::Left), KeyCombination::plain(KeyCode::Right)]
             => Next, Shown, "other button", "moves between the buttons";
         ENTER => Press, Shown, "press", "presses the focused button";
         ESC => Back, Shown, "stay", "stays";

@@ -6,52 +6,52 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::words;
-use crate::atlas::compiled::Question;
-use crate::atlas::document::{OnInvalid, ResponseType};
+use crate::atlas::compiled::CompiledQuestion;
+use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::dialog::gate::{
-    CHALLENGE, Care, PlannedAnswers, Proof, answers_challenge, care, justified_by_answers,
-    records_of, shown_action,
+    CHALLENGE_CHARS, PassCare, PassProof, PlannedAnswers, answers_challenge, care,
+    justified_by_answers, plan_records, shown_action,
 };
-use crate::engine::answer::{Judged, judge};
+use crate::engine::answer::{JudgedAnswer, judge};
 use crate::engine::approval::Approver;
-use crate::engine::command::{Confirmation, Decide, Ruling};
+use crate::engine::command::{Confirmation, DecisionRequest, Ruling};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Lines of a request that are printed at a time.
 pub(super) const PAGE: usize = 40;
 
 /// State of passing one request.
 #[derive(Debug)]
-pub(super) struct Passing {
+pub(super) struct PendingPass {
     pub(super) held: Arc<Held>,
     /// Lines of the request that are not printed yet, last line first.
     untold: Vec<String>,
     /// All open questions, each with the index of its gate.
-    questions: Vec<(usize, Question)>,
+    questions: Vec<(usize, CompiledQuestion)>,
     /// Accepted answers, in the order of the questions.
     answers: Vec<Value>,
-    proofs: Vec<Proof>,
+    proofs: Vec<PassProof>,
     shown: usize,
     why: Option<String>,
 }
 
 /// Input that the operator has to give next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum NextInput {
     /// Enter, to print the rest of the request.
     Listening,
     Answer,
-    Proof(Proof),
+    Proof(PassProof),
     /// The word that passes the request.
     Word,
 }
 
 /// Result of checking the operator's input.
 #[derive(Debug, PartialEq)]
-pub(super) enum Taken {
+pub(super) enum InputResult {
     /// The input was accepted.
     Yes,
     /// The input was accepted, with a message for the operator.
@@ -65,8 +65,8 @@ pub(super) enum Taken {
     Wrong(String, Confirmation, String),
 }
 
-impl Passing {
-    pub(super) fn new(held: Arc<Held>, snapshot: &Snapshot, now: Timestamp) -> Self {
+impl PendingPass {
+    pub(super) fn new(held: Arc<Held>, snapshot: &RuntimeSnapshot, now: Timestamp) -> Self {
         let gates = held.gates.iter().enumerate();
         let open = gates.filter(|(at, _)| !held.answered.contains_key(at));
         let questions = open.flat_map(|(at, gate)| {
@@ -87,16 +87,16 @@ impl Passing {
         }
     }
 
-    pub(super) fn wanted(&self) -> Wanted {
+    pub(super) fn wanted(&self) -> NextInput {
         if !self.untold.is_empty() {
-            return Wanted::Listening;
+            return NextInput::Listening;
         }
         if self.answers.len() < self.questions.len() {
-            return Wanted::Answer;
+            return NextInput::Answer;
         }
         match self.proofs.get(self.shown) {
-            Some(proof) => Wanted::Proof(*proof),
-            None => Wanted::Word,
+            Some(proof) => NextInput::Proof(*proof),
+            None => NextInput::Word,
         }
     }
 
@@ -115,33 +115,35 @@ impl Passing {
     pub(super) fn prompt(&self, operator: &str, now: Timestamp) -> String {
         let left = words::left(&self.held, now);
         match self.wanted() {
-            Wanted::Listening => {
+            NextInput::Listening => {
                 let rest = self.untold.len();
                 format!("{rest} more lines. Press Enter to hear them, or type /back.\n")
             }
-            Wanted::Answer => match self.questions.get(self.answers.len()) {
+            NextInput::Answer => match self.questions.get(self.answers.len()) {
                 Some((_, question)) => self.ask(question, &left),
                 None => String::new(),
             },
-            Wanted::Proof(Proof::Why) => format!("Why may it pass? ({left} left)\n"),
-            Wanted::Proof(Proof::Hash) => {
-                let hash = self.held.request_hash.short(CHALLENGE);
+            NextInput::Proof(PassProof::Why) => format!("Why may it pass? ({left} left)\n"),
+            NextInput::Proof(PassProof::Hash) => {
+                let hash = self.held.request_hash.short(CHALLENGE_CHARS);
                 let spelt: Vec<_> = hash.chars().map(String::from).collect();
                 let spelt = spelt.join(" ");
-                format!("Type the first {CHALLENGE} characters of the request's hash: {spelt}\n")
+                format!(
+                    "Type the first {CHALLENGE_CHARS} characters of the request's hash: {spelt}\n"
+                )
             }
-            Wanted::Proof(Proof::Action) => {
+            NextInput::Proof(PassProof::Action) => {
                 let action = shown_action(&self.held);
                 format!("Type the name of the action in full: {action}\n")
             }
-            Wanted::Word => {
+            NextInput::Word => {
                 let word = words::ask_word(&self.held, operator, "pass");
                 format!("{} ({left} left)\n", word.trim_end())
             }
         }
     }
 
-    fn ask(&self, question: &Question, left: &str) -> String {
+    fn ask(&self, question: &CompiledQuestion, left: &str) -> String {
         let (number, count) = (self.answers.len() + 1, self.questions.len());
         let kind = match question.response_type() {
             ResponseType::Text => "a text",
@@ -177,38 +179,38 @@ impl Passing {
     }
 
     /// Checks and stores an answer.
-    pub(super) fn answer(&mut self, typed: &str) -> Taken {
+    pub(super) fn answer(&mut self, typed: &str) -> InputResult {
         let Some((at, question)) = self.questions.get(self.answers.len()) else {
-            return Taken::Yes;
+            return InputResult::Yes;
         };
         let typed = chosen(question, typed);
         let judged = judge(question, &typed);
         let blank = typed.as_str().is_some_and(|text| text.trim().is_empty());
-        let mut told = Taken::Yes;
+        let mut told = InputResult::Yes;
         if !judged.is_valid() {
             match question.on_invalid() {
-                OnInvalid::Retry | OnInvalid::Block if blank => {
-                    return Taken::No(format!("Not taken.\n{}", rules(&judged)));
+                InvalidAnswerAction::Retry | InvalidAnswerAction::Block if blank => {
+                    return InputResult::No(format!("Not taken.\n{}", rules(&judged)));
                 }
-                OnInvalid::Retry | OnInvalid::Block => {
+                InvalidAnswerAction::Retry | InvalidAnswerAction::Block => {
                     let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
                     if let Some(of_gate) = answers.get_mut(*at) {
                         of_gate.insert(question.id().to_owned(), typed);
                     }
-                    return Taken::Breaks(format!("Not taken.\n{}", rules(&judged)), answers);
+                    return InputResult::Breaks(format!("Not taken.\n{}", rules(&judged)), answers);
                 }
-                OnInvalid::WarnAndContinue => {
+                InvalidAnswerAction::WarnAndContinue => {
                     let rules = rules(&judged);
-                    told = Taken::With(format!(
+                    told = InputResult::With(format!(
                         "Warning: taken although a rule is broken.\n{rules}"
                     ));
                 }
-                OnInvalid::LogAndContinue => {}
+                InvalidAnswerAction::LogAndContinue => {}
             }
         }
         self.answers.push(typed);
         if self.answers.len() == self.questions.len() && self.justifies() {
-            self.proofs.retain(|proof| *proof != Proof::Why);
+            self.proofs.retain(|proof| *proof != PassProof::Why);
         }
         told
     }
@@ -228,32 +230,32 @@ impl Passing {
     }
 
     /// Checks a typed confirmation.
-    pub(super) fn prove(&mut self, proof: Proof, typed: &str) -> Taken {
+    pub(super) fn prove(&mut self, proof: PassProof, typed: &str) -> InputResult {
         let fits = match proof {
-            Proof::Why => !typed.trim().is_empty(),
-            Proof::Hash => {
+            PassProof::Why => !typed.trim().is_empty(),
+            PassProof::Hash => {
                 let typed: String = typed.split_whitespace().collect();
                 answers_challenge(&typed, &self.held.request_hash)
             }
-            Proof::Action => typed.trim() == shown_action(&self.held),
+            PassProof::Action => typed.trim() == shown_action(&self.held),
         };
         if !fits {
             let told = "That is not it.\n".to_owned();
             let wanted = match proof {
-                Proof::Why => None,
-                Proof::Hash => Some(Confirmation::RequestHash),
-                Proof::Action => Some(Confirmation::Action),
+                PassProof::Why => None,
+                PassProof::Hash => Some(Confirmation::RequestHash),
+                PassProof::Action => Some(Confirmation::Action),
             };
             return match wanted.filter(|_| !typed.trim().is_empty()) {
-                Some(wanted) => Taken::Wrong(told, wanted, typed.to_owned()),
-                None => Taken::No(told),
+                Some(wanted) => InputResult::Wrong(told, wanted, typed.to_owned()),
+                None => InputResult::No(told),
             };
         }
-        if proof == Proof::Why {
+        if proof == PassProof::Why {
             self.why = Some(typed.trim().to_owned());
         }
         self.shown += 1;
-        Taken::Yes
+        InputResult::Yes
     }
 
     /// Describes the records that passing the request will write.
@@ -275,7 +277,7 @@ impl Passing {
                 one_line(first)
             ),
         };
-        let records = records_of(&self.held, by, |at| self.recorded(at));
+        let records = plan_records(&self.held, by, |at| self.recorded(at));
         for justification in justified_by_answers(&records) {
             let told = one_line(justification);
             text.push_str("Justification (your answers): ");
@@ -299,7 +301,7 @@ impl Passing {
     }
 
     /// Builds the decision that passes the request.
-    pub(super) fn decide(&self, operator: &str) -> Decide {
+    pub(super) fn decide(&self, operator: &str) -> DecisionRequest {
         let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
         for ((gate, question), typed) in self.questions.iter().zip(&self.answers) {
             let blank = typed.as_str().is_some_and(|text| text.trim().is_empty());
@@ -321,11 +323,11 @@ impl Passing {
 pub(super) fn decide(
     held: &Held,
     operator: &str,
-    care: Care,
+    care: PassCare,
     justification: Option<String>,
     ruling: Ruling,
-) -> Decide {
-    Decide {
+) -> DecisionRequest {
+    DecisionRequest {
         gate: held.id.clone(),
         operator: operator.to_owned(),
         method: care.method().to_owned(),
@@ -337,7 +339,7 @@ pub(super) fn decide(
 }
 
 /// Converts typed input to the value that is sent: the option of a typed number, or else the text.
-fn chosen(question: &Question, typed: &str) -> Value {
+fn chosen(question: &CompiledQuestion, typed: &str) -> Value {
     let typed = typed.trim_end_matches(['\n', '\r']);
     if question.response_type() == ResponseType::Choice && !typed.trim().is_empty() {
         let options = question.options();
@@ -352,7 +354,7 @@ fn chosen(question: &Question, typed: &str) -> Value {
 }
 
 /// Lists all rules, and for each if the answer keeps it.
-fn rules(judged: &Judged) -> String {
+fn rules(judged: &JudgedAnswer) -> String {
     let mut text = String::new();
     for rule in &judged.rules {
         let word = if rule.kept { "Kept" } else { "Not kept" };

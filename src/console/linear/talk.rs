@@ -3,19 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::passing::{Passing, Wanted, decide};
+use super::passing::{NextInput, PendingPass, decide};
 use super::words;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
-use crate::base::limits::ARMING;
+use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::base::text::one_line;
 use crate::console::app::record::unsound;
-use crate::console::dialog::gate::{Care, care};
+use crate::console::dialog::gate::{PassCare, care};
 use crate::console::screen::queue::find;
-use crate::engine::command::{Confirmation, Decide, Operate, RecordFault, Reply, Ruling};
+use crate::engine::command::{
+    Confirmation, DecisionRequest, OperatorAction, RecordFault, Reply, Ruling,
+};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
-use crate::trace::verify::{Progress, Report};
+use crate::runtime::snapshot::RuntimeSnapshot;
+use crate::trace::verify::{VerificationProgress, VerificationReport};
 
 mod acts;
 mod alarms;
@@ -26,26 +28,26 @@ mod store;
 
 /// Effect that the driver carries out.
 #[derive(Debug, PartialEq)]
-pub(in crate::console) enum Deed {
+pub(in crate::console) enum LineEffect {
     /// Decides about a held request.
-    Decide(Box<Decide>),
+    Decide(Box<DecisionRequest>),
     /// Carries out an operator command that passes no request.
-    Operate(Box<Operate>),
+    Operate(Box<OperatorAction>),
     /// Verifies every chain.
-    Verify(Progress),
+    Verify(VerificationProgress),
     /// Quits the console.
     Leave,
 }
 
 /// State of the line console.
 #[derive(Debug)]
-pub(in crate::console) struct Talk {
-    snapshot: Arc<Snapshot>,
+pub(in crate::console) struct LineConsole {
+    snapshot: Arc<RuntimeSnapshot>,
     /// Held requests that the operator was told about.
     known: BTreeSet<GateId>,
     /// Number of requests that arrived while a question was open.
     arrived: usize,
-    doing: Doing,
+    doing: LineState,
     /// Lines so far of an answer with several lines.
     several: Option<String>,
     /// Time at which the console asks for the deciding word. Input before that time was not meant for it and
@@ -53,7 +55,7 @@ pub(in crate::console) struct Talk {
     arms_at: Option<Timestamp>,
     found: Option<RecordFault>,
     /// Progress of the running check.
-    checking: Option<Progress>,
+    checking: Option<VerificationProgress>,
     /// Current alarms. `untold` holds those that are not announced yet.
     alarms: Arc<[String]>,
     untold: Vec<String>,
@@ -63,23 +65,23 @@ pub(in crate::console) struct Talk {
 }
 
 #[derive(Debug)]
-enum Doing {
+enum LineState {
     Nothing,
-    Passing(Box<Passing>),
+    Passing(Box<PendingPass>),
     Denying(Arc<Held>, Option<String>),
     /// A decision is being written to disk.
     Writing(GateId),
     /// An invalid answer is being written to disk. After that the questions continue.
-    Recording(Box<Passing>),
+    Recording(Box<PendingPass>),
 }
 
-impl Talk {
-    pub(in crate::console) fn new(snapshot: Arc<Snapshot>, now: Timestamp) -> Self {
+impl LineConsole {
+    pub(in crate::console) fn new(snapshot: Arc<RuntimeSnapshot>, now: Timestamp) -> Self {
         let mut talk = Self {
             known: snapshot.held.iter().map(|held| held.id.clone()).collect(),
             snapshot,
             arrived: 0,
-            doing: Doing::Nothing,
+            doing: LineState::Nothing,
             several: None,
             arms_at: None,
             found: None,
@@ -109,29 +111,29 @@ impl Talk {
         self.arms_at = None;
         self.several = None;
         match &mut self.doing {
-            Doing::Nothing => {
+            LineState::Nothing => {
                 if self.arrived > 0 {
                     let more = std::mem::take(&mut self.arrived);
                     let told = format!("{more} more came meanwhile. Type list to hear them.");
                     self.say(&told);
                 }
-                self.tell_alarms();
+                self.print_alarms();
                 self.out.push_str(self.prompt_text());
             }
-            Doing::Passing(passing) => {
-                if passing.wanted() == Wanted::Listening {
+            LineState::Passing(passing) => {
+                if passing.wanted() == NextInput::Listening {
                     let told = passing.tell();
                     self.out.push_str(&told);
                 }
-                let told = if passing.wanted() == Wanted::Word {
-                    self.arms_at = Some(now.plus(ARMING));
+                let told = if passing.wanted() == NextInput::Word {
+                    self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
                     passing.review(&self.snapshot.operator)
                 } else {
                     passing.prompt(&self.snapshot.operator, now)
                 };
                 self.out.push_str(&told);
             }
-            Doing::Denying(held, None) => {
+            LineState::Denying(held, None) => {
                 let left = words::left(held, now);
                 let told = format!(
                     "Why is {} denied? The agent is told. ({left} left)",
@@ -139,16 +141,16 @@ impl Talk {
                 );
                 self.say(&told);
             }
-            Doing::Denying(held, Some(reason)) => {
+            LineState::Denying(held, Some(reason)) => {
                 let reason = one_line(reason);
                 let told = match reason.as_str() {
                     "" => format!("{} will be denied, without a reason.", held.id),
                     reason => format!("{} will be denied, because: {reason}", held.id),
                 };
-                self.arms_at = Some(now.plus(ARMING));
+                self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
                 self.say(&told);
             }
-            Doing::Writing(_) | Doing::Recording(_) => {}
+            LineState::Writing(_) | LineState::Recording(_) => {}
         }
     }
 
@@ -158,13 +160,17 @@ impl Talk {
     }
 
     /// Asks for the deciding word once its time has come.
-    pub(in crate::console) fn on_tick(&mut self, now: Timestamp) -> Vec<Deed> {
+    pub(in crate::console) fn on_tick(&mut self, now: Timestamp) -> Vec<LineEffect> {
         if self.arms_at.is_some_and(|at| at <= now) {
             self.arms_at = None;
             let told = match &self.doing {
-                Doing::Passing(passing) => passing.prompt(&self.snapshot.operator, now),
-                Doing::Denying(held, _) => words::ask_word(held, &self.snapshot.operator, "deny"),
-                Doing::Nothing | Doing::Writing(_) | Doing::Recording(_) => String::new(),
+                LineState::Passing(passing) => passing.prompt(&self.snapshot.operator, now),
+                LineState::Denying(held, _) => {
+                    words::ask_word(held, &self.snapshot.operator, "deny")
+                }
+                LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => {
+                    String::new()
+                }
             };
             self.out.push_str(&told);
         }
@@ -172,34 +178,37 @@ impl Talk {
     }
 
     /// Handles a typed line.
-    pub(in crate::console) fn on_line(&mut self, line: &str, now: Timestamp) -> Vec<Deed> {
+    pub(in crate::console) fn on_line(&mut self, line: &str, now: Timestamp) -> Vec<LineEffect> {
         let line = line.trim_end_matches(['\n', '\r']);
         if self.arms_at.is_some_and(|at| now < at) && line.trim() != "/back" {
-            self.say(TOO_EARLY);
+            self.say(TOO_EARLY_MESSAGE);
             return Vec::new();
         }
-        let Some(text) = self.whole_answer(line) else {
+        let Some(text) = self.collect_answer(line) else {
             return Vec::new();
         };
         let deeds = match &self.doing {
-            Doing::Nothing => self.command(text.trim(), now),
-            Doing::Writing(_) | Doing::Recording(_) => {
+            LineState::Nothing => self.command(text.trim(), now),
+            LineState::Writing(_) | LineState::Recording(_) => {
                 let gate = self.written().map(ToString::to_string).unwrap_or_default();
                 let told = format!("{gate} is being written. Wait for what comes of it.");
                 self.say(&told);
                 return Vec::new();
             }
-            Doing::Passing(_) | Doing::Denying(..) => self.reply(&text),
+            LineState::Passing(_) | LineState::Denying(..) => self.reply(&text),
         };
-        if self.written().is_none() && !deeds.contains(&Deed::Leave) {
+        if self.written().is_none() && !deeds.contains(&LineEffect::Leave) {
             self.prompt(now);
         }
         deeds
     }
 
     /// Collects the lines of an answer. An answer with several lines ends at a line that has only a dot.
-    fn whole_answer(&mut self, line: &str) -> Option<String> {
-        let asked = matches!(self.doing, Doing::Passing(_) | Doing::Denying(_, None));
+    fn collect_answer(&mut self, line: &str) -> Option<String> {
+        let asked = matches!(
+            self.doing,
+            LineState::Passing(_) | LineState::Denying(_, None)
+        );
         match &mut self.several {
             None if asked && line.trim() == "<<" => {
                 self.several = Some(String::new());
@@ -218,47 +227,52 @@ impl Talk {
         }
     }
 
-    fn reply_denying(&mut self, held: Arc<Held>, reason: Option<String>, text: &str) -> Vec<Deed> {
+    fn handle_denial_input(
+        &mut self,
+        held: Arc<Held>,
+        reason: Option<String>,
+        text: &str,
+    ) -> Vec<LineEffect> {
         let Some(reason) = reason else {
             let reason = text.trim().to_owned();
-            let needed = care(&held) != Care::Direct && reason.is_empty();
+            let needed = care(&held) != PassCare::Direct && reason.is_empty();
             if needed {
                 self.say("A reason is needed.");
             }
-            self.doing = Doing::Denying(held, (!needed).then_some(reason));
+            self.doing = LineState::Denying(held, (!needed).then_some(reason));
             return Vec::new();
         };
         if !self.is_word(&held, "deny", text) {
             self.say("It stays held.");
             return self.record_wrong_word(&held, Confirmation::DenyWord, text);
         }
-        if !self.may_decide() {
+        if !self.check_may_decide() {
             return Vec::new();
         }
         let ruling = Ruling::Deny { reason };
         let operator = self.snapshot.operator.clone();
-        self.write(decide(&held, &operator, Care::Direct, None, ruling))
+        self.write(decide(&held, &operator, PassCare::Direct, None, ruling))
     }
 
-    fn write(&mut self, decide: Decide) -> Vec<Deed> {
+    fn write(&mut self, decide: DecisionRequest) -> Vec<LineEffect> {
         let told = format!("{} is being written.", decide.gate);
         self.say(&told);
-        self.doing = Doing::Writing(decide.gate.clone());
-        vec![Deed::Decide(Box::new(decide))]
+        self.doing = LineState::Writing(decide.gate.clone());
+        vec![LineEffect::Decide(Box::new(decide))]
     }
 
     /// Handles a newer snapshot. New requests do not interrupt an open question. A change of the request in
     /// question does.
     pub(in crate::console) fn on_snapshot(
         &mut self,
-        snapshot: Arc<Snapshot>,
+        snapshot: Arc<RuntimeSnapshot>,
         now: Timestamp,
-    ) -> Vec<Deed> {
+    ) -> Vec<LineEffect> {
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         if before.operator != self.snapshot.operator {
             self.rise(now);
         }
-        self.tell_store(&before, now);
+        self.announce_store_change(&before, now);
         let held = self.snapshot.held.clone();
         let new: Vec<_> = held
             .iter()
@@ -266,9 +280,9 @@ impl Talk {
             .collect();
         self.known = held.iter().map(|held| held.id.clone()).collect();
         let about = match &self.doing {
-            Doing::Passing(passing) => Some(Arc::clone(&passing.held)),
-            Doing::Denying(held, _) => Some(Arc::clone(held)),
-            Doing::Nothing | Doing::Writing(_) | Doing::Recording(_) => None,
+            LineState::Passing(passing) => Some(Arc::clone(&passing.held)),
+            LineState::Denying(held, _) => Some(Arc::clone(held)),
+            LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => None,
         };
         if let Some(about) = about {
             self.arrived += new.len();
@@ -295,12 +309,12 @@ impl Talk {
     /// Cancels the open question after the operator changed: the question was for the previous operator.
     fn rise(&mut self, now: Timestamp) {
         match self.doing {
-            Doing::Passing(_) | Doing::Denying(..) => {
-                self.doing = Doing::Nothing;
+            LineState::Passing(_) | LineState::Denying(..) => {
+                self.doing = LineState::Nothing;
                 self.say("Somebody else sits here now. What was typed does not count.");
                 self.prompt(now);
             }
-            Doing::Nothing | Doing::Writing(_) | Doing::Recording(_) => {}
+            LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => {}
         }
     }
 
@@ -323,7 +337,7 @@ impl Talk {
                 format!("{} is no longer held. {how}", about.id)
             }
         };
-        self.doing = Doing::Nothing;
+        self.doing = LineState::Nothing;
         self.say(&what);
         self.prompt(now);
     }
@@ -334,12 +348,12 @@ impl Talk {
         gate: &GateId,
         reply: &Reply,
         now: Timestamp,
-    ) -> Vec<Deed> {
+    ) -> Vec<LineEffect> {
         if matches!(reply, Reply::Acted) {
             // A wrong confirmation was recorded. Its question is already open again.
             return Vec::new();
         }
-        if let Some(told) = self.on_recorded(reply) {
+        if let Some(told) = self.on_invalid_recorded(reply) {
             self.say(&one_line(&told));
             self.prompt(now);
             return Vec::new();
@@ -371,13 +385,16 @@ impl Talk {
             | Reply::Noted(_) => format!("{gate}: nobody can tell what became of it. Type list."),
         };
         self.say(&one_line(&told));
-        self.doing = Doing::Nothing;
+        self.doing = LineState::Nothing;
         self.prompt(now);
         Vec::new()
     }
 
     /// Reports the result of a check.
-    pub(in crate::console) fn on_verified(&mut self, report: &Result<Report, String>) -> Vec<Deed> {
+    pub(in crate::console) fn on_verified(
+        &mut self,
+        report: &Result<VerificationReport, String>,
+    ) -> Vec<LineEffect> {
         self.checking = None;
         self.found = unsound(report);
         let told = match (&self.found, report) {
@@ -403,7 +420,7 @@ impl Talk {
 
     /// Prints the prompt again after other output.
     fn ask_again(&mut self) {
-        if matches!(self.doing, Doing::Nothing) {
+        if matches!(self.doing, LineState::Nothing) {
             self.out.push_str(self.prompt_text());
         }
     }
@@ -418,7 +435,7 @@ impl Talk {
 }
 
 /// Message for a deciding word that was typed too early.
-const TOO_EARLY: &str = "That was typed before it was asked for, and does not count.";
+const TOO_EARLY_MESSAGE: &str = "That was typed before it was asked for, and does not count.";
 
 /// Message when the console is read-only.
-const ONLY_LOOKS: &str = "This console only looks: it was opened read-only.";
+const READ_ONLY_MESSAGE: &str = "This console only looks: it was opened read-only.";

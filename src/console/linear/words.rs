@@ -1,12 +1,12 @@
 //! Texts of the line console. Each line makes sense when it is read aloud alone.
 
 use crate::base::clock::Timestamp;
-use crate::base::text::{Lines, one_line, visible};
-use crate::console::dialog::gate::{hidden_words, request_text};
+use crate::base::text::{LineFeeds, one_line, visible};
+use crate::console::dialog::gate::{hidden_chars_text, request_text};
 use crate::console::thread;
-use crate::engine::command::Decided;
+use crate::engine::command::SettledRequest;
 use crate::engine::held::{Gate, Held};
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Commands that the operator can type while no question is open.
 pub(super) const HELP: &str = "\
@@ -101,10 +101,10 @@ pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
 }
 
 /// Prints a whole request, line by line.
-pub(super) fn whole(held: &Held, snapshot: &Snapshot, now: Timestamp) -> Vec<String> {
+pub(super) fn whole(held: &Held, snapshot: &RuntimeSnapshot, now: Timestamp) -> Vec<String> {
     let mut lines = vec![line(held, now)];
     let mut add = |text: String| {
-        let text = visible(&text, Lines::Keep).text;
+        let text = visible(&text, LineFeeds::Keep).text;
         lines.extend(text.split('\n').map(str::to_owned));
     };
     let intent = held.intent.as_deref().unwrap_or("not said");
@@ -134,14 +134,14 @@ pub(super) fn whole(held: &Held, snapshot: &Snapshot, now: Timestamp) -> Vec<Str
     // The text is escaped already.
     lines.extend(request.split('\n').map(str::to_owned));
     if hidden > 0 {
-        lines.push(hidden_words(hidden));
+        lines.push(hidden_chars_text(hidden));
     }
     lines.push("End of the request.".to_owned());
     lines
 }
 
 /// Describes the result of a request.
-pub(super) fn decided(decided: &Decided) -> String {
+pub(super) fn decided(decided: &SettledRequest) -> String {
     let by = match &decided.by {
         Some(by) => format!(" by {}", one_line(by)),
         None => String::new(),

@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use self::files::Files;
-use self::problems::Problem;
-use self::tree::Row;
-use super::super::keymap::{Action, Browse, Motion};
-use super::super::request::Request;
+use self::files::AtlasFileStates;
+use self::problems::AtlasProblem;
+use self::tree::TreeRow;
+use super::super::keymap::{KeyAction, Motion, TraceKey};
+use super::super::request::ConsoleRequest;
 use super::super::theme::Meaning;
-use crate::atlas::origin::Part;
+use crate::atlas::origin::PartKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::engine::explain::CheckpointOutcome;
-use crate::runtime::Watch;
-use crate::runtime::snapshot::{Evaluated, Snapshot};
+use crate::runtime::WatchSetting;
+use crate::runtime::snapshot::{RuntimeSnapshot, WatchedEvaluation};
 
 mod files;
 mod folder;
@@ -33,27 +33,27 @@ mod steward;
 mod tree;
 mod view;
 
-pub(crate) use files::{FileState, Glance, Looked, Newer, Stamp};
-pub(crate) use folder::{Listed, Listing};
+pub(crate) use files::{ChangedFile, FileCheck, FileCheckResult, FileStamp, FileState};
+pub(crate) use folder::{FolderCheck, FolderListing};
 pub(crate) use view::draw;
 
 /// View state of the Atlas screen.
 #[derive(Debug, Default)]
-pub(crate) struct Atlases {
-    pane: Pane,
+pub(crate) struct AtlasScreen {
+    pane: AtlasPane,
     /// Focus depth: the list, or the details of its selected row.
-    deep: Depth,
-    row: Row,
-    folded: BTreeSet<(usize, Option<Part>)>,
+    deep: FocusDepth,
+    row: TreeRow,
+    folded: BTreeSet<(usize, Option<PartKind>)>,
     session: Option<SessionId>,
     /// Number of the selected evaluation. `None` selects the newest.
     evaluation: Option<u64>,
     problem: usize,
     /// First visible row of the details.
     top: usize,
-    files: Files,
+    files: AtlasFileStates,
     /// Results of the tests and of the rehearsal of past requests.
-    sums: Sums,
+    sums: StudyTotals,
     /// Times each checkpoint fired in the stored evaluations, by Atlas id and checkpoint id.
     fired: BTreeMap<(String, String), usize>,
     counted: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Atlases {
 
 /// Pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Pane {
+enum AtlasPane {
     #[default]
     Tree,
     Session,
@@ -71,7 +71,7 @@ enum Pane {
     Problems,
 }
 
-impl Pane {
+impl AtlasPane {
     const ALL: [Self; 4] = [Self::Tree, Self::Session, Self::Stream, Self::Problems];
 
     fn step(self, steps: usize) -> Self {
@@ -83,7 +83,7 @@ impl Pane {
 
 /// Last results computed from the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct StudyTotals {
     /// Number of passed tests, and number of all tests.
     tests: Option<(usize, usize)>,
     /// Number of verdicts that would change, and number of all verdicts.
@@ -92,23 +92,27 @@ struct Sums {
 
 /// Focus depth: the list, or the details of its selected row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Depth {
+enum FocusDepth {
     #[default]
     List,
     Chosen,
 }
 
-impl Atlases {
+impl AtlasScreen {
     /// Prepares the screen for display.
-    pub(crate) fn enter(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn enter(
+        &mut self,
+        snapshot: &RuntimeSnapshot,
+        now: Timestamp,
+    ) -> Vec<ConsoleRequest> {
         self.sync(snapshot);
-        let mut requests = vec![Request::Watch(Watch::On)];
+        let mut requests = vec![ConsoleRequest::Watch(WatchSetting::On)];
         requests.extend(self.files.glance(snapshot, now));
         requests
     }
 
     /// Updates the view state from a newer snapshot.
-    pub(crate) fn sync(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn sync(&mut self, snapshot: &RuntimeSnapshot) {
         let is_there = |id: &SessionId| snapshot.sessions.iter().any(|session| session.id == *id);
         if !self.session.as_ref().is_some_and(is_there) {
             self.session = snapshot.sessions.first().map(|session| session.id.clone());
@@ -128,35 +132,46 @@ impl Atlases {
     }
 
     /// Returns true if the action has something to act on.
-    pub(crate) fn can(&self, action: Action, snapshot: &Snapshot) -> bool {
+    pub(crate) fn can(&self, action: KeyAction, snapshot: &RuntimeSnapshot) -> bool {
         match action {
-            Action::NextProblem | Action::PreviousProblem => self.count(snapshot) > 0,
-            Action::NextSession | Action::PreviousSession => snapshot.sessions.len() > 1,
-            Action::Explain => self.chosen(snapshot).is_some() || self.action(snapshot).is_some(),
-            Action::Steward(key) => self.can_steward(key, snapshot),
-            Action::Browse(Browse::Fold | Browse::Unfold | Browse::FoldLevel) => {
-                self.pane == Pane::Tree
+            KeyAction::NextProblem | KeyAction::PreviousProblem => self.count(snapshot) > 0,
+            KeyAction::NextSession | KeyAction::PreviousSession => snapshot.sessions.len() > 1,
+            KeyAction::Explain => {
+                self.chosen(snapshot).is_some() || self.action(snapshot).is_some()
+            }
+            KeyAction::Steward(key) => self.is_steward_key_enabled(key, snapshot),
+            KeyAction::Browse(TraceKey::Fold | TraceKey::Unfold | TraceKey::FoldLevel) => {
+                self.pane == AtlasPane::Tree
             }
             // The other actions are always possible.
-            other => other != Action::Deny,
+            other => other != KeyAction::Deny,
         }
     }
 
     /// Returns the selected evaluation if the evaluations pane has the focus.
-    pub(crate) fn chosen<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Arc<Evaluated>> {
-        let own = self.evaluation_place(snapshot);
+    pub(crate) fn chosen<'s>(
+        &self,
+        snapshot: &'s RuntimeSnapshot,
+    ) -> Option<&'s Arc<WatchedEvaluation>> {
+        let own = self.evaluation_index(snapshot);
         let evaluations = &snapshot.watched.evaluations;
-        evaluations.get(own).filter(|_| self.pane == Pane::Stream)
+        evaluations
+            .get(own)
+            .filter(|_| self.pane == AtlasPane::Stream)
     }
 
     /// Returns the id of the Atlas action at the cursor of the tree.
-    pub(crate) fn action<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s str> {
+    pub(crate) fn action<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s str> {
         let atlas = snapshot.loaded.get(self.row.atlas)?;
         match (self.pane, self.row.part, self.row.item) {
-            (Pane::Tree, Some(Part::Action), Some(at)) => {
+            (AtlasPane::Tree, Some(PartKind::Action), Some(at)) => {
                 atlas.actions.keys().nth(at).map(String::as_str)
             }
-            (Pane::Tree | Pane::Session | Pane::Stream | Pane::Problems, _, _) => None,
+            (
+                AtlasPane::Tree | AtlasPane::Session | AtlasPane::Stream | AtlasPane::Problems,
+                _,
+                _,
+            ) => None,
         }
     }
 
@@ -168,33 +183,33 @@ impl Atlases {
     /// Carries out an action of this screen.
     pub(crate) fn act(
         &mut self,
-        action: Action,
-        snapshot: &Snapshot,
+        action: KeyAction,
+        snapshot: &RuntimeSnapshot,
         now: Timestamp,
-    ) -> Vec<Request> {
+    ) -> Vec<ConsoleRequest> {
         self.said = None;
         match action {
-            Action::Next => self.focus(self.pane.step(1)),
-            Action::Previous => self.focus(self.pane.step(Pane::ALL.len() - 1)),
-            Action::Open => self.open(snapshot),
-            Action::Back => self.back(),
-            Action::Reload => {
+            KeyAction::Next => self.focus(self.pane.step(1)),
+            KeyAction::Previous => self.focus(self.pane.step(AtlasPane::ALL.len() - 1)),
+            KeyAction::Open => self.open(snapshot),
+            KeyAction::Back => self.back(),
+            KeyAction::Reload => {
                 self.said = Some((Meaning::Hint, "looking at the files".to_owned()));
                 return self.files.glance(snapshot, now);
             }
-            Action::NextProblem => self.go_to_problem(snapshot, 1),
-            Action::PreviousProblem => {
+            KeyAction::NextProblem => self.go_to_problem(snapshot, 1),
+            KeyAction::PreviousProblem => {
                 let count = self.count(snapshot);
                 self.go_to_problem(snapshot, count.saturating_sub(1));
             }
-            Action::NextSession => self.switch_session(snapshot, 1),
-            Action::PreviousSession => {
+            KeyAction::NextSession => self.switch_session(snapshot, 1),
+            KeyAction::PreviousSession => {
                 self.switch_session(snapshot, snapshot.sessions.len().saturating_sub(1));
             }
-            Action::Browse(Browse::Fold) => self.fold(),
-            Action::Browse(Browse::Unfold) => self.unfold(),
-            Action::Browse(Browse::FoldLevel) => self.fold_level(snapshot),
-            Action::Browse(Browse::Copy) => return self.copy(snapshot),
+            KeyAction::Browse(TraceKey::Fold) => self.fold(),
+            KeyAction::Browse(TraceKey::Unfold) => self.unfold(),
+            KeyAction::Browse(TraceKey::FoldLevel) => self.fold_level(snapshot),
+            KeyAction::Browse(TraceKey::Copy) => return self.copy(snapshot),
             other => {
                 if let Some(motion) = other.motion() {
                     self.go(motion, snapshot);
@@ -204,14 +219,14 @@ impl Atlases {
         Vec::new()
     }
 
-    fn focus(&mut self, pane: Pane) {
+    fn focus(&mut self, pane: AtlasPane) {
         self.pane = pane;
-        self.deep = Depth::List;
+        self.deep = FocusDepth::List;
         self.top = 0;
     }
 
-    fn open(&mut self, snapshot: &Snapshot) {
-        if self.pane == Pane::Tree && self.row.item.is_none() {
+    fn open(&mut self, snapshot: &RuntimeSnapshot) {
+        if self.pane == AtlasPane::Tree && self.row.item.is_none() {
             if self.is_folded(self.row) {
                 self.unfold();
             } else {
@@ -220,78 +235,78 @@ impl Atlases {
             return;
         }
         // A row without details cannot be opened.
-        if self.pane != Pane::Session && !view::chosen_lines(self, snapshot, 80).is_empty() {
-            self.deep = Depth::Chosen;
+        if self.pane != AtlasPane::Session && !view::chosen_lines(self, snapshot, 80).is_empty() {
+            self.deep = FocusDepth::Chosen;
         }
     }
 
     /// Returns true if the focus is in the details, so that `Back` leads to the list.
     pub(crate) fn is_inside(&self) -> bool {
-        self.deep == Depth::Chosen
+        self.deep == FocusDepth::Chosen
     }
 
     fn back(&mut self) {
-        if self.deep == Depth::Chosen {
-            self.deep = Depth::List;
-        } else if self.pane != Pane::Tree {
-            self.focus(Pane::Tree);
+        if self.deep == FocusDepth::Chosen {
+            self.deep = FocusDepth::List;
+        } else if self.pane != AtlasPane::Tree {
+            self.focus(AtlasPane::Tree);
         }
     }
 
-    fn go(&mut self, motion: Motion, snapshot: &Snapshot) {
-        if self.deep == Depth::Chosen || self.pane == Pane::Session {
+    fn go(&mut self, motion: Motion, snapshot: &RuntimeSnapshot) {
+        if self.deep == FocusDepth::Chosen || self.pane == AtlasPane::Session {
             let most = view::most_top(self, snapshot);
             self.top = motion.from(self.top.min(most), most + 1);
             return;
         }
         self.top = 0;
         match self.pane {
-            Pane::Tree => {
+            AtlasPane::Tree => {
                 let rows = self.rows(snapshot);
                 let at = rows.iter().position(|row| *row == self.row).unwrap_or(0);
                 let to = motion.from(at, rows.len());
                 self.row = rows.get(to).copied().unwrap_or_default();
             }
-            Pane::Stream => {
+            AtlasPane::Stream => {
                 let evaluations = &snapshot.watched.evaluations;
-                let to = motion.from(self.evaluation_place(snapshot), evaluations.len());
+                let to = motion.from(self.evaluation_index(snapshot), evaluations.len());
                 // In the first row the selection stays on the newest evaluation.
                 let to = Some(to).filter(|to| *to > 0);
                 self.evaluation = to
                     .and_then(|to| evaluations.get(to))
                     .map(|evaluation| evaluation.number);
             }
-            Pane::Problems => {
+            AtlasPane::Problems => {
                 self.problem = motion.from(self.problem, self.count(snapshot));
             }
-            Pane::Session => {}
+            AtlasPane::Session => {}
         }
     }
 
-    fn evaluation_place(&self, snapshot: &Snapshot) -> usize {
+    fn evaluation_index(&self, snapshot: &RuntimeSnapshot) -> usize {
         let mut evaluations = snapshot.watched.evaluations.iter();
         self.evaluation
             .and_then(|number| evaluations.position(|evaluation| evaluation.number == number))
             .unwrap_or(0)
     }
 
-    fn go_to_problem(&mut self, snapshot: &Snapshot, steps: usize) {
+    fn go_to_problem(&mut self, snapshot: &RuntimeSnapshot, steps: usize) {
         let count = self.count(snapshot);
         if count == 0 {
             self.said = Some((Meaning::Passed, "no problems".to_owned()));
             return;
         }
         // The first key press shows the first problem.
-        let steps = if self.pane == Pane::Problems {
+        let steps = if self.pane == AtlasPane::Problems {
             steps
         } else {
             0
         };
-        self.focus(Pane::Problems);
+        self.focus(AtlasPane::Problems);
         self.problem = (self.problem + steps) % count;
     }
 
-    fn switch_session(&mut self, snapshot: &Snapshot, steps: usize) {
+    fn switch_session(&mut self, snapshot: &RuntimeSnapshot, steps: usize) {
         let sessions = &snapshot.sessions;
         let own = |id: &SessionId| sessions.iter().position(|session| session.id == *id);
         let at = self.session.as_ref().and_then(own).unwrap_or(0);
@@ -301,15 +316,15 @@ impl Atlases {
     }
 
     /// Returns the number of problems.
-    pub(crate) fn count(&self, snapshot: &Snapshot) -> usize {
+    pub(crate) fn count(&self, snapshot: &RuntimeSnapshot) -> usize {
         self.problems(snapshot).len()
     }
 
-    fn problems<'s>(&'s self, snapshot: &'s Snapshot) -> Vec<Problem<'s>> {
+    fn problems<'s>(&'s self, snapshot: &'s RuntimeSnapshot) -> Vec<AtlasProblem<'s>> {
         problems::of(&self.files, snapshot)
     }
 
-    fn copy(&mut self, snapshot: &Snapshot) -> Vec<Request> {
+    fn copy(&mut self, snapshot: &RuntimeSnapshot) -> Vec<ConsoleRequest> {
         let lines = view::chosen_lines(self, snapshot, 120);
         let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
         let mut text = text.join("\n");
@@ -319,12 +334,12 @@ impl Atlases {
             return Vec::new();
         }
         self.said = Some((Meaning::Passed, "copied what is shown".to_owned()));
-        vec![Request::Copy(text)]
+        vec![ConsoleRequest::Copy(text)]
     }
 }
 
 /// Counts how often each checkpoint fired.
-fn fired(evaluations: &[Arc<Evaluated>]) -> BTreeMap<(String, String), usize> {
+fn fired(evaluations: &[Arc<WatchedEvaluation>]) -> BTreeMap<(String, String), usize> {
     let mut counts = BTreeMap::new();
     let evidence = evaluations
         .iter()

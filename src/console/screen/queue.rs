@@ -12,15 +12,15 @@ use std::sync::Arc;
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
-use crate::engine::held::{Gate, Held, Origin, Subject, TierSource};
-use crate::runtime::snapshot::Access;
+use crate::engine::held::{Gate, GateOrigin, Held, HeldSubject, TierSource};
+use crate::runtime::snapshot::ConsoleAccess;
 
-use self::filter::Filter;
-use self::glance::Glance;
-use self::narrow::Prompt;
-use self::order::Sort;
-use self::roll::Roll;
-use super::super::keymap::{Action, Motion, QueueKey};
+use self::filter::QueueFilter;
+use self::glance::LatestEvents;
+use self::narrow::QueuePrompt;
+use self::order::SortOrder;
+use self::roll::HeldIndex;
+use super::super::keymap::{KeyAction, Motion, QueueKey};
 
 mod arrive;
 mod decided;
@@ -33,14 +33,14 @@ mod order;
 mod roll;
 mod view;
 
-pub(crate) use narrow::{Purpose, Way};
-pub(crate) use view::{Place, draw, highlighted, place_of};
+pub(crate) use narrow::{ListDirection, QueuePromptPurpose};
+pub(crate) use view::{QueueTarget, draw, highlighted, place_of};
 
 /// View state of the queue.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct QueueScreen {
     /// All held requests. INVARIANT: each is in exactly one of `rows`, `waiting` and `hidden`.
-    roll: Roll,
+    roll: HeldIndex,
     /// Requests in the list, in list order.
     rows: Vec<Arc<Held>>,
     /// Arrivals that wait below the list, the riskiest first.
@@ -55,24 +55,24 @@ pub(crate) struct Queue {
     /// First visible row. With `height`, the number of visible rows, as last painted.
     top: usize,
     height: usize,
-    sort: Sort,
-    filter: Filter,
+    sort: SortOrder,
+    filter: QueueFilter,
     /// Search that `n` and `N` repeat.
-    search: Filter,
+    search: QueueFilter,
     /// Line being typed.
-    prompt: Option<Prompt>,
+    prompt: Option<QueuePrompt>,
     /// Requests with an unfinished answer.
     drafts: BTreeSet<GateId>,
     /// Requests whose content changed since an operator last opened them.
     changed: BTreeSet<GateId>,
     /// Requests marked for a batch.
     marked: BTreeSet<GateId>,
-    glance: Glance,
+    glance: LatestEvents,
 }
 
 /// Progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum RequestState {
     /// Without an answer so far.
     Open,
     /// With an unfinished answer.
@@ -87,7 +87,7 @@ pub(crate) enum State {
     Claimed,
 }
 
-impl State {
+impl RequestState {
     /// Returns the state as one word.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl State {
     }
 }
 
-impl Queue {
+impl QueueScreen {
     /// Moves the selection.
     pub(crate) fn go(&mut self, motion: Motion) {
         self.choose(motion.from(self.at, self.rows.len()));
@@ -131,9 +131,9 @@ impl Queue {
     }
 
     /// Switches to the next sort order. The selected request stays selected.
-    pub(crate) fn sort_next(&mut self) {
+    pub(crate) fn cycle_sort(&mut self) {
         self.sort = self.sort.next();
-        self.put_in_order();
+        self.sort_rows();
     }
 
     /// Returns the selected request.
@@ -157,7 +157,7 @@ impl Queue {
     }
 
     /// Clears the changed flag: the operator sees the request in its current state.
-    pub(crate) fn looked_at(&mut self, id: &GateId) {
+    pub(crate) fn clear_changed(&mut self, id: &GateId) {
         self.changed.remove(id);
     }
 
@@ -168,28 +168,28 @@ impl Queue {
     }
 
     /// Returns true if the action has something to act on.
-    pub(crate) fn can(&self, action: Action, access: Access) -> bool {
+    pub(crate) fn can(&self, action: KeyAction, access: ConsoleAccess) -> bool {
         let writes = matches!(
             action,
-            Action::Deny | Action::Queue(QueueKey::Mark | QueueKey::Claim | QueueKey::Batch)
+            KeyAction::Deny | KeyAction::Queue(QueueKey::Mark | QueueKey::Claim | QueueKey::Batch)
         );
-        if writes && access == Access::ReadOnly {
+        if writes && access == ConsoleAccess::ReadOnly {
             return false;
         }
-        if action == Action::Queue(QueueKey::Mark) {
+        if action == KeyAction::Queue(QueueKey::Mark) {
             return self.can_mark();
         }
         let needs_row = matches!(
             action,
-            Action::Open
-                | Action::Deny
-                | Action::Explain
-                | Action::Queue(
+            KeyAction::Open
+                | KeyAction::Deny
+                | KeyAction::Explain
+                | KeyAction::Queue(
                     QueueKey::Mark | QueueKey::Claim | QueueKey::InTrace | QueueKey::Copy
                 )
         );
-        let needs_arrival = action == Action::Merge;
-        let needs_mark = action == Action::Queue(QueueKey::Batch);
+        let needs_arrival = action == KeyAction::Merge;
+        let needs_mark = action == KeyAction::Queue(QueueKey::Batch);
         (!needs_row || self.selected.is_some())
             && (!needs_arrival || self.has_waiting())
             && (!needs_mark || !self.marked.is_empty())
@@ -205,19 +205,19 @@ impl Queue {
         self.waiting.len()
     }
 
-    fn state(&self, held: &Held) -> State {
+    fn state(&self, held: &Held) -> RequestState {
         if self.changed.contains(&held.id) {
-            State::Changed
+            RequestState::Changed
         } else if held.first_approval().is_some() {
-            State::Approved
+            RequestState::Approved
         } else if held.claim.is_some() {
-            State::Claimed
+            RequestState::Claimed
         } else if held.invalid_attempts > 0 {
-            State::Attempt(held.invalid_attempts)
+            RequestState::Attempt(held.invalid_attempts)
         } else if self.drafts.contains(&held.id) {
-            State::Draft
+            RequestState::Draft
         } else {
-            State::Open
+            RequestState::Open
         }
     }
 
@@ -230,7 +230,7 @@ impl Queue {
     }
 
     /// Finds the selected request again after rows moved, and keeps it on its screen line.
-    fn find_selected(&mut self) {
+    fn restore_selection(&mut self) {
         let line = self.at.saturating_sub(self.top);
         let selected = self.selected.as_ref();
         let at = selected.and_then(|id| self.rows.iter().position(|held| held.id == *id));
@@ -241,10 +241,10 @@ impl Queue {
         self.top = self.top_for(self.height);
     }
 
-    fn put_in_order(&mut self) {
+    fn sort_rows(&mut self) {
         let sort = self.sort;
         self.rows.sort_by(|a, b| sort.compare(a, b));
-        self.find_selected();
+        self.restore_selection();
     }
 }
 
@@ -256,17 +256,17 @@ pub(crate) fn find<'a>(held: &'a [Arc<Held>], id: &GateId) -> Option<&'a Arc<Hel
 /// Returns true if passing the request overrides a denial.
 pub(crate) fn overrules(held: &Held) -> bool {
     let overrules = |gate: &Gate| match gate.origin {
-        Origin::Override { .. } => true,
-        Origin::Checkpoint { .. } | Origin::Approval { .. } => false,
+        GateOrigin::Override { .. } => true,
+        GateOrigin::Checkpoint { .. } | GateOrigin::Approval { .. } => false,
     };
     held.gates.iter().any(overrules)
 }
 
 /// Returns true if the risk tier was detected from the text of the request instead of declared.
-pub(crate) fn is_detected(held: &Held) -> bool {
+pub(crate) fn has_detected_tier(held: &Held) -> bool {
     match &held.subject {
-        Subject::SessionStart | Subject::Moment(_) => false,
-        Subject::Action(call) => match call.tier_source {
+        HeldSubject::SessionStart | HeldSubject::Moment(_) => false,
+        HeldSubject::Action(call) => match call.tier_source {
             TierSource::Detected => true,
             TierSource::Declared => false,
         },
@@ -274,13 +274,13 @@ pub(crate) fn is_detected(held: &Held) -> bool {
 }
 
 /// Returns the risk as the lists show it. `~` marks a detected tier.
-pub(crate) fn risk_word(held: &Held) -> String {
+pub(crate) fn risk_text(held: &Held) -> String {
     let word = match held.tier() {
         RiskTier::Low => "low",
         RiskTier::Medium => "med",
         RiskTier::High => "HIGH",
         RiskTier::Critical => "CRIT!",
     };
-    let mark = if is_detected(held) { "~" } else { "" };
+    let mark = if has_detected_tier(held) { "~" } else { "" };
     format!("{word}{mark}")
 }

@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use ratatui::layout::{Position, Rect};
 use serde::{Deserialize, Serialize};
 
-use super::super::keymap::{Action, Motion, ThreadKey};
-use super::super::request::Request;
+use super::super::keymap::{KeyAction, Motion, ThreadKey};
+use super::super::request::ConsoleRequest;
 use crate::base::clock::Timestamp;
-use crate::memento::{Name, Thread, Turned};
+use crate::memento::{ExternalName, ProcessedTurn, Thread};
 use crate::runtime::ThreadDrafts;
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 pub(crate) mod edit;
 mod legend;
@@ -27,26 +27,26 @@ pub(crate) use self::view::draw;
 
 /// View state of the conversations screen.
 #[derive(Debug, Default)]
-pub(crate) struct Threads {
+pub(crate) struct ThreadsScreen {
     /// Rows of the list, in display order.
-    order: Vec<Name>,
-    selected: Option<Name>,
-    pane: Pane,
-    showing: Showing,
+    order: Vec<ExternalName>,
+    selected: Option<ExternalName>,
+    pane: ThreadsPane,
+    showing: MementoContent,
     /// First visible row of the memento.
     top: usize,
     /// Selected turn. `None` selects the newest.
-    turn: Option<(Timestamp, Name)>,
+    turn: Option<(Timestamp, ExternalName)>,
     /// Summaries that operators typed and the runtime did not accept, with the reason.
-    typed: BTreeMap<Name, Typed>,
-    search: search::Search,
+    typed: BTreeMap<ExternalName, RejectedEdit>,
+    search: search::ThreadSearch,
     area: Rect,
 }
 
 /// Summary that an operator typed and the runtime has not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Typed {
+pub(crate) struct RejectedEdit {
     /// The typed text.
     pub(crate) text: String,
     /// Reason for the rejection.
@@ -55,7 +55,7 @@ pub(crate) struct Typed {
 
 /// Pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Pane {
+enum ThreadsPane {
     #[default]
     List,
     Memento,
@@ -64,7 +64,7 @@ enum Pane {
 
 /// Content of the memento pane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Showing {
+enum MementoContent {
     /// The stored summary, and the changes of the newest proposal.
     #[default]
     Kept,
@@ -74,19 +74,20 @@ enum Showing {
 
 /// Result of pressing Enter.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Opened {
+pub(crate) enum EnterResult {
     /// The focus moved to another pane.
     Pane,
     /// The record of a turn is to be shown.
-    Turn(Box<Turned>),
+    Turn(Box<ProcessedTurn>),
 }
 
-impl Threads {
+impl ThreadsScreen {
     /// Updates the view from a newer snapshot. Existing rows keep their places; new ones are added below.
-    pub(crate) fn sync(&mut self, snapshot: &Snapshot) {
-        let there: BTreeSet<&Name> = snapshot.threads.iter().map(|thread| &thread.id).collect();
+    pub(crate) fn sync(&mut self, snapshot: &RuntimeSnapshot) {
+        let there: BTreeSet<&ExternalName> =
+            snapshot.threads.iter().map(|thread| &thread.id).collect();
         self.order.retain(|name| there.contains(name));
-        let known: BTreeSet<Name> = self.order.iter().cloned().collect();
+        let known: BTreeSet<ExternalName> = self.order.iter().cloned().collect();
         let new = snapshot
             .threads
             .iter()
@@ -103,7 +104,7 @@ impl Threads {
     }
 
     /// Prepares the screen for display and sorts the newest conversations first.
-    pub(crate) fn enter(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn enter(&mut self, snapshot: &RuntimeSnapshot) {
         self.order.clear();
         self.sync(snapshot);
     }
@@ -114,17 +115,17 @@ impl Threads {
     }
 
     /// Returns the selected conversation.
-    pub(crate) fn chosen<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Thread> {
+    pub(crate) fn chosen<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s Thread> {
         let name = self.selected.as_ref()?;
         find(snapshot, name)
     }
 
     /// Returns the selected turn of a conversation.
-    fn turn<'t>(&self, thread: &'t Thread) -> Option<&'t Turned> {
-        thread.turns.get(self.turn_place(thread))
+    fn turn<'t>(&self, thread: &'t Thread) -> Option<&'t ProcessedTurn> {
+        thread.turns.get(self.turn_index(thread))
     }
 
-    fn turn_place(&self, thread: &Thread) -> usize {
+    fn turn_index(&self, thread: &Thread) -> usize {
         let Some((at, message)) = &self.turn else {
             return 0;
         };
@@ -133,12 +134,12 @@ impl Threads {
         place.unwrap_or(0)
     }
 
-    fn choose(&mut self, name: Option<Name>) {
+    fn choose(&mut self, name: Option<ExternalName>) {
         if self.selected != name {
             self.selected = name;
             self.top = 0;
             self.turn = None;
-            self.showing = Showing::Kept;
+            self.showing = MementoContent::Kept;
         }
     }
 
@@ -155,16 +156,16 @@ impl Threads {
     }
 
     /// Moves the cursor in the pane that has the focus.
-    pub(crate) fn go(&mut self, motion: Motion, snapshot: &Snapshot) {
+    pub(crate) fn go(&mut self, motion: Motion, snapshot: &RuntimeSnapshot) {
         match self.pane() {
-            Pane::List => self.step(motion),
-            Pane::Memento => {
+            ThreadsPane::List => self.step(motion),
+            ThreadsPane::Memento => {
                 let most = self.chosen(snapshot).map(|thread| view::most(self, thread));
                 self.top = motion.from(self.top, most.unwrap_or(0) + 1);
             }
-            Pane::History => {
+            ThreadsPane::History => {
                 let turned = self.chosen(snapshot).and_then(|thread| {
-                    let to = motion.from(self.turn_place(thread), thread.turns.len());
+                    let to = motion.from(self.turn_index(thread), thread.turns.len());
                     thread.turns.get(to)
                 });
                 self.turn = turned.map(|turned| (turned.at, turned.message_id.clone()));
@@ -174,23 +175,27 @@ impl Threads {
 
     /// Returns the pane that has the focus. If there is no room for the list, the memento has the focus
     /// instead.
-    fn pane(&self) -> Pane {
+    fn pane(&self) -> ThreadsPane {
         match self.pane {
-            Pane::List if !view::has_list(self.area) => Pane::Memento,
+            ThreadsPane::List if !view::has_list(self.area) => ThreadsPane::Memento,
             pane => pane,
         }
     }
 
     /// Moves the focus to the next or the previous pane.
-    pub(crate) fn turn_to_pane(&mut self, action: Action) {
-        let all = [Pane::List, Pane::Memento, Pane::History];
+    pub(crate) fn cycle_pane(&mut self, action: KeyAction) {
+        let all = [
+            ThreadsPane::List,
+            ThreadsPane::Memento,
+            ThreadsPane::History,
+        ];
         let hidden = usize::from(!view::has_list(self.area));
-        let panes: Vec<Pane> = all.into_iter().skip(hidden).collect();
+        let panes: Vec<ThreadsPane> = all.into_iter().skip(hidden).collect();
         let at = panes
             .iter()
             .position(|pane| *pane == self.pane())
             .unwrap_or(0);
-        let way = if action == Action::Next {
+        let way = if action == KeyAction::Next {
             1
         } else {
             panes.len() - 1
@@ -200,10 +205,10 @@ impl Threads {
     }
 
     /// Moves the focus to the turns, or back.
-    pub(crate) fn turn_to_history(&mut self) {
+    pub(crate) fn toggle_history(&mut self) {
         self.pane = match self.pane {
-            Pane::History => Pane::List,
-            Pane::List | Pane::Memento => Pane::History,
+            ThreadsPane::History => ThreadsPane::List,
+            ThreadsPane::List | ThreadsPane::Memento => ThreadsPane::History,
         };
     }
 
@@ -211,59 +216,61 @@ impl Threads {
     pub(crate) fn turn_difference(&mut self) {
         self.top = 0;
         self.showing = match self.showing {
-            Showing::Kept => Showing::Proposed,
-            Showing::Proposed => Showing::Kept,
+            MementoContent::Kept => MementoContent::Proposed,
+            MementoContent::Proposed => MementoContent::Kept,
         };
-        if self.showing == Showing::Proposed {
-            self.pane = Pane::Memento;
+        if self.showing == MementoContent::Proposed {
+            self.pane = ThreadsPane::Memento;
         }
     }
 
     /// Goes one level back.
     pub(crate) fn back(&mut self) {
-        if self.showing == Showing::Proposed {
+        if self.showing == MementoContent::Proposed {
             self.turn_difference();
         } else if !self.stop_search() {
-            self.pane = Pane::List;
+            self.pane = ThreadsPane::List;
         }
     }
 
     /// Returns true if there is a level to go back to.
     pub(crate) fn is_inside(&self) -> bool {
-        self.showing == Showing::Proposed || self.pane() == Pane::History
+        self.showing == MementoContent::Proposed || self.pane() == ThreadsPane::History
     }
 
     /// Handles Enter: opens the selected element.
-    pub(crate) fn open(&mut self, snapshot: &Snapshot) -> Option<Opened> {
+    pub(crate) fn open(&mut self, snapshot: &RuntimeSnapshot) -> Option<EnterResult> {
         match self.pane() {
-            Pane::List => self.pane = Pane::Memento,
-            Pane::Memento => self.pane = Pane::History,
-            Pane::History => {
+            ThreadsPane::List => self.pane = ThreadsPane::Memento,
+            ThreadsPane::Memento => self.pane = ThreadsPane::History,
+            ThreadsPane::History => {
                 let turned = self.chosen(snapshot).and_then(|thread| self.turn(thread))?;
-                return Some(Opened::Turn(Box::new(turned.clone())));
+                return Some(EnterResult::Turn(Box::new(turned.clone())));
             }
         }
-        Some(Opened::Pane)
+        Some(EnterResult::Pane)
     }
 
     /// Selects the row of the list that was clicked.
     pub(crate) fn click(&mut self, area: Rect, at: Position) {
         if let Some(row) = view::row_at(self, area, at) {
-            self.pane = Pane::List;
+            self.pane = ThreadsPane::List;
             self.choose(self.order.get(row).cloned());
         }
     }
 
     /// Returns true if the action has something to act on.
-    pub(crate) fn can(&self, action: Action, snapshot: &Snapshot) -> bool {
+    pub(crate) fn can(&self, action: KeyAction, snapshot: &RuntimeSnapshot) -> bool {
         let Some(thread) = self.chosen(snapshot) else {
             let always = [ThreadKey::Legend, ThreadKey::OpenSnapshot];
-            return always.into_iter().any(|key| action == Action::Thread(key));
+            return always
+                .into_iter()
+                .any(|key| action == KeyAction::Thread(key));
         };
-        let Action::Thread(key) = action else {
+        let KeyAction::Thread(key) = action else {
             return true;
         };
-        let writes = snapshot.access == Access::Write;
+        let writes = snapshot.access == ConsoleAccess::Write;
         match key {
             ThreadKey::Next | ThreadKey::Previous => self.order.len() > 1,
             ThreadKey::Differ => !thread.held_back.is_empty(),
@@ -281,7 +288,7 @@ impl Threads {
     }
 
     /// Returns the rejected text of a conversation.
-    pub(crate) fn typed(&self, thread: &Name) -> Option<&Typed> {
+    pub(crate) fn typed(&self, thread: &ExternalName) -> Option<&RejectedEdit> {
         self.typed.get(thread)
     }
 
@@ -295,28 +302,33 @@ impl Threads {
     }
 
     /// Stores a typed text, so that the operator need not type it again, not even after a restart.
-    pub(crate) fn keep_typed(&mut self, thread: Name, text: String, why: String) -> Request {
-        let typed = Typed { text, why };
+    pub(crate) fn keep_typed(
+        &mut self,
+        thread: ExternalName,
+        text: String,
+        why: String,
+    ) -> ConsoleRequest {
+        let typed = RejectedEdit { text, why };
         let draft = serde_json::to_value(&typed).ok();
         self.typed.insert(thread.clone(), typed);
-        Request::KeepThreadDraft(thread, draft)
+        ConsoleRequest::KeepThreadDraft(thread, draft)
     }
 
     /// Sets the reason why a typed text was rejected.
-    pub(crate) fn refused(&mut self, thread: &Name, why: &str) -> Option<Request> {
+    pub(crate) fn refused(&mut self, thread: &ExternalName, why: &str) -> Option<ConsoleRequest> {
         let typed = self.typed.remove(thread)?;
         Some(self.keep_typed(thread.clone(), typed.text, why.to_owned()))
     }
 
     /// Discards a typed text that was accepted or is empty.
-    pub(crate) fn drop_typed(&mut self, thread: &Name) -> Option<Request> {
+    pub(crate) fn drop_edit(&mut self, thread: &ExternalName) -> Option<ConsoleRequest> {
         let typed = self.typed.remove(thread);
-        typed.map(|_| Request::KeepThreadDraft(thread.clone(), None))
+        typed.map(|_| ConsoleRequest::KeepThreadDraft(thread.clone(), None))
     }
 }
 
 /// Finds a conversation by its name.
-pub(crate) fn find<'s>(snapshot: &'s Snapshot, name: &Name) -> Option<&'s Thread> {
+pub(crate) fn find<'s>(snapshot: &'s RuntimeSnapshot, name: &ExternalName) -> Option<&'s Thread> {
     let mut threads = snapshot.threads.iter();
     threads.find(|thread| thread.id == *name).map(AsRef::as_ref)
 }

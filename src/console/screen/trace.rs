@@ -11,17 +11,17 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 
-use self::compare::Compared;
-use self::opened::{Follow, Opened, Play, Towards};
-use self::prompt::{Past, Prompt, Purpose, Typed};
-use super::super::keymap::{Action, Browse, Motion};
-use super::super::request::Request;
+use self::compare::SessionComparison;
+use self::opened::{EventDirection, FollowMode, OpenSession, Playback};
+use self::prompt::{PromptHistory, PromptResult, TracePrompt, TracePromptPurpose};
+use super::super::keymap::{KeyAction, Motion, TraceKey};
+use super::super::request::ConsoleRequest;
 use super::super::theme::Meaning;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::runtime::RecordedSession;
-use crate::trace::outline::Fold;
-use crate::trace::verify::{Checked, LogChecked, Progress};
+use crate::trace::outline::FoldState;
+use crate::trace::verify::{ChainVerification, LogVerification, VerificationProgress};
 
 mod ask;
 mod check;
@@ -37,36 +37,38 @@ mod scan;
 mod view;
 mod why;
 
-pub(crate) use ask::{Ask, Found, Proof, Query, Row, Told, Whole};
+pub(crate) use ask::{
+    EventRow, FullEvent, HashProof, TraceQuery, TraceRead, TraceReadResult, WindowMatches,
+};
 pub(crate) use view::draw;
-pub(crate) use why::AS_HELD;
+pub(crate) use why::HELD_NOTE;
 
 /// Interval at which the progress of a running check is shown.
-const LOOKED_AT: Duration = Duration::from_millis(200);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// View state of the record screen.
 #[derive(Debug, Default)]
-pub(crate) struct Trace {
+pub(crate) struct TraceScreen {
     sessions: Vec<RecordedSession>,
-    listing: Listing,
-    verifying: Verifying,
+    listing: SessionListState,
+    verifying: VerificationState,
     problem: Option<String>,
     /// Session and event that another screen asked for, shown as soon as the session is listed.
     awaited: Option<(SessionId, u64)>,
     selected: Option<SessionId>,
-    pane: Pane,
-    opened: Option<Opened>,
+    pane: TracePane,
+    opened: Option<OpenSession>,
     /// First session of a comparison, while the operator selects the second.
     comparing: Option<SessionId>,
-    compared: Option<Compared>,
-    prompt: Option<Prompt>,
-    past: Past,
-    letter: Option<Letter>,
+    compared: Option<SessionComparison>,
+    prompt: Option<TracePrompt>,
+    past: PromptHistory,
+    letter: Option<LetterCommand>,
     bookmarks: BTreeMap<char, (SessionId, u64)>,
     /// Message about the last key.
     said: Option<(Meaning, String)>,
-    checked: BTreeMap<SessionId, Checked>,
-    log: Option<LogChecked>,
+    checked: BTreeMap<SessionId, ChainVerification>,
+    log: Option<LogVerification>,
     /// Counter of requests. A response with an older number is outdated and is dropped.
     tickets: u64,
     area: Rect,
@@ -74,7 +76,7 @@ pub(crate) struct Trace {
 
 /// State of reading the list of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Listing {
+enum SessionListState {
     /// Not requested yet.
     #[default]
     Never,
@@ -88,17 +90,17 @@ enum Listing {
 
 /// State of verifying the chains.
 #[derive(Debug, Default)]
-enum Verifying {
+enum VerificationState {
     /// No check runs.
     #[default]
     Idle,
     /// A check runs, with its progress.
-    Running(Progress),
+    Running(VerificationProgress),
 }
 
 /// Pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Pane {
+enum TracePane {
     #[default]
     Sessions,
     Spans,
@@ -108,21 +110,21 @@ enum Pane {
 
 /// Command that waits for a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Letter {
+enum LetterCommand {
     Mark,
     Jump,
 }
 
-impl Trace {
+impl TraceScreen {
     /// Requests the list of sessions, unless a request is pending.
-    pub(crate) fn reload(&mut self) -> Vec<Request> {
+    pub(crate) fn reload(&mut self) -> Vec<ConsoleRequest> {
         match self.listing {
-            Listing::Never | Listing::Here => {
-                self.listing = Listing::Asked;
-                vec![Request::LoadSessions]
+            SessionListState::Never | SessionListState::Here => {
+                self.listing = SessionListState::Asked;
+                vec![ConsoleRequest::LoadSessions]
             }
-            Listing::Asked | Listing::Outdated => {
-                self.listing = Listing::Outdated;
+            SessionListState::Asked | SessionListState::Outdated => {
+                self.listing = SessionListState::Outdated;
                 Vec::new()
             }
         }
@@ -132,9 +134,9 @@ impl Trace {
     pub(crate) fn on_sessions(
         &mut self,
         sessions: Result<Vec<RecordedSession>, String>,
-    ) -> Vec<Request> {
-        let outdated = self.listing == Listing::Outdated;
-        self.listing = Listing::Here;
+    ) -> Vec<ConsoleRequest> {
+        let outdated = self.listing == SessionListState::Outdated;
+        self.listing = SessionListState::Here;
         match sessions {
             Ok(sessions) => {
                 self.sessions = sessions;
@@ -167,15 +169,15 @@ impl Trace {
     }
 
     /// Takes in the response to a read.
-    pub(crate) fn on_told(&mut self, told: Told) -> Vec<Request> {
+    pub(crate) fn on_told(&mut self, told: TraceReadResult) -> Vec<ConsoleRequest> {
         match told {
-            Told::Compare { ticket, difference } => self.on_compared(ticket, difference),
-            Told::Exported { path, bytes } => self.on_exported(&path, bytes),
-            Told::Rows { ref session, .. }
-            | Told::Event { ref session, .. }
-            | Told::Outline { ref session, .. }
-            | Told::Fold { ref session, .. }
-            | Told::Scan { ref session, .. } => {
+            TraceReadResult::Compare { ticket, difference } => self.on_compared(ticket, difference),
+            TraceReadResult::Exported { path, bytes } => self.on_exported(&path, bytes),
+            TraceReadResult::Rows { ref session, .. }
+            | TraceReadResult::Event { ref session, .. }
+            | TraceReadResult::Outline { ref session, .. }
+            | TraceReadResult::Fold { ref session, .. }
+            | TraceReadResult::Scan { ref session, .. } => {
                 let opened = self.opened.as_mut();
                 if let Some(opened) = opened.filter(|opened| opened.id() == session) {
                     opened.on_told(told);
@@ -195,7 +197,7 @@ impl Trace {
     }
 
     /// Handles a key if a prompt or a letter command waits for it.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<Vec<Request>> {
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<Vec<ConsoleRequest>> {
         self.said = None;
         if let Some(letter) = self.letter.take() {
             if let KeyCode::Char(c) = key.code {
@@ -205,19 +207,19 @@ impl Trace {
         }
         let prompt = self.prompt.as_mut()?;
         match prompt.on_key(key, self.past.of(prompt.purpose)) {
-            Typed::Stays => {}
-            Typed::Closed => self.prompt = None,
-            Typed::Done(text) => return Some(self.typed(&text)),
+            PromptResult::Stays => {}
+            PromptResult::Closed => self.prompt = None,
+            PromptResult::Done(text) => return Some(self.typed(&text)),
         }
         Some(Vec::new())
     }
 
     /// Handles Ctrl-C: goes one level back, even if a prompt or a letter command waits for a key.
-    pub(crate) fn cancel(&mut self, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn cancel(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
         if self.prompt.take().is_some() || self.letter.take().is_some() {
             return Vec::new();
         }
-        self.act(Action::Back, now)
+        self.act(KeyAction::Back, now)
     }
 
     /// Inserts pasted text into the prompt. Without a prompt the text is dropped.
@@ -235,18 +237,18 @@ impl Trace {
     /// Returns the time of the next change without input: a playback step, or the progress of a check.
     pub(crate) fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
         let played = self.opened.as_ref().and_then(|opened| match opened.play {
-            Play::Playing(due) => Some(due),
-            Play::Paused => None,
+            Playback::Playing(due) => Some(due),
+            Playback::Paused => None,
         });
         let checked = match self.verifying {
-            Verifying::Running(_) => Some(now.plus(LOOKED_AT)),
-            Verifying::Idle => None,
+            VerificationState::Running(_) => Some(now.plus(PROGRESS_INTERVAL)),
+            VerificationState::Idle => None,
         };
         played.into_iter().chain(checked).min()
     }
 
     /// Advances the playback.
-    pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
         if let Some(opened) = &mut self.opened {
             opened.on_tick(now);
         }
@@ -254,28 +256,28 @@ impl Trace {
     }
 
     /// Returns true if the action has something to act on.
-    pub(crate) fn can(&self, action: Action) -> bool {
-        let of_any = [Browse::Compare, Browse::Export, Browse::Copy].map(Action::Browse);
-        if action == Action::Open || of_any.contains(&action) {
+    pub(crate) fn can(&self, action: KeyAction) -> bool {
+        let of_any = [TraceKey::Compare, TraceKey::Export, TraceKey::Copy].map(KeyAction::Browse);
+        if action == KeyAction::Open || of_any.contains(&action) {
             return self.selected.is_some();
         }
-        let of_one = matches!(action, Action::Browse(_));
-        !of_one || matches!(self.pane, Pane::Spans | Pane::Event)
+        let of_one = matches!(action, KeyAction::Browse(_));
+        !of_one || matches!(self.pane, TracePane::Spans | TracePane::Event)
     }
 
     /// Returns true if there is a level to go back to.
     pub(crate) fn is_inside(&self) -> bool {
-        self.pane != Pane::Sessions || self.comparing.is_some()
+        self.pane != TracePane::Sessions || self.comparing.is_some()
     }
 
     /// Carries out an action of this screen.
-    pub(crate) fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn act(&mut self, action: KeyAction, now: Timestamp) -> Vec<ConsoleRequest> {
         self.said = None;
         match action {
-            Action::Open => return self.open_here(),
-            Action::Next | Action::Previous => self.pane = self.pane.other(),
-            Action::Verify => return self.verify(),
-            Action::Reload => {
+            KeyAction::Open => return self.open_selected(),
+            KeyAction::Next | KeyAction::Previous => self.pane = self.pane.other(),
+            KeyAction::Verify => return self.verify(),
+            KeyAction::Reload => {
                 if let Some(opened) = &mut self.opened {
                     opened.forget();
                     opened.problem = None;
@@ -285,103 +287,103 @@ impl Trace {
                 requests.extend(self.settle());
                 return requests;
             }
-            Action::Back => self.back(),
-            Action::Browse(browse) => return self.browse(browse, now),
-            Action::Up
-            | Action::Down
-            | Action::First
-            | Action::Last
-            | Action::PageUp
-            | Action::PageDown => {
+            KeyAction::Back => self.back(),
+            KeyAction::Browse(browse) => return self.browse(browse, now),
+            KeyAction::Up
+            | KeyAction::Down
+            | KeyAction::First
+            | KeyAction::Last
+            | KeyAction::PageUp
+            | KeyAction::PageDown => {
                 if let Some(motion) = action.motion() {
                     self.go(motion);
                 }
             }
-            Action::ShowQueue
-            | Action::ShowTrace
-            | Action::ShowThreads
-            | Action::ShowAtlas
-            | Action::Explain
-            | Action::WhatIf
-            | Action::NextProblem
-            | Action::PreviousProblem
-            | Action::NextSession
-            | Action::PreviousSession
-            | Action::Help
-            | Action::Quit
-            | Action::Cancel
-            | Action::Redraw
-            | Action::Suspend
-            | Action::Deny
-            | Action::Merge
-            | Action::Review
-            | Action::SwitchPane
-            | Action::Choose
-            | Action::Undo
-            | Action::Redo
-            | Action::EditOutside
-            | Action::Skeleton
-            | Action::Minimise
-            | Action::Restore
-            | Action::SearchRequest
-            | Action::NextMatch
-            | Action::PreviousMatch
-            | Action::Queue(_)
-            | Action::Steward(_)
-            | Action::Thread(_)
-            | Action::Snapshot(_)
-            | Action::Palette
-            | Action::Mouse
-            | Action::KnowAlarms
-            | Action::Press => {}
+            KeyAction::ShowQueue
+            | KeyAction::ShowTrace
+            | KeyAction::ShowThreads
+            | KeyAction::ShowAtlas
+            | KeyAction::Explain
+            | KeyAction::WhatIf
+            | KeyAction::NextProblem
+            | KeyAction::PreviousProblem
+            | KeyAction::NextSession
+            | KeyAction::PreviousSession
+            | KeyAction::Help
+            | KeyAction::Quit
+            | KeyAction::Cancel
+            | KeyAction::Redraw
+            | KeyAction::Suspend
+            | KeyAction::Deny
+            | KeyAction::Merge
+            | KeyAction::Review
+            | KeyAction::SwitchPane
+            | KeyAction::Choose
+            | KeyAction::Undo
+            | KeyAction::Redo
+            | KeyAction::EditOutside
+            | KeyAction::Skeleton
+            | KeyAction::Minimise
+            | KeyAction::Restore
+            | KeyAction::SearchRequest
+            | KeyAction::NextMatch
+            | KeyAction::PreviousMatch
+            | KeyAction::Queue(_)
+            | KeyAction::Steward(_)
+            | KeyAction::Thread(_)
+            | KeyAction::Snapshot(_)
+            | KeyAction::Palette
+            | KeyAction::Mouse
+            | KeyAction::KnowAlarms
+            | KeyAction::Press => {}
         }
         self.settle()
     }
 
     fn go(&mut self, motion: Motion) {
         match (self.pane, &mut self.opened) {
-            (Pane::Sessions, _) => {
+            (TracePane::Sessions, _) => {
                 let to = motion.from(self.session_place(), self.sessions.len());
                 self.selected = self
                     .sessions
                     .get(to)
                     .map(|recorded| recorded.session.clone());
             }
-            (Pane::Spans, Some(opened)) => opened.go(motion),
-            (Pane::Event, Some(opened)) => opened.detail.go(motion),
-            (Pane::Compared, _) => {
+            (TracePane::Spans, Some(opened)) => opened.go(motion),
+            (TracePane::Event, Some(opened)) => opened.detail.go(motion),
+            (TracePane::Compared, _) => {
                 if let Some(compared) = &mut self.compared {
                     compared.go(motion);
                 }
             }
-            (Pane::Spans | Pane::Event, None) => {}
+            (TracePane::Spans | TracePane::Event, None) => {}
         }
     }
 
     /// Handles Enter: opens the selected element.
-    fn open_here(&mut self) -> Vec<Request> {
-        if self.pane == Pane::Sessions {
+    fn open_selected(&mut self) -> Vec<ConsoleRequest> {
+        if self.pane == TracePane::Sessions {
             if let Some(first) = self.comparing.take() {
                 return self.compare_with(first);
             }
             if let Some(session) = self.selected.clone() {
                 self.show(&session, 0);
             }
-        } else if self.pane == Pane::Spans {
-            self.pane = Pane::Event;
-        } else if self.pane == Pane::Event {
-            self.turn_fold();
+        } else if self.pane == TracePane::Spans {
+            self.pane = TracePane::Event;
+        } else if self.pane == TracePane::Event {
+            self.toggle_fold();
         }
         self.settle()
     }
 
     /// Shows a session from its first event, as soon as the list of sessions has it. For other screens.
-    pub(crate) fn show_session(&mut self, session: &SessionId) -> Vec<Request> {
+    pub(crate) fn show_session(&mut self, session: &SessionId) -> Vec<ConsoleRequest> {
         self.show_event(session, 0)
     }
 
     /// Shows a session at one of its events, as soon as the list of sessions has it. For other screens.
-    pub(crate) fn show_event(&mut self, session: &SessionId, at: u64) -> Vec<Request> {
+    pub(crate) fn show_event(&mut self, session: &SessionId, at: u64) -> Vec<ConsoleRequest> {
         self.show(session, at);
         if self
             .opened
@@ -406,12 +408,12 @@ impl Trace {
             .as_ref()
             .is_some_and(|opened| opened.id() == session);
         if !stays {
-            self.opened = Some(Opened::new(known.clone(), at));
+            self.opened = Some(OpenSession::new(known.clone(), at));
         } else if let Some(opened) = self.opened.as_mut().filter(|_| at > 0) {
             opened.seek(at);
         }
         self.selected = Some(session.clone());
-        self.pane = Pane::Spans;
+        self.pane = TracePane::Spans;
         self.on_drawn(self.area);
     }
 
@@ -420,46 +422,54 @@ impl Trace {
         if self.comparing.take().is_some() {
             return;
         }
-        if let Verifying::Running(progress) = std::mem::take(&mut self.verifying) {
+        if let VerificationState::Running(progress) = std::mem::take(&mut self.verifying) {
             progress.stop();
             let words = "the check was stopped: nothing was proven";
             self.said = Some((Meaning::Warning, words.to_owned()));
             return;
         }
-        if self.pane == Pane::Compared {
+        if self.pane == TracePane::Compared {
             self.compared = None;
-            self.pane = Pane::Sessions;
+            self.pane = TracePane::Sessions;
             return;
         }
         let Some(opened) = &mut self.opened else {
             return;
         };
-        if self.pane == Pane::Sessions {
+        if self.pane == TracePane::Sessions {
             return;
         }
-        if opened.play != Play::Paused {
-            opened.play = Play::Paused;
+        if opened.play != Playback::Paused {
+            opened.play = Playback::Paused;
         } else if opened.stop() {
             let words = "stopped; r goes on";
             self.said = Some((Meaning::Warning, words.to_owned()));
-        } else if self.pane == Pane::Event {
-            self.pane = Pane::Spans;
+        } else if self.pane == TracePane::Event {
+            self.pane = TracePane::Spans;
         } else if opened.search.is_some() {
             opened.search = None;
         } else if opened.filter.is_some() {
             opened.filter = None;
         } else {
-            self.pane = Pane::Sessions;
+            self.pane = TracePane::Sessions;
         }
     }
 
     /// Requests the data that the view needs.
-    fn settle(&mut self) -> Vec<Request> {
+    fn settle(&mut self) -> Vec<ConsoleRequest> {
         // The list of sessions needs no events. A pending read continues when the session is opened again.
-        let Some(opened) = self.opened.as_mut().filter(|_| self.pane != Pane::Sessions) else {
+        let Some(opened) = self
+            .opened
+            .as_mut()
+            .filter(|_| self.pane != TracePane::Sessions)
+        else {
             return Vec::new();
         };
-        opened.settle().into_iter().map(Request::Read).collect()
+        opened
+            .settle()
+            .into_iter()
+            .map(ConsoleRequest::Read)
+            .collect()
     }
 
     fn session_place(&self) -> usize {
@@ -476,7 +486,7 @@ impl Trace {
     }
 }
 
-impl Pane {
+impl TracePane {
     /// Returns the other one of the two panes of a session.
     fn other(self) -> Self {
         match self {

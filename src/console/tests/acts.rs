@@ -5,25 +5,25 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
-use super::live::Live;
-use crate::base::limits::ARMING;
-use crate::engine::command::{ClaimWish, Claiming, Operate};
+use super::live::LiveConsole;
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::engine::command::{ClaimChange, ClaimChangeKind, OperatorAction};
 
 const WHY: &str = "agreed with legal, see 4711";
 
-fn claim(live: &mut Live, id: &str, operator: &str) {
+fn claim(live: &mut LiveConsole, id: &str, operator: &str) {
     let seen = live.held(id).claim.map(|claim| claim.by);
-    live.operate(Operate::Claim(Claiming {
+    live.operate(OperatorAction::Claim(ClaimChange {
         gate: id.parse().unwrap(),
         operator: operator.to_owned(),
         seen,
-        wish: ClaimWish::Take,
+        wish: ClaimChangeKind::Take,
     }))
     .unwrap();
 }
 
 /// Types every proof that the review of `c-1` asks for, and presses its last button.
-fn prove(live: &mut Live) {
+fn prove(live: &mut LiveConsole) {
     let held = live.held("c-1");
     live.types(&held.request_hash.short(4));
     live.press(KeyCode::Tab);
@@ -32,7 +32,7 @@ fn prove(live: &mut Live) {
     live.press(KeyCode::Enter);
 }
 
-fn the_same_operator_is_barred(live: &mut Live) {
+fn the_same_operator_is_barred(live: &mut LiveConsole) {
     live.open("c-1");
     live.stage.hides(WHY);
     live.types("and again");
@@ -56,7 +56,7 @@ fn the_same_operator_is_barred(live: &mut Live) {
 
 #[test]
 fn two_operators_pass_a_gate_one_after_the_other() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("user.ban", json!({"user": "mallory"}), 1);
     live.stage.shows("open 0 of 2");
     live.open("c-1");
@@ -118,7 +118,7 @@ fn two_operators_pass_a_gate_one_after_the_other() {
 
 #[test]
 fn the_second_approval_releases_an_agent_that_waits() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("user.ban", json!({}), 1);
     live.pass("c-1", WHY);
     assert!(live.waits(&asked));
@@ -139,12 +139,12 @@ fn the_second_approval_releases_an_agent_that_waits() {
 
 #[test]
 fn the_operator_who_approved_first_can_still_deny() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("user.ban", json!({}), 1);
     live.pass("c-1", WHY);
     live.select("c-1");
     live.press(KeyCode::Char('d'));
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.types("on second thoughts, no");
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
@@ -154,7 +154,7 @@ fn the_operator_who_approved_first_can_still_deny() {
 
 #[test]
 fn a_claim_is_made_shown_recorded_and_released_by_key() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.ask("note.add", json!({}), 1);
     live.press(KeyCode::Char('c'));
     live.stage.shows("claimed: op-1");
@@ -180,7 +180,7 @@ fn a_claim_is_made_shown_recorded_and_released_by_key() {
 
 #[test]
 fn taking_over_another_operators_claim_needs_confirmation() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.ask("note.add", json!({}), 1);
     claim(&mut live, "c-1", "o2@ops");
     live.stage.shows("claimed: o2 ");
@@ -203,7 +203,7 @@ fn taking_over_another_operators_claim_needs_confirmation() {
 
 #[test]
 fn deciding_a_request_claimed_by_another_operator_needs_confirmation_but_is_possible() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut low = live.ask("note.add", json!({}), 1);
     let mut medium = live.ask("ticket.update", json!({}), 2);
     claim(&mut live, "c-1", "o2@ops");
@@ -236,7 +236,7 @@ fn deciding_a_request_claimed_by_another_operator_needs_confirmation_but_is_poss
         live.press(KeyCode::Esc);
     }
     live.press(KeyCode::Char('d'));
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.types("not this one");
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
@@ -253,7 +253,7 @@ fn deciding_a_request_claimed_by_another_operator_needs_confirmation_but_is_poss
 
 #[test]
 fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.ask("ticket.delete", json!({}), 1);
     live.open("c-1");
     live.types("half a reason");
@@ -269,11 +269,11 @@ fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
     live.press(KeyCode::Enter);
     live.stage.shows("BY        op-2");
     // An open dialog is closed too when the operator changes through the runtime.
-    let seat = crate::engine::command::TakeSeat {
+    let seat = crate::engine::command::OperatorChange {
         operator: "op-3".to_owned(),
         before: "op-2".to_owned(),
     };
-    live.operate(Operate::TakeSeat(seat)).unwrap();
+    live.operate(OperatorAction::TakeSeat(seat)).unwrap();
     assert!(live.stage.app.layers.is_empty());
     live.stage.shows("│ op-3 │");
     live.undecided(&["c-1"]);
@@ -289,7 +289,7 @@ fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
 
 #[test]
 fn two_approvers_and_claims_on_a_small_screen() {
-    let mut live = Live::sized((80, 24));
+    let mut live = LiveConsole::sized((80, 24));
     live.ask("user.ban", json!({"user": "mallory"}), 1);
     live.ask("note.add", json!({}), 2);
     claim(&mut live, "c-2", "o2@ops");

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, now};
-use super::stage::{Stage, decisions};
-use crate::console::linear::talk::Talk;
-use crate::console::request::{Bell, Request};
+use super::stage::{TestConsole, decisions};
+use crate::console::linear::talk::LineConsole;
+use crate::console::request::{Bell, ConsoleRequest};
 use crate::console::theme::Meaning;
 
 const REMOVED: &str =
@@ -17,14 +17,14 @@ fn alarms(texts: &[&str]) -> Arc<[String]> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-fn bells(requests: &[Request]) -> usize {
-    let rings = |request: &&Request| matches!(request, Request::Notify(notice) if notice.bell == Bell::Ring);
+fn bells(requests: &[ConsoleRequest]) -> usize {
+    let rings = |request: &&ConsoleRequest| matches!(request, ConsoleRequest::Notify(notice) if notice.bell == Bell::Ring);
     requests.iter().filter(rings).count()
 }
 
 #[test]
 fn an_alarm_is_shown_on_every_screen_until_it_ends_and_rings_once() {
-    let mut stage = Stage::new(busy(), (80, 24));
+    let mut stage = TestConsole::new(busy(), (80, 24));
     let requests = stage.app.on_alarms(alarms(&[REMOVED]));
     assert_eq!(bells(&requests), 1);
     for tab in ['1', '2', '3', '4'] {
@@ -45,7 +45,7 @@ fn an_alarm_is_shown_on_every_screen_until_it_ends_and_rings_once() {
 
 #[test]
 fn many_alarms_are_counted_and_each_stays_within_its_line() {
-    let mut stage = Stage::new(busy(), (60, 18));
+    let mut stage = TestConsole::new(busy(), (60, 18));
     let hostile = "x\u{1b}[2J\u{202e}y\nz";
     stage.app.on_alarms(alarms(&[hostile, "b", "c", "d"]));
     stage.paint();
@@ -60,7 +60,7 @@ fn many_alarms_are_counted_and_each_stays_within_its_line() {
 
 #[test]
 fn the_line_console_announces_an_alarm_once_and_never_during_a_decision() {
-    let mut talk = Talk::new(Arc::new(busy()), now());
+    let mut talk = LineConsole::new(Arc::new(busy()), now());
     talk.take();
     talk.on_alarms(&alarms(&[REMOVED]));
     assert_eq!(talk.take(), format!("\u{7}\nALARM {REMOVED}\n> "));
@@ -76,7 +76,7 @@ fn the_line_console_announces_an_alarm_once_and_never_during_a_decision() {
 
 #[test]
 fn an_acknowledged_alarm_stays_listed_and_rings_again_when_it_recurs() {
-    let mut stage = Stage::new(busy(), (80, 24));
+    let mut stage = TestConsole::new(busy(), (80, 24));
     stage.press(KeyCode::F(8));
     stage.shows("no alarm is new");
     stage.app.on_alarms(alarms(&[REMOVED]));

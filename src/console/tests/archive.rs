@@ -7,20 +7,22 @@ use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
 use super::fixture::now;
-use super::stage::Stage;
+use super::stage::TestConsole;
 use crate::base::canon::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::console::driver::record::{Records, read};
-use crate::console::request::{Message, Request};
-use crate::console::screen::trace::Ask;
+use crate::console::driver::record::{RecordSource, read};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::screen::trace::TraceRead;
 use crate::runtime::RecordedSession;
 use crate::trace::event::Event;
 use crate::trace::hash::Envelope;
 use crate::trace::record::Record;
-use crate::trace::source::Source;
-use crate::trace::verify::{Checked, Proven, Report, Verdict};
+use crate::trace::source::EventSource;
+use crate::trace::verify::{
+    ChainVerification, ProvenCounts, VerificationReport, VerificationVerdict,
+};
 
 /// Sessions in memory.
 #[derive(Default)]
@@ -31,7 +33,7 @@ pub(super) struct Archive {
 }
 
 /// One event as tests write it: offset from the start, type, parent event, details.
-pub(super) type Told = (u64, &'static str, Option<u64>, Value);
+pub(super) type EventSpec = (u64, &'static str, Option<u64>, Value);
 
 impl Archive {
     /// The sessions that most tests use.
@@ -44,7 +46,7 @@ impl Archive {
         archive
     }
 
-    pub(super) fn add(&mut self, session: &str, agent: &str, told: &[Told]) {
+    pub(super) fn add(&mut self, session: &str, agent: &str, told: &[EventSpec]) {
         let session: SessionId = session.parse().unwrap();
         self.agents.insert(session.clone(), agent.to_owned());
         for (after_ms, event_type, parent, payload) in told {
@@ -103,38 +105,42 @@ impl Archive {
     }
 
     /// Builds the result of a check in which every session is sealed except its last `tail` events.
-    pub(super) fn checked(&self, tail: u64) -> Message {
-        let chains = self.sessions().into_iter().map(|known| Checked {
+    pub(super) fn checked(&self, tail: u64) -> ConsoleMessage {
+        let chains = self.sessions().into_iter().map(|known| ChainVerification {
             session: known.session,
             events: known.events,
             pruned: 0,
-            not_canonical: 0,
+            count_not_canonical: 0,
             imports: Vec::new(),
-            verdict: Verdict::Holds(Proven {
+            verdict: VerificationVerdict::Holds(ProvenCounts {
                 witnessed: 0,
                 sealed: known.events - tail,
                 count: known.events,
                 imported_from: None,
             }),
         });
-        Message::Verified(Ok(Report {
+        ConsoleMessage::Verified(Ok(VerificationReport {
             log: None,
             chains: chains.collect(),
         }))
     }
 
     /// Answers all read requests until none is left. Returns the other requests.
-    pub(super) fn serve(&self, stage: &mut Stage, requests: Vec<Request>) -> Vec<Request> {
+    pub(super) fn serve(
+        &self,
+        stage: &mut TestConsole,
+        requests: Vec<ConsoleRequest>,
+    ) -> Vec<ConsoleRequest> {
         let mut left = Vec::new();
         let mut waiting: std::collections::VecDeque<_> = requests.into();
         while let Some(request) = waiting.pop_front() {
             match request {
-                Request::Read(ask) => {
-                    let told = Message::Read(read(self, ask));
+                ConsoleRequest::Read(ask) => {
+                    let told = ConsoleMessage::Read(read(self, ask));
                     waiting.extend(stage.app.on_message(told));
                 }
-                Request::LoadSessions => {
-                    let told = Message::Sessions(Ok(self.sessions()));
+                ConsoleRequest::LoadSessions => {
+                    let told = ConsoleMessage::Sessions(Ok(self.sessions()));
                     waiting.extend(stage.app.on_message(told));
                 }
                 other => left.push(other),
@@ -145,19 +151,24 @@ impl Archive {
     }
 
     /// Presses a key and answers the read requests.
-    pub(super) fn press(&self, stage: &mut Stage, code: KeyCode) -> Vec<Request> {
+    pub(super) fn press(&self, stage: &mut TestConsole, code: KeyCode) -> Vec<ConsoleRequest> {
         let requests = stage.press(code);
         self.serve(stage, requests)
     }
 
-    pub(super) fn keys(&self, stage: &mut Stage, keys: &str) {
+    pub(super) fn keys(&self, stage: &mut TestConsole, keys: &str) {
         for key in keys.chars() {
             self.press(stage, KeyCode::Char(key));
         }
     }
 
     /// Types a text into the prompt that a key opens, and presses Enter.
-    pub(super) fn enter(&self, stage: &mut Stage, key: char, text: &str) -> Vec<Request> {
+    pub(super) fn enter(
+        &self,
+        stage: &mut TestConsole,
+        key: char,
+        text: &str,
+    ) -> Vec<ConsoleRequest> {
         self.press(stage, KeyCode::Char(key));
         stage.press(KeyCode::Home);
         stage.ctrl('u');
@@ -166,7 +177,7 @@ impl Archive {
     }
 
     /// Shows the record with one session open.
-    pub(super) fn open(&self, stage: &mut Stage, session: &str) {
+    pub(super) fn open(&self, stage: &mut TestConsole, session: &str) {
         self.press(stage, KeyCode::Char('2'));
         let at = self
             .sessions()
@@ -181,15 +192,15 @@ impl Archive {
 }
 
 /// Returns the read requests.
-pub(super) fn asks(requests: Vec<Request>) -> Vec<Ask> {
+pub(super) fn asks(requests: Vec<ConsoleRequest>) -> Vec<TraceRead> {
     let ask = |request| match request {
-        Request::Read(ask) => Some(ask),
+        ConsoleRequest::Read(ask) => Some(ask),
         _ => None,
     };
     requests.into_iter().filter_map(ask).collect()
 }
 
-impl Source for Archive {
+impl EventSource for Archive {
     type Error = String;
 
     fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, String> {
@@ -204,12 +215,12 @@ impl Source for Archive {
         Ok(last.map_or(0, |last| last.sequence + 1))
     }
 
-    fn verify(&self, _: &SessionId) -> Result<Option<Checked>, String> {
+    fn verify(&self, _: &SessionId) -> Result<Option<ChainVerification>, String> {
         Ok(None)
     }
 }
 
-impl Records for Archive {
+impl RecordSource for Archive {
     fn records(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Record>, String> {
         let chain = self.chains.get(session).ok_or("no such session")?;
         let first = chain.partition_point(|record| record.sequence < from);
@@ -222,7 +233,7 @@ fn action(name: &str, tier: &str) -> Value {
 }
 
 /// A deletion that was held, answered wrongly, signed and run, and one that was refused.
-fn story() -> Vec<Told> {
+fn story() -> Vec<EventSpec> {
     let gate = |id: &str| json!({ "checkpoint_id": id, "mode": "blocking", "checkpoint_type": "risk_threshold", "trigger_condition": "tier high", "priority": 900 });
     let mut told = vec![
         (
@@ -273,7 +284,7 @@ fn story() -> Vec<Told> {
 }
 
 /// The events after `story`.
-fn ending() -> Vec<Told> {
+fn ending() -> Vec<EventSpec> {
     let answer = |result: &str| json!({ "checkpoint_id": "high-risk-gate", "validation_result": result, "answered_by": "o2@ops", "answers": { "justify": "dup of 4398" }, "problems": ["pattern"] });
     vec![
         (20_000, "checkpoint_response", Some(6), answer("invalid")),
@@ -317,7 +328,7 @@ fn ending() -> Vec<Told> {
     ]
 }
 
-fn short(agent: &str) -> Vec<Told> {
+fn short(agent: &str) -> Vec<EventSpec> {
     vec![
         (0, "session_started", None, json!({ "agent_type": agent })),
         (
@@ -330,7 +341,7 @@ fn short(agent: &str) -> Vec<Told> {
 }
 
 /// Text that an agent may put into a record to mislead its reader.
-fn hostile() -> Vec<Told> {
+fn hostile() -> Vec<EventSpec> {
     vec![
         (
             0,

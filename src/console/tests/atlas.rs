@@ -7,29 +7,29 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use serde_json::json;
 
 use super::fixture::{busy, idle};
-use super::stage::Stage;
+use super::stage::TestConsole;
 use super::studied::{WORDS, account, evaluated, request, studied};
 use crate::atlas::load_str;
-use crate::console::request::{Message, Request, Ticket};
-use crate::console::theme::{Colour, Glyphs, Look};
-use crate::engine::explain::{Asker, Question};
-use crate::runtime::Watch;
-use crate::runtime::snapshot::Came;
+use crate::console::request::{ConsoleMessage, ConsoleRequest, Ticket};
+use crate::console::theme::{Appearance, ColourMode, Glyphs};
+use crate::engine::explain::{ExplainQuestion, ExplainedSession};
+use crate::runtime::WatchSetting;
+use crate::runtime::snapshot::EvaluationOutcome;
 
 const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 const TINY: (u16, u16) = (60, 18);
-fn stage(size: (u16, u16)) -> Stage {
-    let mut stage = Stage::new(studied(idle()), size);
+fn stage(size: (u16, u16)) -> TestConsole {
+    let mut stage = TestConsole::new(studied(idle()), size);
     stage.press(KeyCode::Char('4'));
     stage
 }
 
-fn plain() -> Look {
-    Look {
+fn plain() -> Appearance {
+    Appearance {
         glyphs: Glyphs::Ascii,
-        colour: Colour::Plain,
-        ..Look::default()
+        colour: ColourMode::Plain,
+        ..Appearance::default()
     }
 }
 
@@ -72,7 +72,7 @@ fn no_atlas() {
         ("no_atlas_80", SMALL),
         ("no_atlas_60", TINY),
     ] {
-        let mut stage = Stage::new(idle(), size);
+        let mut stage = TestConsole::new(idle(), size);
         stage.press(KeyCode::Char('4'));
         assert_snapshot!(name, stage.text());
     }
@@ -80,7 +80,7 @@ fn no_atlas() {
 
 #[test]
 fn plain_characters_without_colour() {
-    let mut stage = Stage::with_look(studied(idle()), SMALL, plain());
+    let mut stage = TestConsole::with_look(studied(idle()), SMALL, plain());
     stage.press(KeyCode::Char('4'));
     stage.presses(KeyCode::Tab, 2);
     assert!(stage.text().is_ascii(), "{}", stage.text());
@@ -138,7 +138,11 @@ fn the_selected_evaluation_stays_selected_while_new_ones_arrive() {
     stage.shows("actual 750: does not hold");
     assert_snapshot!(stage.text());
     let mut next = studied(idle());
-    let newest = evaluated(6, &request("ticket.get", json!({})), Came::Allowed);
+    let newest = evaluated(
+        6,
+        &request("ticket.get", json!({})),
+        EvaluationOutcome::Allowed,
+    );
     let old = next.watched.evaluations.iter().cloned();
     next.watched.evaluations = std::iter::once(newest).chain(old).collect();
     next.watched.total = 6;
@@ -185,31 +189,40 @@ fn the_problem_keys_show_each_problem_with_its_source_line() {
 
 #[test]
 fn evaluations_are_watched_only_while_the_screen_is_shown() {
-    let mut stage = Stage::new(idle(), WIDE);
+    let mut stage = TestConsole::new(idle(), WIDE);
     let opened = stage.press(KeyCode::Char('4'));
-    assert_eq!(opened.first(), Some(&Request::Watch(Watch::On)));
+    assert_eq!(
+        opened.first(),
+        Some(&ConsoleRequest::Watch(WatchSetting::On))
+    );
     assert_eq!(
         stage.press(KeyCode::Char('1')),
-        [Request::Watch(Watch::Off)]
+        [ConsoleRequest::Watch(WatchSetting::Off)]
     );
     // The snapshot still watches the evaluations, so the console sends the request again.
     assert_eq!(
         stage.snapshot(studied(idle())),
-        [Request::Watch(Watch::Off)]
+        [ConsoleRequest::Watch(WatchSetting::Off)]
     );
 }
 
 #[test]
 fn x_explains_why_a_request_is_held() {
-    let mut stage = Stage::new(studied(busy()), WIDE);
+    let mut stage = TestConsole::new(studied(busy()), WIDE);
     stage.press(KeyCode::Down);
     let requests = stage.press(KeyCode::Char('x'));
-    let [Request::Explain(ticket, questions)] = requests.as_slice() else {
+    let [ConsoleRequest::Explain(ticket, questions)] = requests.as_slice() else {
         panic!("{requests:?}");
     };
-    assert_eq!(*questions, [Question::Held("c-121".parse().unwrap())]);
+    assert_eq!(
+        *questions,
+        [ExplainQuestion::Held("c-121".parse().unwrap())]
+    );
     stage.shows("asking the engine");
-    stage.message(Message::Explained(*ticket, vec![Ok(Box::new(account()))]));
+    stage.message(ConsoleMessage::Explained(
+        *ticket,
+        vec![Ok(Box::new(account()))],
+    ));
     stage.shows("marks what decides");
     assert_snapshot!(stage.picture());
     stage.press(KeyCode::Enter);
@@ -224,11 +237,11 @@ fn x_explains_why_a_request_is_held() {
 
 #[test]
 fn the_dialog_explains_why_a_request_is_held_and_decides_nothing() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     let requests = stage.press(KeyCode::F(7));
     assert!(
-        matches!(requests.as_slice(), [Request::Explain(..)]),
+        matches!(requests.as_slice(), [ConsoleRequest::Explain(..)]),
         "{requests:?}"
     );
     assert_eq!(stage.press(KeyCode::Enter), []);
@@ -236,10 +249,10 @@ fn the_dialog_explains_why_a_request_is_held_and_decides_nothing() {
     stage.press(KeyCode::F(6));
     let requests = stage.press(KeyCode::Char('x'));
     assert!(
-        matches!(requests.as_slice(), [Request::Explain(..)]),
+        matches!(requests.as_slice(), [ConsoleRequest::Explain(..)]),
         "{requests:?}"
     );
-    stage.message(Message::Explained(
+    stage.message(ConsoleMessage::Explained(
         Ticket(99, 0),
         vec![Ok(Box::new(account()))],
     ));
@@ -255,24 +268,30 @@ fn what_if_evaluates_every_change_with_one_request_at_a_time() {
     stage.shows("Type an action, or input.");
     assert_snapshot!(stage.text());
     let requests = stage.type_text("ticket.delete");
-    let [Request::Explain(ticket, questions)] = requests.as_slice() else {
+    let [ConsoleRequest::Explain(ticket, questions)] = requests.as_slice() else {
         panic!("{requests:?}");
     };
-    assert!(matches!(&questions[0], Question::Action { action, .. } if action == "t"));
+    assert!(matches!(&questions[0], ExplainQuestion::Action { action, .. } if action == "t"));
     // Changes typed meanwhile are evaluated when the response arrives.
-    let again = stage.message(Message::Explained(*ticket, vec![Ok(Box::new(account()))]));
-    let [Request::Explain(ticket, questions)] = again.as_slice() else {
+    let again = stage.message(ConsoleMessage::Explained(
+        *ticket,
+        vec![Ok(Box::new(account()))],
+    ));
+    let [ConsoleRequest::Explain(ticket, questions)] = again.as_slice() else {
         panic!("{again:?}");
     };
-    let asker = Asker::Session("s-07".parse().unwrap());
-    let wanted = Question::Action {
+    let asker = ExplainedSession::Session("s-07".parse().unwrap());
+    let wanted = ExplainQuestion::Action {
         action: "ticket.delete".to_owned(),
         params: json!({}),
         asker,
     };
     assert_eq!(*questions, [wanted]);
     assert_eq!(
-        stage.message(Message::Explained(*ticket, vec![Ok(Box::new(account()))])),
+        stage.message(ConsoleMessage::Explained(
+            *ticket,
+            vec![Ok(Box::new(account()))]
+        )),
         []
     );
     stage.shows("marks what decides");
@@ -298,13 +317,13 @@ fn what_if_reports_the_location_of_an_error_and_accepts_a_hypothetical_agent() {
     stage.type_text("x");
     stage.presses(KeyCode::Tab, 3);
     let requests = stage.event(&Event::Paste("refund\u{202e}".to_owned()));
-    let [Request::Explain(_, questions)] = requests.as_slice() else {
+    let [ConsoleRequest::Explain(_, questions)] = requests.as_slice() else {
         panic!("{requests:?}");
     };
     let [
-        Question::Input {
+        ExplainQuestion::Input {
             text,
-            asker: Asker::Imagined(who),
+            asker: ExplainedSession::Imagined(who),
         },
     ] = questions.as_slice()
     else {
@@ -325,7 +344,7 @@ fn atlas_text_cannot_break_the_screen() {
     let loaded = vec![load_str("a\u{1b}.yaml", &hostile).unwrap().atlas];
     let mut snapshot = studied(idle());
     snapshot.loaded = loaded.into();
-    let mut stage = Stage::new(snapshot, WIDE);
+    let mut stage = TestConsole::new(snapshot, WIDE);
     stage.press(KeyCode::Char('4'));
     stage.presses(KeyCode::Down, 2);
     stage.shows("L\\u{202e}\\u{1b}[2J");
@@ -347,7 +366,7 @@ fn the_tree_scrolls_through_a_thousand_checkpoints() {
     }
     let mut snapshot = studied(idle());
     snapshot.loaded = vec![load_str("many.yaml", &text).unwrap().atlas].into();
-    let mut stage = Stage::new(snapshot, WIDE);
+    let mut stage = TestConsole::new(snapshot, WIDE);
     stage.press(KeyCode::Char('4'));
     stage.press(KeyCode::Char('G'));
     stage.shows("> ");
@@ -379,24 +398,27 @@ fn x_explains_an_event_of_the_record() {
             (2, "checkpoint_triggered", None, triggered),
         ],
     );
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     archive.open(&mut stage, "s-12");
     assert_eq!(stage.press(KeyCode::Char('x')), []);
     stage.shows("this event is about no request and no checkpoint");
-    let asked = |stage: &mut Stage| match stage.press(KeyCode::Char('x')).as_slice() {
-        [Request::Explain(_, questions)] => questions[0].clone(),
+    let asked = |stage: &mut TestConsole| match stage.press(KeyCode::Char('x')).as_slice() {
+        [ConsoleRequest::Explain(_, questions)] => questions[0].clone(),
         other => panic!("{other:?}"),
     };
     archive.press(&mut stage, KeyCode::Char('.'));
-    let again = Question::Action {
+    let again = ExplainQuestion::Action {
         action: "ticket.delete".to_owned(),
         params: json!({ "ticket_id": "1" }),
-        asker: Asker::Session("s-12".parse().unwrap()),
+        asker: ExplainedSession::Session("s-12".parse().unwrap()),
     };
     assert_eq!(asked(&mut stage), again);
     stage.shows("Asked again under the loaded Atlases, with the session as it is now.");
     stage.press(KeyCode::Esc);
     // A request that is still held is explained as held.
     archive.press(&mut stage, KeyCode::Char('.'));
-    assert_eq!(asked(&mut stage), Question::Held("c-121".parse().unwrap()));
+    assert_eq!(
+        asked(&mut stage),
+        ExplainQuestion::Held("c-121".parse().unwrap())
+    );
 }

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use super::fixture::{acknowledgment, gate, held, snapshot, ticket_delete, user_ban, with_params};
 use super::rules::{answer, denied};
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
-use crate::base::limits::ARMING;
-use crate::console::request::{Message, Request};
-use crate::engine::command::{Decide, InvalidAnswers, Refused, Reply, Ruling};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::engine::command::{DecisionRefusal, DecisionRequest, InvalidAnswers, Reply, Ruling};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 const WIDE: (u16, u16) = (120, 36);
 
@@ -22,23 +22,23 @@ fn update(id: &str) -> Held {
     held(id, "ticket.update", RiskTier::Medium, 10, 600)
 }
 
-pub(super) fn three() -> Snapshot {
+pub(super) fn three() -> RuntimeSnapshot {
     snapshot([update("c-1"), update("c-2"), update("c-3")])
 }
 
 /// Marks all rows and opens the batch.
-pub(super) fn open_batch(stage: &mut Stage, rows: usize) {
+pub(super) fn open_batch(stage: &mut TestConsole, rows: usize) {
     stage.press(KeyCode::Home);
     for _ in 0..rows {
         stage.press(KeyCode::Char(' '));
         stage.press(KeyCode::Down);
     }
     assert_eq!(decisions(stage.press(KeyCode::Char('B'))), []);
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
 }
 
 /// Answers yes and goes to the review.
-pub(super) fn review_batch(stage: &mut Stage) {
+pub(super) fn review_batch(stage: &mut TestConsole) {
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::PageDown, 4);
     stage.presses(KeyCode::Tab, 3);
@@ -48,7 +48,7 @@ pub(super) fn review_batch(stage: &mut Stage) {
 // Rule 9.
 #[test]
 fn a_batch_decides_exactly_the_reviewed_requests_one_by_one() {
-    let mut stage = Stage::new(three(), WIDE);
+    let mut stage = TestConsole::new(three(), WIDE);
     open_batch(&mut stage, 3);
     stage.shows("batch of 3: c-1 c-2 c-3");
     stage.shows("[ Deny all 3... ]  [ Pass all 3 ]");
@@ -80,14 +80,14 @@ fn a_batch_decides_exactly_the_reviewed_requests_one_by_one() {
 }
 
 /// Goes from the answers back to the review.
-fn review_batch_again(stage: &mut Stage) {
+fn review_batch_again(stage: &mut TestConsole) {
     assert_eq!(stage.press(KeyCode::Enter), []);
 }
 
 #[test]
 fn a_batch_passes_only_after_every_request_was_on_screen() {
     let long = |id: &str| with_params(update(id), json!({ "list": (0..80).collect::<Vec<_>>() }));
-    let mut stage = Stage::new(snapshot([long("c-1"), long("c-2")]), WIDE);
+    let mut stage = TestConsole::new(snapshot([long("c-1"), long("c-2")]), WIDE);
     open_batch(&mut stage, 2);
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::Tab, 3);
@@ -99,7 +99,7 @@ fn a_batch_passes_only_after_every_request_was_on_screen() {
 
 #[test]
 fn a_request_that_changes_leaves_the_open_batch_with_a_message() {
-    let mut stage = Stage::new(three(), WIDE);
+    let mut stage = TestConsole::new(three(), WIDE);
     open_batch(&mut stage, 3);
     review_batch(&mut stage);
     let changed = with_params(update("c-1"), json!({ "other": true }));
@@ -113,7 +113,7 @@ fn a_request_that_changes_leaves_the_open_batch_with_a_message() {
 
 #[test]
 fn a_partly_accepted_batch_lists_the_rejected_requests() {
-    let mut stage = Stage::new(three(), WIDE);
+    let mut stage = TestConsole::new(three(), WIDE);
     open_batch(&mut stage, 3);
     review_batch(&mut stage);
     stage.press(KeyCode::Tab);
@@ -121,9 +121,9 @@ fn a_partly_accepted_batch_lists_the_rejected_requests() {
     assert_eq!(sent.len(), 3, "{}", stage.text());
     answer(&mut stage, &sent[..2]);
     let gate = sent[2].gate.clone();
-    stage.message(Message::Decided(
+    stage.message(ConsoleMessage::Decided(
         gate,
-        Reply::Refused(Refused::RequestChanged),
+        Reply::Refused(DecisionRefusal::RequestChanged),
     ));
     stage.shows("2 requests decided; not: c-3:");
     stage.shows("batch of 1: c-3");
@@ -138,7 +138,7 @@ fn ruled(id: &str) -> Held {
 
 #[test]
 fn an_answer_to_a_batch_that_breaks_its_rule_is_recorded_for_each_request() {
-    let mut stage = Stage::new(snapshot([ruled("c-1"), ruled("c-2")]), WIDE);
+    let mut stage = TestConsole::new(snapshot([ruled("c-1"), ruled("c-2")]), WIDE);
     open_batch(&mut stage, 2);
     stage.type_text("not understood");
     stage.presses(KeyCode::PageDown, 4);
@@ -153,7 +153,7 @@ fn an_answer_to_a_batch_that_breaks_its_rule_is_recorded_for_each_request() {
             held: Box::new(ruled(decide.gate.as_str())),
             problems: Vec::new(),
         };
-        stage.message(Message::Decided(
+        stage.message(ConsoleMessage::Decided(
             decide.gate.clone(),
             Reply::Invalid(invalid),
         ));
@@ -163,7 +163,7 @@ fn an_answer_to_a_batch_that_breaks_its_rule_is_recorded_for_each_request() {
 
 #[test]
 fn a_batch_is_denied_with_one_reason_and_each_has_its_own_record() {
-    let mut stage = Stage::new(three(), WIDE);
+    let mut stage = TestConsole::new(three(), WIDE);
     open_batch(&mut stage, 2);
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), []);
@@ -196,7 +196,7 @@ fn marking_a_request_that_fits_no_batch_reports_the_reason() {
         user_ban(),
         denied(),
     ];
-    let mut stage = Stage::new(snapshot(all), WIDE);
+    let mut stage = TestConsole::new(snapshot(all), WIDE);
     stage.press(KeyCode::Char('B'));
     stage.shows("no request is marked: Space marks one");
     let mut told = Vec::new();
@@ -227,14 +227,14 @@ fn marking_a_request_that_fits_no_batch_reports_the_reason() {
 #[test]
 fn a_read_only_console_never_sends_a_decision() {
     let mut picture = three();
-    picture.access = Access::ReadOnly;
-    let mut stage = Stage::new(picture, WIDE);
+    picture.access = ConsoleAccess::ReadOnly;
+    let mut stage = TestConsole::new(picture, WIDE);
     open_batch(&mut stage, 3);
     stage.shows("Deciding is disabled: read-only");
     review_batch(&mut stage);
     assert_eq!(decisions(stage.presses(KeyCode::Enter, 3)), []);
     // The console has no path to write: even a decision that gets this far is not sent.
-    let decide = Decide {
+    let decide = DecisionRequest {
         gate: "c-1".parse().unwrap(),
         operator: "op".to_owned(),
         method: "console".to_owned(),
@@ -245,5 +245,5 @@ fn a_read_only_console_never_sends_a_decision() {
             reason: String::new(),
         },
     };
-    assert!(!stage.app.permits(&Request::Decide(decide)));
+    assert!(!stage.app.permits(&ConsoleRequest::Decide(decide)));
 }

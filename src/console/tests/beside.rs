@@ -6,42 +6,42 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use serde_json::json;
 
 use super::fixture::{busy, events, gate, held, question, snapshot, ticket_delete, with_params};
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
-use crate::base::limits::ARMING;
-use crate::console::request::{EditKind, Message, Purpose, Request};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::request::{ConsoleMessage, ConsoleRequest, EditKind, TrailPurpose};
 
 const WIDE: (u16, u16) = (120, 36);
 const SMALLEST: (u16, u16) = (60, 18);
 
 #[test]
 fn editing_an_answer_in_the_editor_decides_nothing() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.type_text("dup");
     let requests = stage.ctrl('e');
-    let [Request::Edit(edit)] = &requests[..] else {
+    let [ConsoleRequest::Edit(edit)] = &requests[..] else {
         panic!("{requests:?}");
     };
     assert_eq!((edit.text.as_str(), edit.kind), ("dup", EditKind::Text));
     let gate = ticket_delete().id;
     let text = "dup of 4398\nreason: customer\u{202e} asked".to_owned();
-    let kept = stage.message(Message::Edited(gate.clone(), Ok(text)));
+    let kept = stage.message(ConsoleMessage::Edited(gate.clone(), Ok(text)));
     assert!(
-        matches!(kept[..], [Request::KeepDraft(_, Some(_))]),
+        matches!(kept[..], [ConsoleRequest::KeepDraft(_, Some(_))]),
         "{kept:?}"
     );
     stage.shows("reason: customer asked");
     stage.shows("1 character left out: hidden, or too many");
     stage.shows("ARMING");
     assert_eq!(stage.presses(KeyCode::Tab, 5), [], "keys are dropped again");
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.shows("> Q1");
     let why = "the editor `nope` ($EDITOR) was not found; the text is as it was".to_owned();
-    assert_eq!(stage.message(Message::Edited(gate, Err(why))), []);
+    assert_eq!(stage.message(ConsoleMessage::Edited(gate, Err(why))), []);
     stage.shows("! the editor `nope` ($EDITOR) was not found");
     stage.shows("reason: customer asked");
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::Tab);
     assert_eq!(stage.ctrl('e'), []);
     stage.shows("only a text is edited in an editor");
@@ -53,7 +53,7 @@ fn a_sensitive_answer_never_goes_to_an_editor() {
     let secret = json!({"question_id": "pin", "question": "PIN", "sensitive": true});
     let secret = question(secret);
     item.gates = vec![gate("g", "action_pre", "it writes", vec![secret])];
-    let mut stage = Stage::new(snapshot([item]), WIDE);
+    let mut stage = TestConsole::new(snapshot([item]), WIDE);
     stage.open();
     stage.type_text("1234");
     assert_eq!(stage.ctrl('e'), []);
@@ -62,19 +62,19 @@ fn a_sensitive_answer_never_goes_to_an_editor() {
 
 #[test]
 fn the_session_history_is_shown_below_the_request() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Home);
     stage.press(KeyCode::Down);
     let asked = stage.press(KeyCode::Enter);
-    let [Request::LoadTrail { gate, from, .. }] = &asked[..] else {
+    let [ConsoleRequest::LoadTrail { gate, from, .. }] = &asked[..] else {
         panic!("{asked:?}");
     };
     assert_eq!((gate.as_str(), *from), ("c-121", 9));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     let trail = events("s-12", 9, 3);
-    stage.message(Message::Trail(
+    stage.message(ConsoleMessage::Trail(
         ticket_delete().id,
-        Purpose::Context,
+        TrailPurpose::Context,
         Ok(trail),
     ));
     stage.presses(KeyCode::PageDown, 5);
@@ -88,7 +88,7 @@ fn guidance_is_rendered_as_markdown_if_its_format_says_markdown() {
     let content = "## Before\n- read **all** of it\n- see [rules](https://acme.example/r)";
     let guidance = json!({ "content": content, "format": "markdown" });
     item.gates[0].guidance = serde_json::from_value(guidance).unwrap();
-    let mut stage = Stage::new(snapshot([item]), WIDE);
+    let mut stage = TestConsole::new(snapshot([item]), WIDE);
     stage.open();
     stage.shows("· read all of it");
     stage.shows("· see rules <https://acme.example/r>");
@@ -97,7 +97,7 @@ fn guidance_is_rendered_as_markdown_if_its_format_says_markdown() {
 
 #[test]
 fn the_search_result_is_shown_in_the_one_pane_layout() {
-    let mut stage = Stage::new(busy(), SMALLEST);
+    let mut stage = TestConsole::new(busy(), SMALLEST);
     stage.open_gate("c-121");
     stage.press(KeyCode::F(6));
     stage.press(KeyCode::Char('n'));
@@ -120,7 +120,7 @@ fn a_large_request_is_searchable_and_jumping_does_not_count_as_reading() {
         .map(|n| format!("row {n} of the export, padded"))
         .collect();
     let item = with_params(held("c-1", "x.write", RiskTier::Low, 1, 60), json!(rows));
-    let mut stage = Stage::new(snapshot([item]), WIDE);
+    let mut stage = TestConsole::new(snapshot([item]), WIDE);
     stage.open();
     stage.press(KeyCode::Left);
     stage.press(KeyCode::F(6));

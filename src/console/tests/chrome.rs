@@ -4,20 +4,22 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, idle};
-use super::stage::Stage;
-use crate::console::request::Request;
-use crate::runtime::snapshot::{ChainVerdict, Dropped, Elsewhere, Snapshot, StoreState};
+use super::stage::TestConsole;
+use crate::console::request::ConsoleRequest;
+use crate::runtime::snapshot::{
+    ChainVerdict, HeadCopyState, RuntimeSnapshot, StoreState, UndeliveredCounts,
+};
 
 #[test]
 fn help() {
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     stage.press(KeyCode::Char('?'));
     assert_snapshot!(stage.picture());
 }
 
 #[test]
 fn help_is_searched_by_typing() {
-    let mut stage = Stage::new(busy(), (80, 24));
+    let mut stage = TestConsole::new(busy(), (80, 24));
     stage.press(KeyCode::Char('?'));
     stage.type_text("reason");
     assert_snapshot!(stage.text());
@@ -27,16 +29,16 @@ fn help_is_searched_by_typing() {
 
 #[test]
 fn too_small() {
-    let mut stage = Stage::new(busy(), (50, 12));
+    let mut stage = TestConsole::new(busy(), (50, 12));
     assert_snapshot!(stage.picture());
     assert_eq!(stage.press(KeyCode::Enter), []);
     assert_eq!(stage.app.layers.len(), 0);
-    assert_eq!(stage.press(KeyCode::Char('q')), [Request::Quit]);
+    assert_eq!(stage.press(KeyCode::Char('q')), [ConsoleRequest::Quit]);
 }
 
 #[test]
 fn a_dialog_ignores_keys_while_the_terminal_is_too_small() {
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     stage.open();
     stage.resize(50, 12);
     stage.shows("needs 60x18, is 50x12");
@@ -48,25 +50,25 @@ fn a_dialog_ignores_keys_while_the_terminal_is_too_small() {
 
 #[test]
 fn quitting_asks_for_confirmation_while_requests_are_held() {
-    let mut stage = Stage::new(busy(), (80, 24));
+    let mut stage = TestConsole::new(busy(), (80, 24));
     assert_eq!(stage.press(KeyCode::Char('q')), []);
     assert_snapshot!(stage.text());
     assert_eq!(stage.press(KeyCode::Enter), [], "the focus starts on Stay");
     assert_eq!(stage.app.layers.len(), 0);
     stage.press(KeyCode::Char('q'));
     stage.press(KeyCode::Right);
-    assert_eq!(stage.press(KeyCode::Enter), [Request::Quit]);
+    assert_eq!(stage.press(KeyCode::Enter), [ConsoleRequest::Quit]);
 }
 
 #[test]
 fn quitting_is_immediate_while_no_request_is_held() {
-    let mut stage = Stage::new(idle(), (80, 24));
+    let mut stage = TestConsole::new(idle(), (80, 24));
     assert_eq!(stage.press(KeyCode::Esc), [], "Esc never leaves");
-    assert_eq!(stage.press(KeyCode::Char('q')), [Request::Quit]);
+    assert_eq!(stage.press(KeyCode::Char('q')), [ConsoleRequest::Quit]);
 }
 
 /// A snapshot whose last check found `unsealed` events after the last signed head.
-fn unsealed(unsealed: u64) -> Snapshot {
+fn unsealed(unsealed: u64) -> RuntimeSnapshot {
     let mut picture = busy();
     picture.chain.head.covered = 0;
     picture.chain.verdict = ChainVerdict::Verified {
@@ -84,16 +86,16 @@ fn the_header_shows_sealed_and_unsealed_events() {
     ] {
         let mut picture = unsealed(0);
         picture.chain.events = 225;
-        Stage::new(picture.clone(), size).shows(sealed);
+        TestConsole::new(picture.clone(), size).shows(sealed);
         // Nine events arrived since, and some had no signature when they were read.
         picture = unsealed(95);
         picture.chain.events = 234;
-        Stage::new(picture.clone(), size).shows(open);
+        TestConsole::new(picture.clone(), size).shows(open);
         // The events were read back and signed.
         picture.chain.head.covered = 234;
-        Stage::new(picture, size).shows(sealed);
+        TestConsole::new(picture, size).shows(sealed);
     }
-    let mut stage = Stage::new(unsealed(0), (80, 24));
+    let mut stage = TestConsole::new(unsealed(0), (80, 24));
     stage.shows("chain UNSEALED 9 ");
     let mut picture = busy();
     picture.chain.verdict = ChainVerdict::Unchecked;
@@ -105,10 +107,10 @@ fn the_header_shows_sealed_and_unsealed_events() {
 #[test]
 fn a_head_without_an_external_copy_is_only_a_warning() {
     let mut picture = busy();
-    picture.chain.head.elsewhere = Elsewhere::Failed {
+    picture.chain.head.elsewhere = HeadCopyState::Failed {
         what: "`/mnt/usb/head`: No such file or directory (os error 2)".to_owned(),
     };
-    let mut stage = Stage::new(picture.clone(), (80, 24));
+    let mut stage = TestConsole::new(picture.clone(), (80, 24));
     assert_snapshot!(stage.picture());
     stage.open_gate("c-121");
     stage.shows("! HEAD NOT KEPT ELSEWHERE: `/mnt/usb/head`");
@@ -132,7 +134,7 @@ fn a_head_without_an_external_copy_is_only_a_warning() {
 
 #[test]
 fn the_header_counts_dropped_messages() {
-    let dropped = Dropped {
+    let dropped = UndeliveredCounts {
         advice: 3,
         hooks: 0,
         answers: 1,
@@ -142,9 +144,9 @@ fn the_header_counts_dropped_messages() {
         ((80, 24), "dropped 4 "),
         ((60, 18), "drop 4 "),
     ] {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         stage.hides("drop");
-        stage.snapshot(Snapshot { dropped, ..busy() });
+        stage.snapshot(RuntimeSnapshot { dropped, ..busy() });
         stage.shows(words);
         stage.shows("14:02:31Z");
         for tab in ['2', '3', '4'] {
@@ -157,7 +159,7 @@ fn the_header_counts_dropped_messages() {
 #[test]
 fn the_header_shows_that_recording_stopped_and_the_waiting_requests() {
     for (width, height) in [(120, 36), (80, 24), (60, 18)] {
-        let mut stage = Stage::new(busy(), (width, height));
+        let mut stage = TestConsole::new(busy(), (width, height));
         stage.hides("queued");
         stage.app.on_queued(3);
         stage.paint();

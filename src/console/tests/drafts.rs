@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 
 use super::fixture::{busy, gate, held, onboarding, question, snapshot, ticket_delete};
 use super::gate::{REASON, fill};
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::{Access, Drafts, Snapshot};
+use crate::runtime::snapshot::{ConsoleAccess, Drafts, RuntimeSnapshot};
 
 const WIDE: (u16, u16) = (120, 36);
 
 /// Returns the drafts among requests.
-fn told(requests: Vec<Request>) -> Vec<Option<Value>> {
+fn told(requests: Vec<ConsoleRequest>) -> Vec<Option<Value>> {
     let draft = |request| match request {
-        Request::KeepDraft(_, draft) => Some(draft),
+        ConsoleRequest::KeepDraft(_, draft) => Some(draft),
         _ => None,
     };
     requests.into_iter().filter_map(draft).collect()
 }
 
 /// A snapshot in which a draft of this request is on disk.
-pub(super) fn with_draft(mut picture: Snapshot, id: &str, draft: Value) -> Snapshot {
+pub(super) fn with_draft(mut picture: RuntimeSnapshot, id: &str, draft: Value) -> RuntimeSnapshot {
     let drafts = Drafts::from([(id.parse().unwrap(), draft)]);
     picture.drafts = Arc::new(drafts);
     picture
@@ -49,12 +49,12 @@ pub(super) fn full_draft() -> Value {
 }
 
 /// A console that was just started with this draft on disk.
-fn restarted(draft: Value) -> Stage {
-    Stage::new(with_draft(busy(), "c-121", draft), WIDE)
+fn restarted(draft: Value) -> TestConsole {
+    TestConsole::new(with_draft(busy(), "c-121", draft), WIDE)
 }
 
 /// Returns true if the queue shows a draft of `c-121`.
-fn is_marked(stage: &Stage) -> bool {
+fn is_marked(stage: &TestConsole) -> bool {
     let text = stage.text();
     let row = text.lines().find(|row| row.contains("c-121  "));
     row.unwrap().contains("draft")
@@ -81,7 +81,7 @@ fn with_secret() -> Held {
 
 #[test]
 fn every_change_of_an_answer_sends_one_draft() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let answer = |text: &str| {
         let item = onboarding();
@@ -108,7 +108,7 @@ fn every_change_of_an_answer_sends_one_draft() {
 
 #[test]
 fn the_whole_form_is_saved_and_restored_after_a_restart() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
     stage.press(KeyCode::BackTab);
@@ -128,7 +128,7 @@ fn the_whole_form_is_saved_and_restored_after_a_restart() {
     stage.shows("> Q1");
     stage.press(KeyCode::Esc);
     stage.press(KeyCode::Char('d'));
-    stage.wait(crate::base::limits::ARMING);
+    stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
     stage.shows("wrong");
     stage.shows("tenant");
 }
@@ -142,7 +142,7 @@ fn restoring_a_draft_decides_nothing_and_repeats_every_check() {
     for code in [KeyCode::Tab, KeyCode::Enter, KeyCode::Enter] {
         assert_eq!(stage.presses(code, 3), [], "keys are dropped while arming");
     }
-    stage.wait(crate::base::limits::ARMING);
+    stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
     stage.hides("Review: what will be written");
     stage.presses(KeyCode::PageDown, 4);
     stage.presses(KeyCode::BackTab, 1);
@@ -227,7 +227,7 @@ fn characters_that_cannot_be_typed_are_removed_from_a_draft() {
 
 #[test]
 fn sensitive_answers_are_never_written_to_a_draft() {
-    let mut stage = Stage::new(snapshot([with_secret()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([with_secret()]), WIDE);
     stage.open();
     stage.shows("text, required, sensitive: only a hash is kept");
     assert_eq!(stage.type_text("1234"), [], "nothing of it leaves");
@@ -242,7 +242,7 @@ fn sensitive_answers_are_never_written_to_a_draft() {
     assert_eq!(stage.press(KeyCode::Esc), []);
     stage.open();
     stage.shows("1234");
-    let mut stage = Stage::new(with_draft(snapshot([with_secret()]), "c-1", kept), WIDE);
+    let mut stage = TestConsole::new(with_draft(snapshot([with_secret()]), "c-1", kept), WIDE);
     stage.open();
     stage.shows("moved");
     stage.shows("1 answer missing");
@@ -250,7 +250,7 @@ fn sensitive_answers_are_never_written_to_a_draft() {
 
 #[test]
 fn a_draft_is_shown_as_kept_only_when_it_is_on_disk() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let half = told(stage.type_text("underst")).pop().unwrap().unwrap();
     stage.hides("draft kept");
@@ -262,7 +262,7 @@ fn a_draft_is_shown_as_kept_only_when_it_is_on_disk() {
 
 #[test]
 fn a_discarded_draft_stays_discarded_while_the_disk_lags() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let draft = told(stage.type_text("x")).pop().unwrap().unwrap();
     stage.snapshot(with_draft(snapshot([onboarding()]), "c-119", draft));
@@ -277,8 +277,8 @@ fn a_discarded_draft_stays_discarded_while_the_disk_lags() {
 #[test]
 fn a_read_only_console_keeps_no_drafts() {
     let mut picture = with_draft(busy(), "c-121", json!({}));
-    picture.access = Access::ReadOnly;
-    let mut stage = Stage::new(picture, WIDE);
+    picture.access = ConsoleAccess::ReadOnly;
+    let mut stage = TestConsole::new(picture, WIDE);
     stage.open_gate("c-121");
     assert_eq!(stage.type_text("half an answer"), []);
     assert_eq!(stage.event(&Event::Paste("more".to_owned())), []);

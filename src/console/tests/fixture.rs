@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::engine::command::{Decided, Outcome};
+use crate::engine::command::{HeldOutcome, SettledRequest};
 use crate::engine::held::{
-    ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource, request_hash,
+    ActionCall, Gate, GateOrigin, Held, HeldSubject, PassEffects, TierSource, request_hash,
 };
-use crate::engine::session::Entry;
+use crate::engine::session::StartState;
 use crate::runtime::RecordedSession;
 use crate::runtime::snapshot::{
-    Access, Acts, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot,
-    StoreState, Watched,
+    AtlasSummary, ChainVerdict, ConsoleAccess, EvaluationLog, HeadState, OperatorActs,
+    RecordSummary, RuntimeSnapshot, SessionSummary, StoreState,
 };
 use crate::trace::event::Event;
 
@@ -27,11 +27,11 @@ pub(in crate::console) fn now() -> Timestamp {
     "2026-09-23T14:02:31.000000Z".parse().unwrap()
 }
 
-pub(in crate::console) fn question(fields: Value) -> Question {
+pub(in crate::console) fn question(fields: Value) -> CompiledQuestion {
     serde_json::from_value(fields).unwrap()
 }
 
-pub(in crate::console) fn justification() -> Question {
+pub(in crate::console) fn justification() -> CompiledQuestion {
     question(json!({
         "question_id": "justify-risk",
         "question": "Provide justification for this high-risk action",
@@ -41,7 +41,7 @@ pub(in crate::console) fn justification() -> Question {
     }))
 }
 
-pub(in crate::console) fn acknowledgment() -> Question {
+pub(in crate::console) fn acknowledgment() -> CompiledQuestion {
     question(json!({
         "question_id": "irreversible",
         "question": "I understand this deletion cannot be undone",
@@ -49,7 +49,7 @@ pub(in crate::console) fn acknowledgment() -> Question {
     }))
 }
 
-pub(in crate::console) fn confirmation() -> Question {
+pub(in crate::console) fn confirmation() -> CompiledQuestion {
     question(json!({
         "question_id": "confirm",
         "question": "Was the customer asked?",
@@ -57,9 +57,14 @@ pub(in crate::console) fn confirmation() -> Question {
     }))
 }
 
-pub(in crate::console) fn gate(id: &str, kind: &str, why: &str, questions: Vec<Question>) -> Gate {
+pub(in crate::console) fn gate(
+    id: &str,
+    kind: &str,
+    why: &str,
+    questions: Vec<CompiledQuestion>,
+) -> Gate {
     Gate {
-        origin: Origin::Checkpoint {
+        origin: GateOrigin::Checkpoint {
             atlas_id: "com.acme.support".to_owned(),
             checkpoint_id: id.to_owned(),
             name: id.to_owned(),
@@ -94,7 +99,7 @@ pub(in crate::console) fn held(
         agent: "triage-bot".to_owned(),
         intent: Some("clean up duplicate tickets".to_owned()),
         request_hash: request_hash(&session, action, &params),
-        subject: Subject::Action(ActionCall {
+        subject: HeldSubject::Action(ActionCall {
             action: action.to_owned(),
             params,
             tier,
@@ -124,14 +129,14 @@ pub(in crate::console) fn held(
 /// A held action with other parameters.
 pub(in crate::console) fn with_params(mut held: Held, params: Value) -> Held {
     held.request_hash = request_hash(&held.session, held.action(), &params);
-    if let Subject::Action(call) = &mut held.subject {
+    if let HeldSubject::Action(call) = &mut held.subject {
         call.params = params;
     }
     held
 }
 
 pub(in crate::console) fn detected(mut held: Held) -> Held {
-    if let Subject::Action(call) = &mut held.subject {
+    if let HeldSubject::Action(call) = &mut held.subject {
         call.tier_source = TierSource::Detected;
     }
     held
@@ -163,7 +168,7 @@ pub(in crate::console) fn ticket_delete() -> Held {
 /// `c-119`: start of a session, one acknowledgment.
 pub(in crate::console) fn onboarding() -> Held {
     let mut item = held("c-119", "session_start", RiskTier::Low, 390, 540);
-    item.subject = Subject::SessionStart;
+    item.subject = HeldSubject::SessionStart;
     item.agent = "docs-bot".to_owned();
     item.session = "s-15".parse().unwrap();
     let mut welcome = gate(
@@ -186,7 +191,7 @@ pub(in crate::console) fn user_ban() -> Held {
     item.agent = "billing-bot".to_owned();
     item.session = "s-07".parse().unwrap();
     item.gates = vec![Gate {
-        origin: Origin::Approval {
+        origin: GateOrigin::Approval {
             atlas_id: "com.acme.support".to_owned(),
             policy_id: "bans-need-approval".to_owned(),
             reason: "bans are final".to_owned(),
@@ -210,18 +215,18 @@ pub(in crate::console) fn others() -> [Held; 2] {
 pub(in crate::console) fn decided(
     id: &str,
     time: &str,
-    outcome: Outcome,
+    outcome: HeldOutcome,
     by: Option<&str>,
-) -> Decided {
-    Decided {
+) -> SettledRequest {
+    SettledRequest {
         gate: id.parse().unwrap(),
         at: format!("2026-09-23T{time}.000000Z").parse().unwrap(),
         outcome,
         by: by.map(str::to_owned),
         detail: match outcome {
-            Outcome::Passed => "risk_verified".to_owned(),
-            Outcome::Denied => "wrong tenant".to_owned(),
-            Outcome::Expired | Outcome::Withdrawn | Outcome::Voided => String::new(),
+            HeldOutcome::Passed => "risk_verified".to_owned(),
+            HeldOutcome::Denied => "wrong tenant".to_owned(),
+            HeldOutcome::Expired | HeldOutcome::Withdrawn | HeldOutcome::Voided => String::new(),
         },
         session: "s-07".parse().unwrap(),
         agent: "billing-bot".to_owned(),
@@ -231,12 +236,12 @@ pub(in crate::console) fn decided(
 }
 
 /// A snapshot with these held requests.
-pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
+pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> RuntimeSnapshot {
     let session = |id: &str, agent: &str| SessionSummary {
         id: id.parse().unwrap(),
         agent: agent.to_owned(),
         intent: None,
-        entry: Entry::Open,
+        entry: StartState::Open,
         pending: vec![],
         started_at: now(),
         actions: 3,
@@ -248,10 +253,10 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         guidance: vec!["onboarding".to_owned()],
         events: 17,
     };
-    Snapshot {
+    RuntimeSnapshot {
         revision: 1,
         operator: "op-1@ops".to_owned(),
-        access: Access::Write,
+        access: ConsoleAccess::Write,
         atlases: vec![AtlasSummary {
             id: "com.acme.support".to_owned(),
             version: "2.1.0".to_owned(),
@@ -262,8 +267,8 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         loaded: Arc::default(),
         distrusted: None,
         headless: false,
-        in_force: crate::runtime::snapshot::InForce::default(),
-        watched: Watched::default(),
+        in_force: crate::runtime::snapshot::AtlasLoadInfo::default(),
+        watched: EvaluationLog::default(),
         threads: Arc::default(),
         sessions: [
             session("s-07", "billing-bot"),
@@ -277,21 +282,21 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             Arc::new(decided(
                 "c-117",
                 "14:01:02",
-                Outcome::Denied,
+                HeldOutcome::Denied,
                 Some("op-1@ops"),
             )),
             Arc::new(decided(
                 "c-116",
                 "13:58:40",
-                Outcome::Passed,
+                HeldOutcome::Passed,
                 Some("o2@ops"),
             )),
-            Arc::new(decided("c-112", "13:55:11", Outcome::Expired, None)),
+            Arc::new(decided("c-112", "13:55:11", HeldOutcome::Expired, None)),
         ],
         drafts: Arc::default(),
         thread_drafts: Arc::default(),
-        acts: Acts::default(),
-        chain: ChainState {
+        acts: OperatorActs::default(),
+        chain: RecordSummary {
             sessions: 7,
             events: 234,
             verdict: ChainVerdict::Verified {
@@ -304,22 +309,22 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             },
         },
         store: StoreState::Ready,
-        dropped: crate::runtime::snapshot::Dropped::default(),
+        dropped: crate::runtime::snapshot::UndeliveredCounts::default(),
         notices: Arc::default(),
         clock_moved: None,
         threads_full_at: None,
-        ran_unasked: None,
+        unrequested_run_alarm: None,
     }
 }
 
 /// A snapshot with five held requests of all kinds.
-pub(in crate::console) fn busy() -> Snapshot {
+pub(in crate::console) fn busy() -> RuntimeSnapshot {
     let [refund, update] = others();
     snapshot([onboarding(), user_ban(), ticket_delete(), refund, update])
 }
 
 /// A snapshot without held requests.
-pub(in crate::console) fn idle() -> Snapshot {
+pub(in crate::console) fn idle() -> RuntimeSnapshot {
     snapshot([])
 }
 

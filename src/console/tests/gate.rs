@@ -8,11 +8,11 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModif
 use serde_json::json;
 
 use super::fixture::{busy, detected, held, onboarding, snapshot, ticket_delete, with_params};
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
-use crate::base::limits::ARMING;
-use crate::engine::command::{Decide, Ruling};
-use crate::runtime::snapshot::{Access, ChainVerdict, StoreState};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::engine::command::{DecisionRequest, Ruling};
+use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, StoreState};
 
 const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
@@ -20,7 +20,7 @@ const SMALL: (u16, u16) = (80, 24);
 pub(super) const REASON: &str = "dup of 4398, reason: customer asked";
 
 /// Answers all three questions of `c-121`. The focus ends on Pass.
-pub(super) fn fill(stage: &mut Stage) {
+pub(super) fn fill(stage: &mut TestConsole) {
     stage.type_text(REASON);
     stage.press(KeyCode::Tab);
     stage.type_text("understood");
@@ -32,7 +32,7 @@ pub(super) fn fill(stage: &mut Stage) {
 
 #[test]
 fn fresh() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.shows("READY");
     stage.shows("Pass is disabled: 3 answers missing");
@@ -41,14 +41,14 @@ fn fresh() {
 
 #[test]
 fn fresh_at_80_by_24() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     stage.open_gate("c-121");
     assert_snapshot!(stage.picture());
 }
 
 #[test]
 fn request_pane_at_80_by_24() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     stage.open_gate("c-121");
     stage.press(KeyCode::F(6));
     assert_snapshot!(stage.text());
@@ -56,7 +56,7 @@ fn request_pane_at_80_by_24() {
 
 #[test]
 fn one_pane_at_60_by_18() {
-    let mut stage = Stage::new(busy(), (60, 18));
+    let mut stage = TestConsole::new(busy(), (60, 18));
     stage.open_gate("c-121");
     let form = stage.text();
     stage.press(KeyCode::F(6));
@@ -66,7 +66,7 @@ fn one_pane_at_60_by_18() {
 // covers B30
 #[test]
 fn the_four_aspects_of_the_session_are_shown_below_the_request() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.presses(KeyCode::PageDown, 4);
     for (heading, text) in [
@@ -87,7 +87,7 @@ fn the_agents_answers_are_shown_and_not_asked_again() {
     held.answered
         .insert(0, answers.as_object().unwrap().clone());
     let left = held.gates[1].questions.len();
-    let mut stage = Stage::new(snapshot([held]), WIDE);
+    let mut stage = TestConsole::new(snapshot([held]), WIDE);
     stage.open();
     stage.presses(KeyCode::PageDown, 1);
     stage.shows("THE AGENT ANSWERED high-risk-gate");
@@ -104,7 +104,7 @@ fn the_agents_answers_are_shown_and_not_asked_again() {
 // covers B9
 #[test]
 fn filled() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
     stage.shows("seen 100 %");
@@ -114,7 +114,7 @@ fn filled() {
 
 #[test]
 fn review_at_80_by_24() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     stage.open_gate("c-121");
     fill(&mut stage);
     stage.press(KeyCode::Enter);
@@ -123,7 +123,7 @@ fn review_at_80_by_24() {
 
 #[test]
 fn signing() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
     stage.press(KeyCode::Enter);
@@ -140,17 +140,17 @@ fn signing() {
 
 #[test]
 fn denying() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Char('d'));
     stage.shows("ARMING");
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     assert_snapshot!(stage.picture());
 }
 
 #[test]
 fn a_high_risk_request_passes_by_review_hash_and_enter() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
     assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
@@ -168,7 +168,7 @@ fn a_high_risk_request_passes_by_review_hash_and_enter() {
         ]),
         BTreeMap::from([("confirm".to_owned(), json!(true))]),
     ];
-    let expected = Decide {
+    let expected = DecisionRequest {
         gate: item.id.clone(),
         operator: "op-1@ops".to_owned(),
         method: "console+challenge".to_owned(),
@@ -184,7 +184,7 @@ fn a_high_risk_request_passes_by_review_hash_and_enter() {
 
 #[test]
 fn the_review_starts_on_a_harmless_button() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
     assert_eq!(stage.presses(KeyCode::Enter, 9), []);
@@ -192,7 +192,7 @@ fn the_review_starts_on_a_harmless_button() {
 
 #[test]
 fn a_low_risk_request_passes_with_one_button() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     stage.type_text("understood");
     stage.presses(KeyCode::Tab, 3);
@@ -204,7 +204,7 @@ fn a_low_risk_request_passes_with_one_button() {
 #[test]
 fn a_detected_tier_is_never_passed_directly() {
     let item = detected(held("c-1", "x.read", RiskTier::Low, 1, 60));
-    let mut stage = Stage::new(snapshot([item]), WIDE);
+    let mut stage = TestConsole::new(snapshot([item]), WIDE);
     stage.open();
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::Tab, 3);
@@ -216,7 +216,7 @@ fn a_detected_tier_is_never_passed_directly() {
 
 #[test]
 fn denying_needs_a_reason_and_its_own_button() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.presses(KeyCode::Tab, 4);
     assert_eq!(stage.press(KeyCode::Enter), []);
@@ -236,11 +236,15 @@ fn denying_needs_a_reason_and_its_own_button() {
 
 #[test]
 fn keys_within_the_arming_time_are_dropped_not_queued() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.press(KeyCode::Enter);
     stage.shows("ARMING");
     stage.type_text("understood");
-    stage.wait(ARMING.checked_sub(Duration::from_millis(1)).unwrap());
+    stage.wait(
+        DIALOG_ARMING_TIME
+            .checked_sub(Duration::from_millis(1))
+            .unwrap(),
+    );
     stage.press(KeyCode::Tab);
     stage.shows("ARMING");
     stage.wait(Duration::from_millis(1));
@@ -251,7 +255,7 @@ fn keys_within_the_arming_time_are_dropped_not_queued() {
 
 #[test]
 fn the_arming_time_starts_at_the_first_painting() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     let enter = Event::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
     stage.app.on_event(&enter, stage.now);
     stage.now = stage.now.plus(Duration::from_secs(5));
@@ -260,7 +264,7 @@ fn the_arming_time_starts_at_the_first_painting() {
         .on_event(&Event::Key(KeyCode::Char('x').into()), stage.now);
     stage.paint();
     stage.shows("ARMING");
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.shows("1 answer missing");
 }
 
@@ -268,7 +272,7 @@ fn the_arming_time_starts_at_the_first_painting() {
 fn pass_waits_until_the_whole_request_was_on_screen() {
     let lines: Vec<u32> = (0..200).collect();
     let item = with_params(held("c-1", "x.write", RiskTier::Low, 1, 60), json!(lines));
-    let mut stage = Stage::new(snapshot([item]), WIDE);
+    let mut stage = TestConsole::new(snapshot([item]), WIDE);
     stage.open();
     stage.press(KeyCode::Left);
     stage.shows("request not fully seen");
@@ -281,7 +285,7 @@ fn pass_waits_until_the_whole_request_was_on_screen() {
 
 #[test]
 fn hidden_characters_are_escaped_and_counted() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.shows("dup\\u{202e} cleanup");
     stage.shows("! 1 hidden character written out");
@@ -289,7 +293,7 @@ fn hidden_characters_are_escaped_and_counted() {
 
 #[test]
 fn a_paste_never_submits() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let paste = Event::Paste("understood\r\n\r\n\t\r\n".to_owned());
     assert_eq!(decisions(stage.event(&paste)), []);
@@ -300,7 +304,7 @@ fn a_paste_never_submits() {
 
 #[test]
 fn only_key_presses_count_and_alt_keys_do_nothing() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     stage.type_text("understood");
     stage.presses(KeyCode::Tab, 3);
@@ -314,7 +318,7 @@ fn only_key_presses_count_and_alt_keys_do_nothing() {
 
 #[test]
 fn ctrl_s_opens_the_review_and_decides_nothing() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     assert_eq!(stage.ctrl('s'), []);
     stage.shows("no review yet: 1 answer missing");
@@ -326,7 +330,7 @@ fn ctrl_s_opens_the_review_and_decides_nothing() {
 
 #[test]
 fn esc_keeps_the_draft() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.type_text("half an ans");
     stage.press(KeyCode::Esc);
@@ -338,8 +342,8 @@ fn esc_keeps_the_draft() {
 #[test]
 fn a_read_only_dialog_decides_nothing() {
     let mut picture = snapshot([onboarding()]);
-    picture.access = Access::ReadOnly;
-    let mut stage = Stage::new(picture, WIDE);
+    picture.access = ConsoleAccess::ReadOnly;
+    let mut stage = TestConsole::new(picture, WIDE);
     stage.open();
     stage.type_text("understood");
     stage.shows("Deciding is disabled: read-only");
@@ -357,7 +361,7 @@ fn a_broken_record_shows_a_warning_and_disables_pass() {
         what: "hash of 1841 differs".to_owned(),
         mark: crate::base::digest::Digest::of("break"),
     };
-    let mut stage = Stage::new(picture, WIDE);
+    let mut stage = TestConsole::new(picture, WIDE);
     stage.shows("! CHAIN BROKEN in s-09: hash of 1841 differs");
     stage.open_gate("c-121");
     stage.shows("! CHAIN BROKEN in s-09");

@@ -8,15 +8,15 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, decided, onboarding, snapshot, ticket_delete};
 use super::gate::fill;
-use super::stage::{Stage, decisions};
-use crate::console::request::{Message, Request};
-use crate::engine::command::{InvalidAnswers, Outcome, Problem, Refused, Reply};
+use super::stage::{TestConsole, decisions};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::engine::command::{AnswerProblem, DecisionRefusal, HeldOutcome, InvalidAnswers, Reply};
 
 const WIDE: (u16, u16) = (120, 36);
 
 /// A stage on which the decision about the low request is being written.
-fn writing() -> Stage {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+fn writing() -> TestConsole {
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     stage.type_text("understood");
     stage.presses(KeyCode::Tab, 3);
@@ -24,15 +24,15 @@ fn writing() -> Stage {
     stage
 }
 
-fn reply(stage: &mut Stage, reply: Reply) -> Vec<Request> {
+fn reply(stage: &mut TestConsole, reply: Reply) -> Vec<ConsoleRequest> {
     let gate = onboarding().id;
-    stage.message(Message::Decided(gate, reply))
+    stage.message(ConsoleMessage::Decided(gate, reply))
 }
 
 #[test]
 fn an_accepted_decision_closes_the_dialog_with_a_message() {
     let mut stage = writing();
-    let done = decided("c-119", "14:02:32", Outcome::Passed, Some("op-1@ops"));
+    let done = decided("c-119", "14:02:32", HeldOutcome::Passed, Some("op-1@ops"));
     reply(&mut stage, Reply::Decided(done));
     assert_eq!(stage.app.layers.len(), 0);
     stage.shows("c-119 PASSED and recorded 14:02:32");
@@ -40,7 +40,7 @@ fn an_accepted_decision_closes_the_dialog_with_a_message() {
 
 #[test]
 fn invalid() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
     stage.press(KeyCode::Enter);
@@ -52,13 +52,13 @@ fn invalid() {
     item.invalid_attempts = 1;
     let invalid = InvalidAnswers {
         held: Box::new(item),
-        problems: vec![Problem {
+        problems: vec![AnswerProblem {
             gate: 0,
             question: "justify-risk".to_owned(),
             rules: vec!["must end with a period".to_owned()],
         }],
     };
-    stage.message(Message::Decided(
+    stage.message(ConsoleMessage::Decided(
         ticket_delete().id,
         Reply::Invalid(invalid),
     ));
@@ -69,12 +69,12 @@ fn invalid() {
 #[test]
 fn a_refusal_is_shown_and_the_answers_stay() {
     let mut stage = writing();
-    let why = Refused::Unavailable("disk full".to_owned());
+    let why = DecisionRefusal::Unavailable("disk full".to_owned());
     reply(&mut stage, Reply::Refused(why));
     stage.shows("it could not be recorded, so it does not count: disk full");
     stage.shows("understood");
     let mut stage = writing();
-    reply(&mut stage, Reply::Refused(Refused::AtlasChanged));
+    reply(&mut stage, Reply::Refused(DecisionRefusal::AtlasChanged));
     stage.shows("it can only be denied");
     stage.press(KeyCode::Tab);
     stage.shows("Pass is disabled: Atlas changed");
@@ -83,10 +83,10 @@ fn a_refusal_is_shown_and_the_answers_stay() {
 #[test]
 fn a_late_decision_names_the_operator_who_decided_first() {
     let mut stage = writing();
-    let first = decided("c-119", "14:02:30", Outcome::Denied, Some("o2@ops"));
+    let first = decided("c-119", "14:02:30", HeldOutcome::Denied, Some("o2@ops"));
     reply(
         &mut stage,
-        Reply::Refused(Refused::AlreadySettled(Box::new(first))),
+        Reply::Refused(DecisionRefusal::AlreadySettled(Box::new(first))),
     );
     stage.shows("DENIED by o2@ops at 14:02:30");
     stage.hides("[ Pass ]");
@@ -94,12 +94,12 @@ fn a_late_decision_names_the_operator_who_decided_first() {
 
 #[test]
 fn settled_elsewhere() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     fill(&mut stage);
     let mut next = busy();
     next.held.retain(|held| held.id.as_str() != "c-121");
-    let gone = decided("c-121", "14:05:21", Outcome::Expired, None);
+    let gone = decided("c-121", "14:05:21", HeldOutcome::Expired, None);
     next.decided.insert(0, Arc::new(gone));
     stage.snapshot(next);
     stage.hides("[ Pass ]");
@@ -111,7 +111,7 @@ fn settled_elsewhere() {
 
 #[test]
 fn nothing_is_decided_after_the_deadline() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     stage.type_text("understood");
     stage.presses(KeyCode::Tab, 3);
@@ -122,11 +122,11 @@ fn nothing_is_decided_after_the_deadline() {
 
 #[test]
 fn ctrl_c_goes_back_and_twice_quits() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open();
     assert_eq!(stage.ctrl('c'), []);
     assert_eq!(stage.app.layers.len(), 0);
     stage.wait(Duration::from_secs(2));
     assert_eq!(stage.ctrl('c'), []);
-    assert_eq!(stage.ctrl('c'), [Request::Quit]);
+    assert_eq!(stage.ctrl('c'), [ConsoleRequest::Quit]);
 }

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::fixture::{onboarding, snapshot};
-use super::linear::Listener;
-use super::stage::Stage;
-use crate::engine::held::{Held, HeldText, Moment, Subject};
+use super::linear::LineConsoleTester;
+use super::stage::TestConsole;
+use crate::engine::held::{Held, HeldSubject, HeldText, SessionEvent};
 
 /// An input with this text that waits at a gate.
 fn input(text: &str) -> Held {
     let mut held = onboarding();
-    held.subject = Subject::Moment(Moment {
+    held.subject = HeldSubject::Moment(SessionEvent {
         kind: "keyword_match".to_owned(),
         label: "input".to_owned(),
         data: json!({"input_hash": "70810b"}),
@@ -29,7 +29,7 @@ const TEXT: &str = "refund order 7\nat \u{202e}once\u{1b}[2J\nEnd of the request
 #[test]
 fn the_dialog_shows_the_text_of_held_input_and_obeys_none_of_it() {
     let held = input(TEXT);
-    let mut stage = Stage::new(snapshot([held.clone()]), (120, 36));
+    let mut stage = TestConsole::new(snapshot([held.clone()]), (120, 36));
     stage.shows("to go on: input: refund order 7");
     stage.open_gate(held.id.as_str());
     stage.shows("refund order 7");
@@ -41,7 +41,7 @@ fn the_dialog_shows_the_text_of_held_input_and_obeys_none_of_it() {
 #[test]
 fn the_line_console_prints_the_text_of_held_input_and_obeys_none_of_it() {
     let held = input(TEXT);
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     let shown = format!("show {}", held.id);
     let (told, _) = listener.types(&[&shown]);
     assert!(told.contains("| refund order 7\n"), "{told}");

@@ -9,18 +9,19 @@ use serde_json::json;
 
 use super::archive::Archive;
 use super::fixture::{busy, question};
-use super::stage::Stage;
+use super::stage::TestConsole;
 use super::studied::{account, studied};
 use crate::atlas::Atlas;
 use crate::base::text::is_deceptive;
 use crate::console::driver::study::{differences, tested};
-use crate::console::request::{Message, Request};
-use crate::console::screen::atlas::{FileState, Looked, Newer};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::screen::atlas::{ChangedFile, FileCheckResult, FileState};
 use crate::console::study::Study;
-use crate::console::{FailedStep, Trial};
-use crate::engine::held::{Held, Origin, Subject};
+use crate::console::{FailedScenarioStep, ScenarioReport};
+use crate::engine::held::{GateOrigin, Held, HeldSubject};
 use crate::runtime::snapshot::{
-    Came, ChainVerdict, Elsewhere, Evaluated, SessionSummary, Snapshot, StoreState,
+    ChainVerdict, EvaluationOutcome, HeadCopyState, RuntimeSnapshot, SessionSummary, StoreState,
+    WatchedEvaluation,
 };
 
 /// Sequences that a terminal would obey (clipboard, title, whole screen), hide or reorder; and characters
@@ -31,9 +32,9 @@ const HOSTILE: &str = "\u{1b}]52;c;cm0gLXJm\u{7}\u{1b}]0;t\u{7}\u{1b}[2J\u{9b}31
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
 /// A field, and the function that puts a text into it.
-type Field = (&'static str, fn(&mut Snapshot, &str));
+type HostileField = (&'static str, fn(&mut RuntimeSnapshot, &str));
 
-const FIELDS: &[Field] = &[
+const FIELDS: &[HostileField] = &[
     ("operator", |snapshot, text| {
         text.clone_into(&mut snapshot.operator)
     }),
@@ -102,7 +103,7 @@ const FIELDS: &[Field] = &[
     }),
     ("approval", |snapshot, text| {
         gates(snapshot, |gate| {
-            gate.origin = Origin::Approval {
+            gate.origin = GateOrigin::Approval {
                 atlas_id: text.to_owned(),
                 policy_id: text.to_owned(),
                 reason: text.to_owned(),
@@ -143,7 +144,7 @@ const FIELDS: &[Field] = &[
         }
     }),
     ("head elsewhere", |snapshot, text| {
-        snapshot.chain.head.elsewhere = Elsewhere::Failed {
+        snapshot.chain.head.elsewhere = HeadCopyState::Failed {
             what: text.to_owned(),
         }
     }),
@@ -167,27 +168,30 @@ const FIELDS: &[Field] = &[
     }),
 ];
 
-fn each(snapshot: &mut Snapshot, mut change: impl FnMut(&mut Held)) {
+fn each(snapshot: &mut RuntimeSnapshot, mut change: impl FnMut(&mut Held)) {
     for held in &mut snapshot.held {
         change(Arc::make_mut(held));
     }
 }
 
-fn call(snapshot: &mut Snapshot, mut change: impl FnMut(&mut String, &mut serde_json::Value)) {
+fn call(
+    snapshot: &mut RuntimeSnapshot,
+    mut change: impl FnMut(&mut String, &mut serde_json::Value),
+) {
     each(snapshot, |held| {
-        if let Subject::Action(call) = &mut held.subject {
+        if let HeldSubject::Action(call) = &mut held.subject {
             change(&mut call.action, &mut call.params);
         }
     });
 }
 
-fn gates(snapshot: &mut Snapshot, mut change: impl FnMut(&mut crate::engine::held::Gate)) {
+fn gates(snapshot: &mut RuntimeSnapshot, mut change: impl FnMut(&mut crate::engine::held::Gate)) {
     each(snapshot, |held| held.gates.iter_mut().for_each(&mut change));
 }
 
-fn origin(snapshot: &mut Snapshot, mut change: impl FnMut(&mut String, &mut String)) {
+fn origin(snapshot: &mut RuntimeSnapshot, mut change: impl FnMut(&mut String, &mut String)) {
     gates(snapshot, |gate| {
-        if let Origin::Checkpoint {
+        if let GateOrigin::Checkpoint {
             checkpoint_id,
             name,
             ..
@@ -198,7 +202,7 @@ fn origin(snapshot: &mut Snapshot, mut change: impl FnMut(&mut String, &mut Stri
     });
 }
 
-fn ask(snapshot: &mut Snapshot, wanted: &serde_json::Value) {
+fn ask(snapshot: &mut RuntimeSnapshot, wanted: &serde_json::Value) {
     gates(snapshot, |gate| {
         gate.questions = vec![question(wanted.clone())];
     });
@@ -251,18 +255,18 @@ fn atlas(one: &Atlas, text: &str) -> Atlas {
     atlas
 }
 
-fn evaluation(one: &Arc<Evaluated>, text: &str) -> Arc<Evaluated> {
+fn evaluation(one: &Arc<WatchedEvaluation>, text: &str) -> Arc<WatchedEvaluation> {
     let mut one = (**one).clone();
     text.clone_into(&mut one.agent);
     text.clone_into(&mut one.account.subject);
-    one.came = Came::Denied(text.to_owned());
+    one.came = EvaluationOutcome::Denied(text.to_owned());
     Arc::new(one)
 }
 
 /// Asserts that no text on the screen is obeyed, hidden or reordered, and that every row that starts with a
 /// border ends with one.
 #[track_caller]
-fn is_harmless(stage: &Stage, what: &str) {
+fn is_harmless(stage: &TestConsole, what: &str) {
     for cell in &stage.buffer().content {
         let bad = cell.symbol().chars().any(is_deceptive);
         assert!(!bad, "{what}: {:?} in\n{}", cell.symbol(), stage.text());
@@ -283,12 +287,12 @@ fn is_harmless(stage: &Stage, what: &str) {
 
 /// Presses a key, and checks the screen and the requests.
 #[track_caller]
-fn press(stage: &mut Stage, code: KeyCode, what: &str) -> Vec<Request> {
+fn press(stage: &mut TestConsole, code: KeyCode, what: &str) -> Vec<ConsoleRequest> {
     let requests = stage.press(code);
     for request in &requests {
         match request {
-            Request::Copy(_) => panic!("{what}: copied by {code}"),
-            Request::Notify(notice) => {
+            ConsoleRequest::Copy(_) => panic!("{what}: copied by {code}"),
+            ConsoleRequest::Notify(notice) => {
                 let told = format!(
                     "{}{}",
                     notice.title,
@@ -304,13 +308,13 @@ fn press(stage: &mut Stage, code: KeyCode, what: &str) -> Vec<Request> {
 }
 
 /// Checks every screen and dialog.
-fn look_around(snapshot: Snapshot, size: (u16, u16), what: &str) {
-    let mut stage = Stage::new(snapshot, size);
+fn look_around(snapshot: RuntimeSnapshot, size: (u16, u16), what: &str) {
+    let mut stage = TestConsole::new(snapshot, size);
     is_harmless(&stage, what);
     for _ in 0..2 {
         press(&mut stage, KeyCode::Down, what);
         press(&mut stage, KeyCode::Enter, what);
-        stage.wait(crate::base::limits::ARMING);
+        stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
         for code in [
             KeyCode::Tab,
             KeyCode::Tab,
@@ -370,7 +374,7 @@ fn a_megabyte_in_one_field_breaks_nothing_either() {
     {
         let mut snapshot = studied(busy());
         put(&mut snapshot, &long);
-        let mut stage = Stage::new(snapshot, (80, 24));
+        let mut stage = TestConsole::new(snapshot, (80, 24));
         is_harmless(&stage, name);
         stage.open();
         is_harmless(&stage, name);
@@ -392,7 +396,7 @@ fn hostile_files_tests_and_explanations_break_nothing() {
             snapshot.loaded[1].clone(),
             Arc::clone(&snapshot.loaded[1].text),
         );
-        let mut stage = Stage::new(snapshot, size);
+        let mut stage = TestConsole::new(snapshot, size);
         let mut changed = newer;
         changed.hash = crate::base::digest::Digest::of("other");
         changed.version = format!("2{HOSTILE}");
@@ -400,17 +404,17 @@ fn hostile_files_tests_and_explanations_break_nothing() {
         changed.checkpoints.clear();
         for atlas in [None, Some(Arc::new(changed))] {
             let problems = stage.app.snapshot.loaded[0].origin.warnings.clone();
-            let looked = Looked {
+            let looked = FileCheckResult {
                 atlas: 1,
                 stamp: None,
                 against: Arc::clone(&against),
-                state: FileState::Newer(Newer {
+                state: FileState::Newer(ChangedFile {
                     text: HOSTILE.into(),
                     problems,
                     atlas,
                 }),
             };
-            stage.message(Message::Glanced(vec![looked]));
+            stage.message(ConsoleMessage::Glanced(vec![looked]));
             for code in ['4', ']', ']', 'L'] {
                 press(&mut stage, KeyCode::Char(code), "file");
             }
@@ -419,39 +423,39 @@ fn hostile_files_tests_and_explanations_break_nothing() {
         press(&mut stage, KeyCode::Esc, "load");
         stage.app.layers.clear();
         let asked = press(&mut stage, KeyCode::Char('='), "difference");
-        let [Request::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {
+        let [ConsoleRequest::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {
             panic!("{asked:?}")
         };
-        stage.message(Message::Studied(*ticket, Ok(differences(texts))));
+        stage.message(ConsoleMessage::Studied(*ticket, Ok(differences(texts))));
         is_harmless(&stage, "difference");
-        let failed = FailedStep {
+        let failed = FailedScenarioStep {
             line: None,
             what: HOSTILE.to_owned(),
         };
-        let trial = Trial {
+        let trial = ScenarioReport {
             file: HOSTILE.into(),
             steps: 1,
             failed: vec![failed],
         };
-        stage.message(Message::Studied(*ticket, tested(&[trial])));
+        stage.message(ConsoleMessage::Studied(*ticket, tested(&[trial])));
         is_harmless(&stage, "tests");
-        stage.message(Message::Studied(*ticket, Err(HOSTILE.to_owned())));
+        stage.message(ConsoleMessage::Studied(*ticket, Err(HOSTILE.to_owned())));
         is_harmless(&stage, "failed");
         explain(&mut stage);
     }
 }
 
 /// Explains the selected request with hostile text.
-fn explain(stage: &mut Stage) {
+fn explain(stage: &mut TestConsole) {
     stage.app.layers.clear();
     press(stage, KeyCode::Char('1'), "queue");
     let asked = press(stage, KeyCode::Char('x'), "why");
-    let [Request::Explain(ticket, _)] = asked.as_slice() else {
+    let [ConsoleRequest::Explain(ticket, _)] = asked.as_slice() else {
         panic!("{asked:?}")
     };
     let mut told = account();
     HOSTILE.clone_into(&mut told.subject);
-    stage.message(Message::Explained(
+    stage.message(ConsoleMessage::Explained(
         *ticket,
         vec![Ok(Box::new(told)), Err(HOSTILE.to_owned())],
     ));
@@ -486,7 +490,7 @@ fn hostile_events_break_nothing_in_the_record() {
             "atlas_loaded",
         ];
         archive.add("s-12", HOSTILE, &kinds.map(told));
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         archive.open(&mut stage, "s-12");
         is_harmless(&stage, "sessions");
         for _ in 0..kinds.len() {

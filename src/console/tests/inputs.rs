@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use serde_json::{Value, json};
 
 use super::fixture::{gate, held, question, snapshot};
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::engine::command::Ruling;
 use crate::engine::held::Held;
@@ -71,15 +71,15 @@ fn text() -> Value {
     })
 }
 
-fn open(questions: impl IntoIterator<Item = Value>, size: (u16, u16)) -> Stage {
-    let mut stage = Stage::new(snapshot([asking(questions)]), size);
+fn open(questions: impl IntoIterator<Item = Value>, size: (u16, u16)) -> TestConsole {
+    let mut stage = TestConsole::new(snapshot([asking(questions)]), size);
     stage.open();
     stage
 }
 
 /// Presses Pass from the field before it, and returns the only answer sent.
 #[track_caller]
-fn sent(stage: &mut Stage) -> Value {
+fn sent(stage: &mut TestConsole) -> Value {
     stage.presses(KeyCode::PageDown, 3);
     stage.presses(KeyCode::Tab, 3);
     let mut decided = decisions(stage.press(KeyCode::Enter));
@@ -92,7 +92,7 @@ fn sent(stage: &mut Stage) -> Value {
 }
 
 /// A screen at each size, one below the other.
-fn at_every_size(set: impl Fn(&mut Stage), questions: &[Value]) -> String {
+fn at_every_size(set: impl Fn(&mut TestConsole), questions: &[Value]) -> String {
     let screens = SIZES.map(|size| {
         let mut stage = open(questions.to_vec(), size);
         set(&mut stage);
@@ -104,7 +104,7 @@ fn at_every_size(set: impl Fn(&mut Stage), questions: &[Value]) -> String {
 #[test]
 fn every_kind_of_answer_is_painted_at_every_size() {
     let typed = |text: &'static str| {
-        move |stage: &mut Stage| {
+        move |stage: &mut TestConsole| {
             stage.type_text(text);
         }
     };
@@ -119,7 +119,7 @@ fn every_kind_of_answer_is_painted_at_every_size() {
         at_every_size(typed("{\"steps\": [1],"), &[json_answer()])
     );
     let boolean = json!({"question_id": "q", "question": "Was the customer asked?", "response_type": "boolean"});
-    let no = |stage: &mut Stage| {
+    let no = |stage: &mut TestConsole| {
         stage.press(KeyCode::Right);
     };
     assert_snapshot!("kind_boolean", at_every_size(no, &[boolean]));
@@ -304,7 +304,7 @@ fn a_draft_of_each_kind_of_answer_is_restored() {
     let mut picture = snapshot([item]);
     let drafts = std::collections::BTreeMap::from([("c-1".parse().unwrap(), draft)]);
     picture.drafts = std::sync::Arc::new(drafts);
-    let mut stage = Stage::new(picture, (120, 60));
+    let mut stage = TestConsole::new(picture, (120, 60));
     stage.open();
     for text in ["half a", "chosen: region-04", "number [12", "1 {"] {
         stage.shows(text);
@@ -325,7 +325,7 @@ fn a_partly_typed_option_in_an_older_draft_becomes_the_filter() {
         let mut picture = snapshot([item.clone()]);
         let drafts = std::collections::BTreeMap::from([("c-1".parse().unwrap(), draft)]);
         picture.drafts = std::sync::Arc::new(drafts);
-        let mut stage = Stage::new(picture, SIZES[0]);
+        let mut stage = TestConsole::new(picture, SIZES[0]);
         stage.open();
         stage.shows(shown);
     }
@@ -343,7 +343,7 @@ fn hostile_text_of_a_steward_is_escaped() {
     item.gates[0].why = evil.to_owned();
     item.agent = evil.to_owned();
     for size in SIZES {
-        let mut stage = Stage::new(snapshot([item.clone()]), size);
+        let mut stage = TestConsole::new(snapshot([item.clone()]), size);
         stage.open();
         for code in [
             KeyCode::Char('1'),

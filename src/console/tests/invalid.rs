@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::fixture::{decided, snapshot, ticket_delete};
 use super::inputs::asking;
-use super::linear::Listener;
+use super::linear::LineConsoleTester;
 use super::live::WIDE;
-use super::stage::{Stage, decisions};
-use crate::console::linear::talk::Deed;
+use super::stage::{TestConsole, decisions};
+use crate::console::linear::talk::LineEffect;
 use crate::engine::command::{
-    Confirmation, Decide, InvalidAnswers, Outcome, Problem, Reply, Ruling,
+    AnswerProblem, Confirmation, DecisionRequest, HeldOutcome, InvalidAnswers, Reply, Ruling,
 };
 use crate::engine::held::Held;
 
@@ -30,7 +30,7 @@ fn again(held: &Held) -> Reply {
     held.invalid_attempts += 1;
     Reply::Invalid(InvalidAnswers {
         held: Box::new(held),
-        problems: vec![Problem {
+        problems: vec![AnswerProblem {
             gate: 0,
             question: "terms".to_owned(),
             rules: vec!["type `understood`".to_owned()],
@@ -39,15 +39,15 @@ fn again(held: &Held) -> Reply {
 }
 
 #[track_caller]
-fn sent(deeds: &[Deed]) -> Decide {
+fn sent(deeds: &[LineEffect]) -> DecisionRequest {
     match deeds {
-        [Deed::Decide(decide)] => (**decide).clone(),
+        [LineEffect::Decide(decide)] => (**decide).clone(),
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn assert_broken(decide: &Decide, answer: &str) {
+fn assert_broken(decide: &DecisionRequest, answer: &str) {
     let Ruling::Invalid { answers } = &decide.ruling else {
         panic!("{:?}", decide.ruling)
     };
@@ -62,7 +62,7 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
         ("block", "Enter refuses the request"),
     ] {
         let held = asking([question(on_invalid, &json!({}))]);
-        let mut stage = Stage::new(snapshot([held.clone()]), WIDE);
+        let mut stage = TestConsole::new(snapshot([held.clone()]), WIDE);
         stage.open();
         stage.type_text("not understood");
         stage.shows(told);
@@ -73,9 +73,14 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
         assert_broken(&sent.remove(0), "not understood");
         let reply = match on_invalid {
             "retry" => again(&held),
-            _ => Reply::Decided(decided(held.id.as_str(), "14:02:32", Outcome::Denied, None)),
+            _ => Reply::Decided(decided(
+                held.id.as_str(),
+                "14:02:32",
+                HeldOutcome::Denied,
+                None,
+            )),
         };
-        stage.message(crate::console::request::Message::Decided(
+        stage.message(crate::console::request::ConsoleMessage::Decided(
             held.id.clone(),
             reply,
         ));
@@ -90,7 +95,7 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
 #[test]
 fn a_blank_answer_is_never_sent() {
     let held = asking([question("block", &json!({}))]);
-    let mut stage = Stage::new(snapshot([held]), WIDE);
+    let mut stage = TestConsole::new(snapshot([held]), WIDE);
     stage.open();
     stage.presses(KeyCode::PageDown, 3);
     stage.presses(KeyCode::Tab, 3);
@@ -102,7 +107,7 @@ fn a_blank_answer_is_never_sent() {
 #[test]
 fn a_tolerated_invalid_answer_shows_a_warning_and_is_marked_in_the_review() {
     let held = asking([question("warn_and_continue", &json!({}))]);
-    let mut stage = Stage::new(snapshot([held]), WIDE);
+    let mut stage = TestConsole::new(snapshot([held]), WIDE);
     stage.open();
     stage.type_text("understod");
     stage.presses(KeyCode::PageDown, 3);
@@ -117,7 +122,7 @@ fn a_tolerated_invalid_answer_shows_a_warning_and_is_marked_in_the_review() {
 fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
     // Retry: the answer is counted, and the question is asked again.
     let held = asking([question("retry", &json!({}))]);
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     let pass = format!("pass {}", held.id);
     let (told, deeds) = listener.types(&[&pass, "not understood"]);
     assert!(told.contains("Not kept: type `understood`"), "{told}");
@@ -130,10 +135,10 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
     assert!(told.contains("Question 1 of 1"), "{told}");
     // Block: the request is refused at once.
     let held = asking([question("block", &json!({}))]);
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     let (_, deeds) = listener.types(&[&pass, "not understood"]);
     assert_broken(&sent(&deeds), "not understood");
-    let denied = decided(held.id.as_str(), "14:02:32", Outcome::Denied, None);
+    let denied = decided(held.id.as_str(), "14:02:32", HeldOutcome::Denied, None);
     listener
         .talk
         .on_reply(&held.id, &Reply::Decided(denied), listener.now);
@@ -141,7 +146,7 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
     // Continue: the answer is accepted, with or without a warning, and the review marks it as invalid.
     for (on_invalid, warned) in [("warn_and_continue", true), ("log_and_continue", false)] {
         let held = asking([question(on_invalid, &json!({}))]);
-        let mut listener = Listener::new(snapshot([held]));
+        let mut listener = LineConsoleTester::new(snapshot([held]));
         let (told, deeds) = listener.types(&[&pass, "understod"]);
         assert_eq!(deeds, [], "{told}");
         assert_eq!(told.contains("Warning: taken although"), warned, "{told}");
@@ -157,7 +162,7 @@ fn the_review_gives_no_verdict_on_an_answer_that_an_extension_validates() {
         "question_id": "ticket", "question": "Which ticket?", "response_type": "text",
         "validation": {"custom_validator": "ticket-desk"},
     })]);
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     let (told, _) = listener.types(&[&format!("pass {}", held.id), "T-1"]);
     assert!(
         told.contains("known when `ticket-desk` has judged it"),
@@ -169,7 +174,7 @@ fn the_review_gives_no_verdict_on_an_answer_that_an_extension_validates() {
 // covers B19
 #[test]
 fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing() {
-    let mut stage = Stage::new(super::fixture::busy(), WIDE);
+    let mut stage = TestConsole::new(super::fixture::busy(), WIDE);
     stage.open_gate("c-121");
     super::gate::fill(&mut stage);
     stage.press(KeyCode::Enter);
@@ -183,7 +188,7 @@ fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing(
     };
     assert_eq!(sent.len(), 1, "{}", stage.text());
     assert_eq!(sent[0].ruling, wrong);
-    stage.message(crate::console::request::Message::Decided(
+    stage.message(crate::console::request::ConsoleMessage::Decided(
         ticket_delete().id,
         Reply::Acted,
     ));
@@ -196,7 +201,7 @@ fn the_line_console_reports_a_changed_atlas_before_it_asks_a_question() {
     let held = ticket_delete();
     let mut picture = snapshot([held.clone()]);
     picture.in_force.hash = Some(crate::base::digest::Digest::of("another Atlas"));
-    let mut listener = Listener::new(picture);
+    let mut listener = LineConsoleTester::new(picture);
     let (told, _) = listener.types(&[&format!("pass {}", held.id)]);
     assert!(told.contains("The Atlas changed since"), "{told}");
     assert!(!told.contains("Question 1"), "{told}");

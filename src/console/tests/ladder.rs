@@ -4,18 +4,18 @@ use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
 
 use super::fixture::{confirmation, gate, held, question, snapshot, user_ban};
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
-use crate::base::limits::ARMING;
-use crate::console::request::{Message, Request};
-use crate::engine::command::{InvalidAnswers, Problem, Reply, Ruling};
-use crate::engine::held::{Origin, Subject};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::engine::command::{AnswerProblem, InvalidAnswers, Reply, Ruling};
+use crate::engine::held::{GateOrigin, HeldSubject};
 
 const WIDE: (u16, u16) = (120, 36);
 
 #[test]
 fn a_critical_request_needs_the_hash_and_the_action_name() {
-    let mut stage = Stage::new(snapshot([user_ban()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([user_ban()]), WIDE);
     stage.open();
     stage.type_text("a good reason, with words");
     stage.presses(KeyCode::Tab, 3);
@@ -33,7 +33,7 @@ fn a_critical_request_needs_the_hash_and_the_action_name() {
     let wrong = decisions(stage.press(KeyCode::Enter));
     assert_eq!(wrong.len(), 1);
     assert!(matches!(wrong[0].ruling, Ruling::Unconfirmed { .. }));
-    stage.message(Message::Decided(user_ban().id, Reply::Acted));
+    stage.message(ConsoleMessage::Decided(user_ban().id, Reply::Acted));
     stage.shows("cannot pass: type the action's name first");
     stage.presses(KeyCode::BackTab, 2);
     stage.type_text("n");
@@ -48,7 +48,7 @@ fn a_high_risk_request_without_a_reason_asks_for_one() {
     let mut item = held("c-1", "x.delete", RiskTier::High, 1, 60);
     item.gates = vec![gate("g", "action_pre", "deletes", vec![confirmation()])];
     let hash = item.request_hash.short(4);
-    let mut stage = Stage::new(snapshot([item]), WIDE);
+    let mut stage = TestConsole::new(snapshot([item]), WIDE);
     stage.open();
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::Tab, 3);
@@ -61,7 +61,10 @@ fn a_high_risk_request_without_a_reason_asks_for_one() {
     stage.shows("cannot pass: say why it may pass");
     stage.press(KeyCode::Tab);
     let kept = stage.type_text("asked for by mail");
-    assert!(matches!(kept.last(), Some(Request::KeepDraft(_, Some(_)))));
+    assert!(matches!(
+        kept.last(),
+        Some(ConsoleRequest::KeepDraft(_, Some(_)))
+    ));
     stage.shows("justification         \"asked for by mail\"");
     stage.presses(KeyCode::Tab, 3);
     let decided = decisions(stage.press(KeyCode::Enter));
@@ -72,10 +75,10 @@ fn a_high_risk_request_without_a_reason_asks_for_one() {
 #[test]
 fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_request() {
     let mut item = user_ban();
-    if let Subject::Action(call) = &mut item.subject {
+    if let HeldSubject::Action(call) = &mut item.subject {
         call.tier = RiskTier::Low;
     }
-    item.gates[0].origin = Origin::Override {
+    item.gates[0].origin = GateOrigin::Override {
         atlas_id: "com.acme.support".to_owned(),
         policy_id: "no-bans".to_owned(),
         reason: "bans are final".to_owned(),
@@ -84,11 +87,11 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
         "question_id": "justification", "question": "Why may this go ahead?", "response_type": "text",
         "validation": {"min_length": 20},
     }))];
-    let mut stage = Stage::new(snapshot([item.clone()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([item.clone()]), WIDE);
     stage.press(KeyCode::Char(':'));
     stage.type_text("override c-118");
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.type_text("because I say so");
     stage.shows("at least 20 characters (16 now)");
     stage.presses(KeyCode::Tab, 3);
@@ -97,7 +100,7 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
     assert_eq!(thin.len(), 1, "{}", stage.text());
     assert!(matches!(&thin[0].ruling, Ruling::Invalid { answers }
         if answers[0]["justification"] == json!("because I say so")));
-    let problem = Problem {
+    let problem = AnswerProblem {
         gate: 0,
         question: "justification".to_owned(),
         rules: vec!["at least 20 characters (16 now)".to_owned()],
@@ -106,7 +109,10 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
         held: Box::new(item.clone()),
         problems: vec![problem],
     };
-    stage.message(Message::Decided(item.id.clone(), Reply::Invalid(invalid)));
+    stage.message(ConsoleMessage::Decided(
+        item.id.clone(),
+        Reply::Invalid(invalid),
+    ));
     stage.type_text(", as agreed");
     stage.presses(KeyCode::Tab, 3);
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);

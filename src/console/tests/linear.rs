@@ -7,28 +7,30 @@ use serde_json::json;
 
 use super::fixture::{busy, decided, now, snapshot, ticket_delete, user_ban, with_params};
 use crate::base::clock::Timestamp;
-use crate::console::linear::talk::{Deed, Talk};
-use crate::engine::command::{Confirmation, InvalidAnswers, Outcome, Refused, Reply, Ruling};
+use crate::console::linear::talk::{LineConsole, LineEffect};
+use crate::engine::command::{
+    Confirmation, DecisionRefusal, HeldOutcome, InvalidAnswers, Reply, Ruling,
+};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
-use crate::trace::verify::{Progress, Report};
+use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot, StoreState};
+use crate::trace::verify::{VerificationProgress, VerificationReport};
 
 /// A line console in which a second passes before every line.
-pub(super) struct Listener {
-    pub(super) talk: Talk,
+pub(super) struct LineConsoleTester {
+    pub(super) talk: LineConsole,
     pub(super) now: Timestamp,
 }
 
-impl Listener {
-    pub(super) fn new(snapshot: Snapshot) -> Self {
+impl LineConsoleTester {
+    pub(super) fn new(snapshot: RuntimeSnapshot) -> Self {
         Self {
-            talk: Talk::new(Arc::new(snapshot), now()),
+            talk: LineConsole::new(Arc::new(snapshot), now()),
             now: now(),
         }
     }
 
     /// Types lines, and returns the output after the last one.
-    pub(super) fn types(&mut self, lines: &[&str]) -> (String, Vec<Deed>) {
+    pub(super) fn types(&mut self, lines: &[&str]) -> (String, Vec<LineEffect>) {
         let mut last = (self.talk.take(), Vec::new());
         for line in lines {
             self.now = self.now.plus(Duration::from_secs(1));
@@ -49,7 +51,7 @@ impl Listener {
     pub(super) fn leaves_held(&mut self, word: &str) {
         let (told, deeds) = self.types(&[word]);
         assert!(told.contains("It stays held."), "{told}");
-        let [Deed::Decide(wrong)] = deeds.as_slice() else {
+        let [LineEffect::Decide(wrong)] = deeds.as_slice() else {
             panic!("{deeds:?}");
         };
         let Ruling::Unconfirmed { typed, .. } = &wrong.ruling else {
@@ -83,7 +85,7 @@ pub(super) fn answers(held: &Held) -> Vec<String> {
 
 #[test]
 fn the_line_console_lists_held_requests_at_start_riskiest_first() {
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     let told = listener.talk.take();
     assert!(told.contains("5 requests are held."), "{told}");
     let place = |id: &str| told.find(&format!("{id}: ")).unwrap();
@@ -98,20 +100,20 @@ fn the_line_console_lists_held_requests_at_start_riskiest_first() {
     listener.hears(&["sing"], &["sing is nothing that can be typed"]);
     listener.hears(&["pass c-9"], &["c-9 is not held"]);
     listener.hears(&["deny"], &["Name a request"]);
-    assert_eq!(listener.types(&["quit"]).1, [Deed::Leave]);
+    assert_eq!(listener.types(&["quit"]).1, [LineEffect::Leave]);
 }
 
 /// Starts a check of the record and returns its progress.
-fn begin_check(listener: &mut Listener) -> Progress {
+fn begin_check(listener: &mut LineConsoleTester) -> VerificationProgress {
     match listener.types(&["verify"]).1.pop() {
-        Some(Deed::Verify(progress)) => progress,
+        Some(LineEffect::Verify(progress)) => progress,
         other => panic!("no check: {other:?}"),
     }
 }
 
 #[test]
 fn a_check_reports_its_progress_and_the_stop_command_stops_it() {
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.hears(&["stop"], &["Nothing is being checked."]);
     let progress = begin_check(&mut listener);
     progress.begin(50);
@@ -128,12 +130,12 @@ fn a_check_reports_its_progress_and_the_stop_command_stops_it() {
 }
 
 /// Types a line that is rejected, and returns the ruling that is sent to be recorded.
-fn refused(listener: &mut Listener, line: &str, expected: &[&str]) -> Ruling {
+fn refused(listener: &mut LineConsoleTester, line: &str, expected: &[&str]) -> Ruling {
     let (told, deeds) = listener.types(&[line]);
     for part in expected {
         assert!(told.contains(part), "`{part}` is not in:\n{told}");
     }
-    let [Deed::Decide(wrong)] = deeds.as_slice() else {
+    let [LineEffect::Decide(wrong)] = deeds.as_slice() else {
         panic!("{deeds:?}");
     };
     wrong.ruling.clone()
@@ -142,7 +144,7 @@ fn refused(listener: &mut Listener, line: &str, expected: &[&str]) -> Ruling {
 #[test]
 fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     let held = ticket_delete();
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.hears(
         &["pass c-121"],
         &["End of the request.", "Question 1 of", "ticket_ids"],
@@ -187,7 +189,7 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
         ],
     );
     let (told, deeds) = listener.types(&["pass"]);
-    let [Deed::Decide(decide)] = deeds.as_slice() else {
+    let [LineEffect::Decide(decide)] = deeds.as_slice() else {
         panic!("{told}");
     };
     assert_eq!(
@@ -198,7 +200,7 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     assert!(matches!(decide.ruling, Ruling::Pass { .. }));
     // No input is accepted while the decision is written.
     listener.hears(&["pass"], &["is being written. Wait"]);
-    let done = decided("c-121", "14:02:40", Outcome::Passed, Some("op-1@ops"));
+    let done = decided("c-121", "14:02:40", HeldOutcome::Passed, Some("op-1@ops"));
     listener
         .talk
         .on_reply(&held.id, &Reply::Decided(done), listener.now);
@@ -208,7 +210,7 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
 #[test]
 fn a_wrong_or_early_word_decides_nothing() {
     for word in ["", "yes", "y", "PASS", "pass c-121", "deny", "/back"] {
-        let mut listener = Listener::new(busy());
+        let mut listener = LineConsoleTester::new(busy());
         let lines = answers(&ticket_delete());
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         listener.hears(&lines, &["Type pass to let"]);
@@ -217,7 +219,7 @@ fn a_wrong_or_early_word_decides_nothing() {
         // A wrong word is sent to be recorded, and passes nothing.
         match deeds.as_slice() {
             [] => assert!(matches!(word, "" | "/back"), "{word}"),
-            [Deed::Decide(wrong)] => {
+            [LineEffect::Decide(wrong)] => {
                 let expected = Ruling::Unconfirmed {
                     wanted: Confirmation::PassWord,
                     typed: word.to_owned(),
@@ -229,12 +231,12 @@ fn a_wrong_or_early_word_decides_nothing() {
         // It has to begin anew.
         listener.hears(&["pass"], &["Name a request"]);
     }
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     let lines = answers(&ticket_delete());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(&lines, &["Type pass to let"]);
     // Typed right after the review, before the console asks for the word.
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     let (last, first) = lines.split_last().unwrap();
     listener.types(first);
     listener.talk.on_line(last, listener.now);
@@ -249,7 +251,7 @@ fn a_wrong_or_early_word_decides_nothing() {
 #[test]
 fn a_critical_request_needs_the_action_name_and_a_reason_if_no_question_asks_for_one() {
     let held = user_ban();
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     let mut heard = listener.types(&["pass c-118"]).0;
     let mut steps = 0;
     while !heard.contains("Type the name of the action in full: user.ban") {
@@ -273,7 +275,7 @@ fn a_critical_request_needs_the_action_name_and_a_reason_if_no_question_asks_for
     assert_eq!(deeds.len(), 1, "it is recorded");
     listener.hears(&["user.ban"], &["Type pass to let"]);
     let (_, deeds) = listener.types(&["pass"]);
-    let [Deed::Decide(decide)] = deeds.as_slice() else {
+    let [LineEffect::Decide(decide)] = deeds.as_slice() else {
         panic!("{deeds:?}");
     };
     assert_eq!(decide.method, "console+challenge+action");
@@ -281,7 +283,7 @@ fn a_critical_request_needs_the_action_name_and_a_reason_if_no_question_asks_for
 
 #[test]
 fn a_denial_needs_a_reason_and_the_deciding_word() {
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.hears(&["deny c-121"], &["Why is c-121 denied?"]);
     listener.hears(&[""], &["A reason is needed."]);
     listener.hears(
@@ -291,19 +293,19 @@ fn a_denial_needs_a_reason_and_the_deciding_word() {
     listener.leaves_held("no");
     listener.hears(&["deny c-121", "wrong tenant"], &["Type deny to deny"]);
     let (_, deeds) = listener.types(&["deny"]);
-    let [Deed::Decide(decide)] = deeds.as_slice() else {
+    let [LineEffect::Decide(decide)] = deeds.as_slice() else {
         panic!("{deeds:?}");
     };
     let reason = "wrong tenant".to_owned();
     assert_eq!(decide.ruling, Ruling::Deny { reason });
-    let refused = Reply::Refused(Refused::RequestChanged);
+    let refused = Reply::Refused(DecisionRefusal::RequestChanged);
     listener.talk.on_reply(&decide.gate, &refused, listener.now);
     assert!(listener.talk.take().contains("c-121 was not decided"));
 }
 
 #[test]
 fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
-    let mut listener = Listener::new(snapshot([ticket_delete()]));
+    let mut listener = LineConsoleTester::new(snapshot([ticket_delete()]));
     listener.types(&["pass c-121"]);
     // Another request arrives: the console does not announce it while a question is open.
     listener.talk.on_snapshot(
@@ -332,7 +334,7 @@ fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
     over.decided = vec![Arc::new(decided(
         "c-121",
         "14:05:21",
-        Outcome::Expired,
+        HeldOutcome::Expired,
         None,
     ))];
     listener.talk.on_snapshot(Arc::new(over), listener.now);
@@ -356,8 +358,8 @@ fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
 #[test]
 fn a_line_console_that_is_read_only_or_cannot_record_decides_nothing() {
     let mut picture = busy();
-    picture.access = Access::ReadOnly;
-    let mut listener = Listener::new(picture);
+    picture.access = ConsoleAccess::ReadOnly;
+    let mut listener = LineConsoleTester::new(picture);
     for line in ["pass c-121", "deny c-121"] {
         listener.hears(&[line], &["This console only looks"]);
     }
@@ -367,16 +369,16 @@ fn a_line_console_that_is_read_only_or_cannot_record_decides_nothing() {
         what: "event 3: the hash differs".to_owned(),
         mark: crate::base::digest::Digest::of("break"),
     };
-    Listener::new(picture.clone()).hears(
+    LineConsoleTester::new(picture.clone()).hears(
         &["pass c-121"],
         &["Nothing can be decided now. CHAIN BROKEN"],
     );
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
-    Listener::new(picture.clone()).hears(&["pass c-121"], &["NOTHING IS RECORDED"]);
+    LineConsoleTester::new(picture.clone()).hears(&["pass c-121"], &["NOTHING IS RECORDED"]);
     // Recording may also stop while the operator answers.
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     let lines = answers(&ticket_delete());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(&lines, &["Type pass to let"]);
@@ -388,7 +390,7 @@ fn a_line_console_that_is_read_only_or_cannot_record_decides_nothing() {
 fn hostile_and_long_requests_are_printed_whole_and_escaped() {
     let lines: Vec<_> = (0..100).map(|n| format!("line {n}\u{202e}")).collect();
     let params = json!({"text": "a\u{1b}[2Jb", "lines": lines});
-    let mut listener = Listener::new(snapshot([with_params(ticket_delete(), params)]));
+    let mut listener = LineConsoleTester::new(snapshot([with_params(ticket_delete(), params)]));
     let (told, _) = listener.types(&["pass c-121"]);
     assert!(
         told.contains("more lines. Press Enter to hear them"),
@@ -419,7 +421,7 @@ fn a_failed_or_stalled_store_is_announced_at_once_and_repeated_everywhere() {
         let mut failed = busy();
         failed.store = state.clone();
         for lines in [&[][..], &["pass c-121"]] {
-            let mut listener = Listener::new(busy());
+            let mut listener = LineConsoleTester::new(busy());
             listener.types(lines);
             listener
                 .talk
@@ -436,7 +438,7 @@ fn a_failed_or_stalled_store_is_announced_at_once_and_repeated_everywhere() {
             let told = listener.talk.take();
             assert!(!told.contains("NOT RECORDING: "), "{told}");
         }
-        let mut listener = Listener::new(busy());
+        let mut listener = LineConsoleTester::new(busy());
         listener
             .talk
             .on_snapshot(Arc::new(failed.clone()), listener.now);
@@ -449,7 +451,7 @@ fn a_failed_or_stalled_store_is_announced_at_once_and_repeated_everywhere() {
             .0
             .contains("their agents were denied");
         assert_eq!(gone, state == poisoned);
-        listener.talk.on_verified(&Ok(Report {
+        listener.talk.on_verified(&Ok(VerificationReport {
             log: None,
             chains: Vec::new(),
         }));

@@ -8,37 +8,38 @@ use serde_json::json;
 use super::fixture::{
     busy, confirmation, gate, held, snapshot, ticket_delete, user_ban, with_params,
 };
-use super::linear::{Listener, answers};
+use super::linear::{LineConsoleTester, answers};
 use super::rules::denied;
 use crate::atlas::document::{Approvers, RiskTier};
 use crate::base::digest::Digest;
-use crate::console::linear::talk::Deed;
+use crate::console::linear::talk::LineEffect;
 use crate::engine::command::{
-    Acknowledge, ClaimWish, Claiming, Confirmation, Decide, InvalidAnswers, Known, Operate,
-    Overruled, Refused, Reply, Ruling, TakeSeat,
+    AcknowledgedSubject, ClaimChange, ClaimChangeKind, Confirmation, DecisionRefusal,
+    DecisionRequest, InvalidAnswers, OperatorAcknowledgement, OperatorAction, OperatorChange,
+    OverruledDenial, Reply, Ruling,
 };
 use crate::engine::held::{Claim, FirstApproval, Held};
-use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
+use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot};
 
 /// Returns the only decision.
 #[track_caller]
-fn decision(deeds: &[Deed]) -> Decide {
+fn decision(deeds: &[LineEffect]) -> DecisionRequest {
     match deeds {
-        [Deed::Decide(decide)] => (**decide).clone(),
+        [LineEffect::Decide(decide)] => (**decide).clone(),
         other => panic!("{other:?}"),
     }
 }
 
-fn operated(deeds: &[Deed]) -> Operate {
+fn operated(deeds: &[LineEffect]) -> OperatorAction {
     match deeds {
-        [Deed::Operate(operate)] => (**operate).clone(),
+        [LineEffect::Operate(operate)] => (**operate).clone(),
         other => panic!("{other:?}"),
     }
 }
 
 /// A line console that waits for the word that passes `ticket_delete`.
-fn at_the_word(picture: Snapshot) -> Listener {
-    let mut listener = Listener::new(picture);
+fn at_deciding_word(picture: RuntimeSnapshot) -> LineConsoleTester {
+    let mut listener = LineConsoleTester::new(picture);
     let lines = answers(&ticket_delete());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(&lines, &["Type pass "]);
@@ -48,7 +49,7 @@ fn at_the_word(picture: Snapshot) -> Listener {
 #[test]
 fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof() {
     let held = denied();
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     listener.hears(
         &["pass c-9"],
         &["A policy denies c-9. To overrule it, type override c-9."],
@@ -78,7 +79,7 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
     );
     listener.hears(&["ticket.delete"], &["policy_override", "Type pass "]);
     // The word that starts an override does not confirm it.
-    let mut other = Listener::new(snapshot([held.clone()]));
+    let mut other = LineConsoleTester::new(snapshot([held.clone()]));
     other.types(&["override c-9", "twenty characters, ok"]);
     other.types(&[&held.request_hash.short(4), "ticket.delete"]);
     other.leaves_held("override");
@@ -86,7 +87,7 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
     assert_eq!(decide.method, "console+challenge+action");
     assert_eq!(decide.request_hash, held.request_hash);
     // A request that no policy denies cannot be overridden.
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.hears(
         &["override c-121"],
         &["No policy denies c-121. Type pass c-121."],
@@ -100,7 +101,7 @@ fn a_deciding_word_typed_too_early_never_decides() {
     // Pass.
     let lines = answers(&ticket_delete());
     let (last, first) = lines.split_last().unwrap();
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.types(&first.iter().map(String::as_str).collect::<Vec<_>>());
     listener.talk.on_line(last, listener.now);
     let asked_at = listener.now;
@@ -114,14 +115,14 @@ fn a_deciding_word_typed_too_early_never_decides() {
     assert!(listener.talk.take().contains("Type pass "));
     assert_eq!(listener.talk.on_line("pass", after).len(), 1);
     // Deny.
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.types(&["deny c-121"]);
     listener.talk.on_line("wrong tenant", listener.now);
     let asked_at = listener.now;
     assert_eq!(listener.talk.on_line("deny", asked_at.plus(early)), []);
     assert!(listener.talk.take().contains("does not count"));
     // Lines sent all at once decide nothing: no time passes between them.
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     let lines = answers(&ticket_delete());
     let all = lines.iter().map(String::as_str).chain(["pass", "pass"]);
     for line in all {
@@ -131,7 +132,7 @@ fn a_deciding_word_typed_too_early_never_decides() {
 
 /// Types a wrong confirmation. The console asks again, and records the input unless it is empty.
 #[track_caller]
-fn unconfirmed(listener: &mut Listener, wrong: &str, asked: &str) {
+fn unconfirmed(listener: &mut LineConsoleTester, wrong: &str, asked: &str) {
     let (told, deeds) = listener.types(&[wrong]);
     assert!(told.contains("That is not it."), "{told}");
     assert!(told.contains(asked), "{told}");
@@ -151,7 +152,7 @@ fn the_proofs_need_the_requests_own_hash_and_the_full_action_name() {
     let (held, other) = (user_ban(), ticket_delete());
     assert_ne!(held.request_hash.short(4), other.request_hash.short(4));
     let hash = held.request_hash.short(4);
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.hears(
         &["pass c-118", "a long enough justification, reason: abuse."],
         &["Type the first 4 characters"],
@@ -188,7 +189,7 @@ fn the_proofs_need_the_requests_own_hash_and_the_full_action_name() {
 fn a_request_that_was_not_printed_whole_cannot_pass() {
     let lines: Vec<_> = (0..200).map(|n| format!("line {n}")).collect();
     let held = with_params(ticket_delete(), json!({ "lines": lines }));
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     let (told, _) = listener.types(&["pass c-121"]);
     assert!(
         told.contains("more lines. Press Enter to hear them"),
@@ -239,7 +240,7 @@ fn a_change_before_the_deciding_word_cancels_the_decision() {
         },
     ];
     for change in changes {
-        let mut listener = at_the_word(snapshot([ticket_delete()]));
+        let mut listener = at_deciding_word(snapshot([ticket_delete()]));
         let other = change(ticket_delete());
         listener
             .talk
@@ -254,7 +255,7 @@ fn a_change_before_the_deciding_word_cancels_the_decision() {
         assert_eq!(decide.atlas_hash, other.atlas_hash);
     }
     // The arrival of another request cancels nothing.
-    let mut listener = at_the_word(snapshot([ticket_delete()]));
+    let mut listener = at_deciding_word(snapshot([ticket_delete()]));
     let more = snapshot([ticket_delete(), user_ban()]);
     listener.talk.on_snapshot(Arc::new(more), listener.now);
     assert!(matches!(
@@ -275,16 +276,16 @@ fn claimed(by: &str) -> Held {
 #[test]
 fn deciding_a_request_claimed_by_another_operator_needs_their_name() {
     let picture = || snapshot([claimed("o2@ops")]);
-    let mut listener = at_the_word(picture());
+    let mut listener = at_deciding_word(picture());
     listener.leaves_held("pass");
-    let mut listener = at_the_word(picture());
+    let mut listener = at_deciding_word(picture());
     assert_eq!(
         decision(&listener.types(&["pass over o2@ops"]).1)
             .gate
             .as_str(),
         "c-121"
     );
-    let mut listener = Listener::new(picture());
+    let mut listener = LineConsoleTester::new(picture());
     listener.hears(
         &["deny c-121", "wrong tenant"],
         &["c-121 is claimed by o2@ops. Type deny over o2@ops to deny c-121."],
@@ -293,18 +294,18 @@ fn deciding_a_request_claimed_by_another_operator_needs_their_name() {
     listener.types(&["deny c-121", "wrong tenant"]);
     decision(&listener.types(&["deny over o2@ops"]).1);
     // The operator's own claim changes nothing. A claim that another operator made meanwhile counts.
-    let mut listener = at_the_word(snapshot([claimed("op-1@ops")]));
+    let mut listener = at_deciding_word(snapshot([claimed("op-1@ops")]));
     decision(&listener.types(&["pass"]).1);
-    let mut listener = at_the_word(snapshot([ticket_delete()]));
+    let mut listener = at_deciding_word(snapshot([ticket_delete()]));
     listener.talk.on_snapshot(Arc::new(picture()), listener.now);
     listener.leaves_held("pass");
 }
 
 #[test]
 fn claims_are_made_released_and_taken_over_by_name() {
-    let mut listener = Listener::new(snapshot([ticket_delete()]));
+    let mut listener = LineConsoleTester::new(snapshot([ticket_delete()]));
     let claiming = |seen: Option<&str>, wish| {
-        Operate::Claim(Claiming {
+        OperatorAction::Claim(ClaimChange {
             gate: "c-121".parse().unwrap(),
             operator: "op-1@ops".to_owned(),
             seen: seen.map(str::to_owned),
@@ -312,11 +313,11 @@ fn claims_are_made_released_and_taken_over_by_name() {
         })
     };
     let deeds = listener.types(&["claim c-121"]).1;
-    assert_eq!(operated(&deeds), claiming(None, ClaimWish::Take));
+    assert_eq!(operated(&deeds), claiming(None, ClaimChangeKind::Take));
     let done = operated(&deeds);
     listener.talk.on_operated(&done, &Ok(()));
     assert!(listener.talk.take().contains("Recorded. You claim c-121."));
-    let mut listener = Listener::new(snapshot([claimed("o2@ops")]));
+    let mut listener = LineConsoleTester::new(snapshot([claimed("o2@ops")]));
     let told = listener.talk.take();
     assert!(told.contains("claimed by o2@ops"), "{told}");
     listener.hears(
@@ -325,8 +326,11 @@ fn claims_are_made_released_and_taken_over_by_name() {
     );
     listener.hears(&["claim c-121 over o3"], &["Type claim c-121 over o2@ops"]);
     let deeds = listener.types(&["claim c-121 over o2@ops"]).1;
-    assert_eq!(operated(&deeds), claiming(Some("o2@ops"), ClaimWish::Take));
-    let refused = Err(Refused::ClaimChanged(None));
+    assert_eq!(
+        operated(&deeds),
+        claiming(Some("o2@ops"), ClaimChangeKind::Take)
+    );
+    let refused = Err(DecisionRefusal::ClaimChanged(None));
     listener.talk.on_operated(&operated(&deeds), &refused);
     assert!(
         listener
@@ -340,7 +344,7 @@ fn claims_are_made_released_and_taken_over_by_name() {
 fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_second() {
     let mut held = ticket_delete();
     held.gates[0].approvers = Approvers::Two;
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     assert!(listener.talk.take().contains("0 of 2 approvals"));
     let lines = answers(&held);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -369,7 +373,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
         told.contains("has 1 of 2 approvals and is still held"),
         "{told}"
     );
-    let mut listener = Listener::new(snapshot([held.clone()]));
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     assert!(
         listener
             .talk
@@ -382,7 +386,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     );
     let mut picture = snapshot([held]);
     picture.operator = "op-2@ops".to_owned();
-    let mut listener = Listener::new(picture);
+    let mut listener = LineConsoleTester::new(picture);
     listener.hears(
         &lines,
         &[
@@ -395,17 +399,17 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
 
 #[test]
 fn a_change_of_operator_is_recorded_and_cancels_the_open_question() {
-    let mut listener = Listener::new(snapshot([ticket_delete()]));
+    let mut listener = LineConsoleTester::new(snapshot([ticket_delete()]));
     let deeds = listener.types(&["operator op-2@ops"]).1;
-    let seat = TakeSeat {
+    let seat = OperatorChange {
         operator: "op-2@ops".to_owned(),
         before: "op-1@ops".to_owned(),
     };
-    assert_eq!(operated(&deeds), Operate::TakeSeat(seat));
+    assert_eq!(operated(&deeds), OperatorAction::TakeSeat(seat));
     for name in ["", "agent x", "a\u{202e}b"] {
         listener.hears(&[&format!("operator {name}")], &["Nobody sits down"]);
     }
-    let mut listener = at_the_word(snapshot([ticket_delete()]));
+    let mut listener = at_deciding_word(snapshot([ticket_delete()]));
     let mut other = snapshot([ticket_delete()]);
     other.operator = "op-2@ops".to_owned();
     listener.talk.on_snapshot(Arc::new(other), listener.now);
@@ -427,7 +431,7 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
         mark: Digest::of("break"),
     };
     let fault = picture.chain.verdict.fault().unwrap();
-    let mut listener = Listener::new(picture.clone());
+    let mut listener = LineConsoleTester::new(picture.clone());
     for line in ["pass c-121", "deny c-121"] {
         listener.hears(
             &[line],
@@ -436,10 +440,10 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
     }
     let deeds = listener.types(&["ack-broken-chain"]).1;
     let operator = "op-1@ops".to_owned();
-    let of = Known::Fault(fault.clone());
+    let of = AcknowledgedSubject::Fault(fault.clone());
     assert_eq!(
         operated(&deeds),
-        Operate::Acknowledge(Acknowledge { operator, of })
+        OperatorAction::Acknowledge(OperatorAcknowledgement { operator, of })
     );
     listener.hears(&["pass c-121"], &["Nothing can be decided now."]);
     picture.acts.known = Some(fault);
@@ -449,16 +453,16 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
     listener.hears(&["pass c-121"], &["Question 1 of 3"]);
     // An override is announced until an operator acknowledges it.
     let mut picture = snapshot([]);
-    listener = Listener::new(picture.clone());
+    listener = LineConsoleTester::new(picture.clone());
     listener.hears(&["ack-override"], &["No denial was overruled."]);
-    picture.acts.overruled = vec![Overruled {
+    picture.acts.overruled = vec![OverruledDenial {
         gate: "c-9".parse().unwrap(),
         session: "s-1".parse().unwrap(),
         action: "pay".to_owned(),
         by: "op-2".to_owned(),
         at: listener.now,
     }];
-    listener = Listener::new(picture.clone());
+    listener = LineConsoleTester::new(picture.clone());
     assert!(
         listener
             .talk
@@ -466,14 +470,14 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
             .contains("the denial of c-9 was overruled by op-2")
     );
     let deeds = listener.types(&["ack-override"]).1;
-    assert!(matches!(operated(&deeds), Operate::Acknowledge(_)));
-    picture.access = Access::ReadOnly;
-    Listener::new(picture).hears(&["ack-override"], &["This console only looks"]);
+    assert!(matches!(operated(&deeds), OperatorAction::Acknowledge(_)));
+    picture.access = ConsoleAccess::ReadOnly;
+    LineConsoleTester::new(picture).hears(&["ack-override"], &["This console only looks"]);
 }
 
 #[test]
 fn a_wrong_word_to_deny_is_recorded_and_denies_nothing() {
-    let mut listener = Listener::new(busy());
+    let mut listener = LineConsoleTester::new(busy());
     listener.types(&["deny c-121", "wrong tenant"]);
     let (told, deeds) = listener.types(&["yes"]);
     assert!(told.contains("It stays held."), "{told}");
@@ -488,7 +492,7 @@ fn a_wrong_word_to_deny_is_recorded_and_denies_nothing() {
 fn answers_become_the_justification_that_is_told_before_the_word_is_asked_for() {
     let mut item = held("c-1", "ticket.update", RiskTier::Medium, 10, 600);
     item.gates = vec![gate("g", "action_pre", "why", vec![confirmation()])];
-    let mut listener = Listener::new(snapshot([item]));
+    let mut listener = LineConsoleTester::new(snapshot([item]));
     let told = [
         "Justification (your answers): Was the customer asked?: yes",
         "justification_source: \"answers\"",

@@ -8,19 +8,21 @@ use serde_json::Value;
 use tokio::runtime::Runtime as Threads;
 
 use super::fixture;
-use super::stage::Stage;
+use super::stage::TestConsole;
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Clock as _;
-use crate::base::limits::ARMING;
-use crate::console::driver::record::{Left, find};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::driver::record::{QuitFlag, find};
 use crate::console::driver::snapshot;
-use crate::console::request::{Message, Request};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::queue::overrules;
-use crate::engine::command::{Decide, Denied, Operate, Refused, Reply};
+use crate::engine::command::{
+    DecisionRefusal, DecisionRequest, DenialReply, OperatorAction, Reply,
+};
 use crate::engine::held::Held;
-use crate::runtime::Requested;
-use crate::runtime::rehearsal::{Asked, Rehearsal, Restart, settle};
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::RequestReply;
+use crate::runtime::rehearsal::{PendingAnswer, RestartChanges, TestRuntime, settle};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// An Atlas with a gate of every tier, one that needs two operators, and a denial that can be overridden.
 pub(super) const RULES: &str = "\
@@ -60,14 +62,14 @@ checkpoints:
 pub(super) const WIDE: (u16, u16) = (120, 36);
 
 /// The console with a real runtime.
-pub(super) struct Live {
+pub(super) struct LiveConsole {
     threads: Threads,
-    pub(super) rehearsal: Rehearsal,
-    pub(super) stage: Stage,
+    pub(super) rehearsal: TestRuntime,
+    pub(super) stage: TestConsole,
     size: (u16, u16),
 }
 
-impl Live {
+impl LiveConsole {
     /// A console of `op-1` with one session, `s-1`, of the agent `bot`.
     pub(super) fn new() -> Self {
         Self::sized(WIDE)
@@ -89,12 +91,12 @@ impl Live {
             .build()
             .unwrap();
         let rehearsal = threads.block_on(async {
-            let rehearsal = Rehearsal::begin(RULES, "op-1", fixture::now()).await;
+            let rehearsal = TestRuntime::begin(RULES, "op-1", fixture::now()).await;
             rehearsal.start_session("s-1").await;
             settle().await;
             rehearsal
         });
-        let stage = Stage::new((*rehearsal.snapshot()).clone(), size);
+        let stage = TestConsole::new((*rehearsal.snapshot()).clone(), size);
         Self {
             threads,
             rehearsal,
@@ -104,15 +106,15 @@ impl Live {
     }
 
     /// Ends the console and starts another one on the same store.
-    pub(super) fn again(&mut self, change: impl FnOnce(&mut Restart<'_>)) {
+    pub(super) fn again(&mut self, change: impl FnOnce(&mut RestartChanges<'_>)) {
         self.threads.block_on(self.rehearsal.again(change));
-        self.stage = Stage::new((*self.rehearsal.snapshot()).clone(), self.size);
+        self.stage = TestConsole::new((*self.rehearsal.snapshot()).clone(), self.size);
         self.stage.now = self.rehearsal.clock.now();
         self.stage.paint();
     }
 
     /// Sends an agent's request for an action that is held, and waits until `held` requests are held.
-    pub(super) fn ask(&mut self, action: &str, params: Value, held: usize) -> Asked {
+    pub(super) fn ask(&mut self, action: &str, params: Value, held: usize) -> PendingAnswer {
         let threads = self.threads.enter();
         let asked = self.rehearsal.ask("s-1", action, params);
         drop(threads);
@@ -121,7 +123,11 @@ impl Live {
     }
 
     /// Sends an agent's request for an action that is answered at once.
-    pub(super) fn ask_told(&mut self, action: &str, params: Value) -> Result<Requested, Denied> {
+    pub(super) fn ask_told(
+        &mut self,
+        action: &str,
+        params: Value,
+    ) -> Result<RequestReply, DenialReply> {
         let asking = async { self.rehearsal.ask("s-1", action, params).await };
         let told = self.threads.block_on(asking).unwrap();
         self.carry_out(Vec::new());
@@ -142,14 +148,17 @@ impl Live {
     }
 
     /// Waits for a snapshot that satisfies `wanted`, and shows it.
-    pub(super) fn catch_up(&mut self, wanted: impl Fn(&Snapshot) -> bool) {
+    pub(super) fn catch_up(&mut self, wanted: impl Fn(&RuntimeSnapshot) -> bool) {
         let snapshot = self.threads.block_on(self.rehearsal.until(wanted));
         let requests = self.stage.snapshot((*snapshot).clone());
         self.carry_out(requests);
     }
 
     /// Returns the reply to the agent, or `None` while it waits.
-    pub(super) fn told(&self, asked: &mut Asked) -> Option<Result<Requested, Denied>> {
+    pub(super) fn told(
+        &self,
+        asked: &mut PendingAnswer,
+    ) -> Option<Result<RequestReply, DenialReply>> {
         self.threads.block_on(async {
             settle().await;
             if asked.is_finished() {
@@ -160,52 +169,54 @@ impl Live {
     }
 
     /// Returns true if the agent still waits.
-    pub(super) fn waits(&self, asked: &Asked) -> bool {
+    pub(super) fn waits(&self, asked: &PendingAnswer) -> bool {
         self.threads.block_on(settle());
         !asked.is_finished()
     }
 
     /// Carries out the requests of the screen like the driver.
-    pub(super) fn carry_out(&mut self, requests: Vec<Request>) {
+    pub(super) fn carry_out(&mut self, requests: Vec<ConsoleRequest>) {
         for request in requests {
             let desk = self.rehearsal.desk();
             let message = self.threads.block_on(async {
                 match request {
-                    Request::Decide(decide) => {
+                    ConsoleRequest::Decide(decide) => {
                         let gate = decide.gate.clone();
-                        Some(Message::Decided(gate, desk.decide(decide).await))
+                        Some(ConsoleMessage::Decided(gate, desk.decide(decide).await))
                     }
-                    Request::Operate(operate) => {
+                    ConsoleRequest::Operate(operate) => {
                         let reply = desk.operate(operate.clone()).await;
-                        Some(Message::Operated(operate, reply))
+                        Some(ConsoleMessage::Operated(operate, reply))
                     }
-                    Request::ActOnThread(thread, act) => {
+                    ConsoleRequest::ActOnThread(thread, act) => {
                         let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
-                        Some(Message::ThreadActed(thread, act, reply))
+                        Some(ConsoleMessage::ThreadActed(thread, act, reply))
                     }
-                    Request::KeepDraft(gate, draft) => {
+                    ConsoleRequest::KeepDraft(gate, draft) => {
                         desk.keep_draft(gate, draft).await;
                         settle().await;
                         None
                     }
-                    Request::KeepThreadDraft(thread, draft) => {
+                    ConsoleRequest::KeepThreadDraft(thread, draft) => {
                         desk.keep_draft(thread, draft).await;
                         settle().await;
                         None
                     }
-                    Request::FindEvent(session, event) => {
-                        let left = Left::default();
+                    ConsoleRequest::FindEvent(session, event) => {
+                        let left = QuitFlag::default();
                         let found = find(&desk, session.clone(), event, left).await;
-                        Some(Message::EventFound(session, found))
+                        Some(ConsoleMessage::EventFound(session, found))
                     }
-                    Request::Snapshot(ticket, ask) => {
-                        let told = snapshot::answer(&desk, ask, Left::default()).await;
-                        Some(Message::Snapshot(ticket, told))
+                    ConsoleRequest::Snapshot(ticket, ask) => {
+                        let told = snapshot::answer(&desk, ask, QuitFlag::default()).await;
+                        Some(ConsoleMessage::Snapshot(ticket, told))
                     }
-                    Request::LoadSessions => Some(Message::Sessions(desk.sessions_and_log().await)),
-                    Request::Verify(progress) => {
+                    ConsoleRequest::LoadSessions => {
+                        Some(ConsoleMessage::Sessions(desk.sessions_and_log().await))
+                    }
+                    ConsoleRequest::Verify(progress) => {
                         let checked = desk.verify_watched(progress).await.transpose();
-                        checked.map(Message::Verified)
+                        checked.map(ConsoleMessage::Verified)
                     }
                     _ => None,
                 }
@@ -263,7 +274,7 @@ impl Live {
     pub(super) fn open(&mut self, id: &str) {
         self.select(id);
         self.press(KeyCode::Enter);
-        self.wait(ARMING);
+        self.wait(DIALOG_ARMING_TIME);
     }
 
     /// Selects a request in the queue.
@@ -352,14 +363,14 @@ impl Live {
     }
 
     /// Sends a decision directly to the runtime, without the screen.
-    pub(super) fn decide(&mut self, decide: Decide) -> Reply {
+    pub(super) fn decide(&mut self, decide: DecisionRequest) -> Reply {
         let desk = self.rehearsal.desk();
         let reply = self.threads.block_on(desk.decide(decide));
         self.carry_out(Vec::new());
         reply
     }
 
-    pub(super) fn operate(&mut self, operate: Operate) -> Result<(), Refused> {
+    pub(super) fn operate(&mut self, operate: OperatorAction) -> Result<(), DecisionRefusal> {
         let desk = self.rehearsal.desk();
         let reply = self.threads.block_on(desk.operate(operate));
         self.carry_out(Vec::new());

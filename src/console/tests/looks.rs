@@ -6,17 +6,17 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::batch::{open_batch, review_batch, three};
 use super::fixture::busy;
-use super::stage::Stage;
+use super::stage::TestConsole;
 use super::steward::in_force;
 use crate::base::digest::Digest;
-use crate::console::theme::{Ground, Look};
-use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
+use crate::console::theme::{Appearance, Background};
+use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot};
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
-fn at_every_size(name: &str, snapshot: &Snapshot, act: impl Fn(&mut Stage)) {
+fn at_every_size(name: &str, snapshot: &RuntimeSnapshot, act: impl Fn(&mut TestConsole)) {
     for size in SIZES {
-        let mut stage = Stage::new(snapshot.clone(), size);
+        let mut stage = TestConsole::new(snapshot.clone(), size);
         act(&mut stage);
         assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), stage.text());
     }
@@ -26,11 +26,11 @@ fn at_every_size(name: &str, snapshot: &Snapshot, act: impl Fn(&mut Stage)) {
 #[test]
 fn the_screens_on_a_light_background() {
     for size in SIZES {
-        let look = Look {
-            ground: Ground::Light,
-            ..Look::default()
+        let look = Appearance {
+            ground: Background::Light,
+            ..Appearance::default()
         };
-        let mut stage = Stage::with_look(busy(), size, look);
+        let mut stage = TestConsole::with_look(busy(), size, look);
         let name = format!("light_{}x{}", size.0, size.1);
         assert_snapshot!(format!("{name}_queue"), stage.picture());
         stage.open_gate("c-121");
@@ -66,7 +66,7 @@ fn the_palette() {
 #[test]
 fn the_screens_in_read_only_mode() {
     let mut picture = in_force(busy());
-    picture.access = Access::ReadOnly;
+    picture.access = ConsoleAccess::ReadOnly;
     at_every_size("read_only_queue", &picture, |_| {});
     at_every_size("read_only_dialog", &picture, |stage| {
         stage.open_gate("c-121");

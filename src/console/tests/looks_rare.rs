@@ -10,26 +10,26 @@ use super::batch::{open_batch, three};
 use super::drafts::{full_draft, with_draft};
 use super::fixture::{busy, decided, idle, now, snapshot, user_ban};
 use super::rules::denied;
-use super::stage::Stage;
+use super::stage::TestConsole;
 use super::states::expired;
 use super::steward::{found, in_force};
 use super::talks::two;
 use super::trace::grow;
 use crate::base::digest::Digest;
-use crate::base::limits::ARMING;
-use crate::console::request::{Message, Request};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::atlas::FileState;
-use crate::console::theme::{Ground, Look};
-use crate::engine::command::{Outcome, Overruled};
+use crate::console::theme::{Appearance, Background};
+use crate::engine::command::{HeldOutcome, OverruledDenial};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
+use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot};
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
 /// A state at each size.
-fn at_every_size(picture: &Snapshot, act: impl Fn(&mut Stage)) -> String {
+fn at_every_size(picture: &RuntimeSnapshot, act: impl Fn(&mut TestConsole)) -> String {
     let screens = SIZES.map(|size| {
-        let mut stage = Stage::new(picture.clone(), size);
+        let mut stage = TestConsole::new(picture.clone(), size);
         act(&mut stage);
         stage.text()
     });
@@ -37,7 +37,7 @@ fn at_every_size(picture: &Snapshot, act: impl Fn(&mut Stage)) -> String {
 }
 
 /// A state of the record screen at each size, with the sample archive.
-fn in_trace(session: &str, act: impl Fn(&Archive, &mut Stage)) -> String {
+fn in_trace(session: &str, act: impl Fn(&Archive, &mut TestConsole)) -> String {
     let archive = Archive::sample();
     at_every_size(&busy(), |stage| {
         archive.open(stage, session);
@@ -54,7 +54,7 @@ fn head(text: &str) -> String {
     rows.collect::<Vec<_>>().join("\n\n")
 }
 
-fn without(mut picture: Snapshot, how: Outcome, by: Option<&str>) -> Snapshot {
+fn without(mut picture: RuntimeSnapshot, how: HeldOutcome, by: Option<&str>) -> RuntimeSnapshot {
     picture.held.retain(|held| held.id.as_str() != "c-121");
     let gone = decided("c-121", "14:02:40", how, by);
     picture.decided.insert(0, Arc::new(gone));
@@ -63,16 +63,16 @@ fn without(mut picture: Snapshot, how: Outcome, by: Option<&str>) -> Snapshot {
 
 #[test]
 fn the_override_of_a_denial() {
-    let overrule = |stage: &mut Stage| {
+    let overrule = |stage: &mut TestConsole| {
         stage.press(KeyCode::Char(':'));
         stage.type_text("override c-9");
         stage.press(KeyCode::Enter);
-        stage.wait(ARMING);
+        stage.wait(DIALOG_ARMING_TIME);
     };
     let picture = snapshot([denied()]);
     assert_snapshot!("override", at_every_size(&picture, overrule));
     let mut picture = idle();
-    picture.acts.overruled = vec![Overruled {
+    picture.acts.overruled = vec![OverruledDenial {
         gate: "c-9".parse().unwrap(),
         session: "s-1".parse().unwrap(),
         action: "ticket.delete".to_owned(),
@@ -85,21 +85,21 @@ fn the_override_of_a_denial() {
 
 #[test]
 fn a_dialog_that_is_arming_and_one_with_a_kept_draft() {
-    let arming = |stage: &mut Stage| {
+    let arming = |stage: &mut TestConsole| {
         stage.press(KeyCode::Enter);
         stage.shows("ARMING");
     };
     assert_snapshot!("arming", at_every_size(&busy(), arming));
     let picture = with_draft(busy(), "c-121", full_draft());
-    let kept = |stage: &mut Stage| {
+    let kept = |stage: &mut TestConsole| {
         stage.open_gate("c-121");
         stage.shows("draft kept");
     };
     assert_snapshot!("draft_kept", at_every_size(&picture, kept));
     let mut picture = busy();
-    let mine = decided("c-117", "14:01:00", Outcome::Passed, Some("op-1@ops"));
+    let mine = decided("c-117", "14:01:00", HeldOutcome::Passed, Some("op-1@ops"));
     picture.decided = vec![Arc::new(mine)];
-    let paced = |stage: &mut Stage| {
+    let paced = |stage: &mut TestConsole| {
         stage.open_gate("c-121");
         stage.shows("you passed 1 in 10 min");
     };
@@ -108,7 +108,7 @@ fn a_dialog_that_is_arming_and_one_with_a_kept_draft() {
 
 #[test]
 fn a_request_that_ended_while_its_dialog_was_open() {
-    let end = |next: Snapshot| {
+    let end = |next: RuntimeSnapshot| {
         at_every_size(&busy(), |stage| {
             stage.open_gate("c-121");
             stage.snapshot(next.clone());
@@ -118,15 +118,15 @@ fn a_request_that_ended_while_its_dialog_was_open() {
     let by = Some("o2@ops");
     assert_snapshot!(
         "settled_by_another",
-        end(without(busy(), Outcome::Denied, by))
+        end(without(busy(), HeldOutcome::Denied, by))
     );
-    let withdrawn = end(without(busy(), Outcome::Withdrawn, None));
+    let withdrawn = end(without(busy(), HeldOutcome::Withdrawn, None));
     assert_snapshot!("settled_withdrawn", withdrawn);
     assert!(end(expired()).contains("→ DENIED: nobody decided"));
 }
 
 /// Types all proofs. The focus ends on the button that passes.
-fn sign(stage: &mut Stage, held: &Held) {
+fn sign(stage: &mut TestConsole, held: &Held) {
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 9);
     stage.press(KeyCode::F(6));
@@ -144,7 +144,7 @@ fn sign(stage: &mut Stage, held: &Held) {
 #[test]
 fn the_proofs_of_a_critical_request() {
     let picture = snapshot([user_ban()]);
-    let signed = |stage: &mut Stage| {
+    let signed = |stage: &mut TestConsole| {
         stage.open();
         sign(stage, &user_ban());
     };
@@ -177,7 +177,7 @@ fn the_header_for_each_state_of_the_record() {
     assert_snapshot!("verdicts", heads.join("\n\n"));
     let mut picture = two();
     picture.chain.verdict = broken.chain.verdict;
-    let threads = |stage: &mut Stage| {
+    let threads = |stage: &mut TestConsole| {
         stage.press(KeyCode::Char('3'));
         stage.shows("CHAIN BROKEN in s-09");
     };
@@ -186,29 +186,29 @@ fn the_header_for_each_state_of_the_record() {
 
 #[test]
 fn the_record_screen_in_rare_states() {
-    let following = |archive: &Archive, stage: &mut Stage| {
+    let following = |archive: &Archive, stage: &mut TestConsole| {
         archive.keys(stage, "F");
         stage.shows("FOLLOW on");
     };
     assert_snapshot!("follow", in_trace("s-12", following));
-    let behind = |stage: &mut Stage| {
+    let behind = |stage: &mut TestConsole| {
         let mut archive = Archive::default();
         (0..12).for_each(|at| grow(&mut archive, at));
         archive.open(stage, "s-1");
         (12..21).for_each(|at| grow(&mut archive, at));
-        let requests = stage.message(Message::Sessions(Ok(archive.sessions())));
+        let requests = stage.message(ConsoleMessage::Sessions(Ok(archive.sessions())));
         archive.serve(stage, requests);
         stage.shows("+9 new below");
     };
     assert_snapshot!("new_below", at_every_size(&busy(), behind));
-    let playing = |archive: &Archive, stage: &mut Stage| {
+    let playing = |archive: &Archive, stage: &mut TestConsole| {
         archive.keys(stage, " ");
         stage.shows("PLAYING at 0 of 14");
     };
     assert_snapshot!("playing", in_trace("s-09", playing));
-    let verifying = |archive: &Archive, stage: &mut Stage| {
+    let verifying = |archive: &Archive, stage: &mut TestConsole| {
         let asked = archive.press(stage, KeyCode::Char('v'));
-        assert!(matches!(asked.as_slice(), [Request::Verify(_)]));
+        assert!(matches!(asked.as_slice(), [ConsoleRequest::Verify(_)]));
         stage.shows("VERIFYING");
     };
     assert_snapshot!("verifying", in_trace("s-09", verifying));
@@ -216,31 +216,31 @@ fn the_record_screen_in_rare_states() {
 
 #[test]
 fn the_queue_in_rare_states() {
-    let marked = |stage: &mut Stage| {
+    let marked = |stage: &mut TestConsole| {
         open_batch(stage, 2);
         stage.press(KeyCode::Esc);
         stage.shows("2 marked, B opens them");
     };
     assert_snapshot!("marked", at_every_size(&three(), marked));
-    let searching = |stage: &mut Stage| {
+    let searching = |stage: &mut TestConsole| {
         stage.press(KeyCode::Char('/'));
         stage.type_text("refund");
         stage.shows("search> refund");
     };
     assert_snapshot!("searching", at_every_size(&busy(), searching));
-    let sorted = |stage: &mut Stage| {
+    let sorted = |stage: &mut TestConsole| {
         stage.press(KeyCode::Char('o'));
         stage.hides("sort: risk");
     };
     assert_snapshot!("sorted", at_every_size(&busy(), sorted));
-    let mut empty = Stage::new(idle(), SIZES[2]);
+    let mut empty = TestConsole::new(idle(), SIZES[2]);
     empty.paint();
     assert_snapshot!("empty_60x18", empty.text());
 }
 
 #[test]
 fn the_atlas_screen_with_unchanged_files() {
-    let same = |stage: &mut Stage| {
+    let same = |stage: &mut TestConsole| {
         stage.press(KeyCode::Char('4'));
         stage.presses(KeyCode::End, 1);
         found(stage, FileState::Same);
@@ -254,13 +254,13 @@ fn the_atlas_screen_with_unchanged_files() {
 fn the_read_only_console() {
     let archive = Archive::sample();
     let mut picture = two();
-    picture.access = Access::ReadOnly;
-    let trace = |stage: &mut Stage| {
+    picture.access = ConsoleAccess::ReadOnly;
+    let trace = |stage: &mut TestConsole| {
         archive.open(stage, "s-09");
         stage.shows("READ-ONLY");
     };
     assert_snapshot!("read_only_trace", at_every_size(&picture, trace));
-    let threads = |stage: &mut Stage| {
+    let threads = |stage: &mut TestConsole| {
         stage.press(KeyCode::Char('3'));
         stage.shows("READ-ONLY");
     };
@@ -270,19 +270,19 @@ fn the_read_only_console() {
 /// Colours matter here: the snapshot includes their names.
 #[test]
 fn rare_screens_on_a_light_background() {
-    let look = Look {
-        ground: Ground::Light,
-        ..Look::default()
+    let look = Appearance {
+        ground: Background::Light,
+        ..Appearance::default()
     };
     let archive = Archive::sample();
-    let mut stage = Stage::with_look(busy(), SIZES[1], look);
+    let mut stage = TestConsole::with_look(busy(), SIZES[1], look);
     archive.open(&mut stage, "s-09");
     stage.message(archive.checked(2));
     assert_snapshot!("light_trace", stage.picture());
-    let mut stage = Stage::with_look(two(), SIZES[1], look);
+    let mut stage = TestConsole::with_look(two(), SIZES[1], look);
     stage.press(KeyCode::Char('3'));
     assert_snapshot!("light_threads", stage.picture());
-    let mut stage = Stage::with_look(in_force(busy()), SIZES[1], look);
+    let mut stage = TestConsole::with_look(in_force(busy()), SIZES[1], look);
     stage.press(KeyCode::Char('4'));
     assert_snapshot!("light_atlas", stage.picture());
 }

@@ -5,8 +5,8 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, onboarding, snapshot};
 use super::gate::fill;
-use super::stage::{Stage, decisions};
-use crate::runtime::snapshot::Access;
+use super::stage::{TestConsole, decisions};
+use crate::runtime::snapshot::ConsoleAccess;
 
 fn key() -> impl Strategy<Value = KeyCode> {
     prop_oneof![
@@ -41,7 +41,7 @@ proptest! {
     /// Time stands still, so that every dialog that opens keeps arming.
     #[test]
     fn nothing_is_decided_within_the_arming_time(keys in prop::collection::vec(key(), 0..80)) {
-        let mut stage = Stage::new(snapshot([onboarding()]), (80, 24));
+        let mut stage = TestConsole::new(snapshot([onboarding()]), (80, 24));
         for code in keys {
             prop_assert_eq!(decisions(stage.key(code)), []);
             if code == KeyCode::Enter {
@@ -53,7 +53,7 @@ proptest! {
     /// Even with everything answered and the focus on an enabled Pass.
     #[test]
     fn no_printable_key_ever_decides(keys in prop::collection::vec(printable(), 0..60)) {
-        let mut stage = Stage::new(busy(), (120, 36));
+        let mut stage = TestConsole::new(busy(), (120, 36));
         stage.open_gate("c-121");
         fill(&mut stage);
         for code in keys {
@@ -64,8 +64,8 @@ proptest! {
     #[test]
     fn a_read_only_console_never_decides_for_any_keys(keys in prop::collection::vec(key(), 0..80)) {
         let mut picture = snapshot([onboarding()]);
-        picture.access = Access::ReadOnly;
-        let mut stage = Stage::new(picture, (80, 24));
+        picture.access = ConsoleAccess::ReadOnly;
+        let mut stage = TestConsole::new(picture, (80, 24));
         stage.open();
         stage.type_text("understood");
         for code in keys {
@@ -73,7 +73,7 @@ proptest! {
             if code == KeyCode::Enter {
                 stage.paint();
             }
-            stage.now = stage.now.plus(crate::base::limits::ARMING);
+            stage.now = stage.now.plus(crate::base::limits::DIALOG_ARMING_TIME);
         }
     }
 
@@ -84,9 +84,9 @@ proptest! {
         width in 20_u16..140,
         height in 6_u16..50,
     ) {
-        let mut stage = Stage::new(busy(), (width, height));
+        let mut stage = TestConsole::new(busy(), (width, height));
         stage.press(KeyCode::Enter);
-        stage.wait(crate::base::limits::ARMING);
+        stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
         for code in keys {
             let decided = decisions(stage.key(code));
             prop_assert!(decided.is_empty() || code == KeyCode::Enter);

@@ -6,40 +6,40 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, idle, now};
-use super::stage::Stage;
+use super::stage::TestConsole;
 use super::studied::studied;
-use crate::console::linear::talk::Talk;
-use crate::runtime::notices::{AtlasNotices, NoticesState, Off};
-use crate::runtime::snapshot::{Dropped, Snapshot};
+use crate::console::linear::talk::LineConsole;
+use crate::runtime::notices::{AtlasNoticeSummary, NoticeSummary, NoticesOff};
+use crate::runtime::snapshot::{RuntimeSnapshot, UndeliveredCounts};
 
-fn told(notices: NoticesState, picture: Snapshot) -> Snapshot {
-    Snapshot {
+fn told(notices: NoticeSummary, picture: RuntimeSnapshot) -> RuntimeSnapshot {
+    RuntimeSnapshot {
         notices: Arc::new(notices),
         ..picture
     }
 }
 
 /// The notices of the example Atlas, with a hostile error text.
-fn notices(waiting: usize, failed: usize) -> NoticesState {
+fn notices(waiting: usize, failed: usize) -> NoticeSummary {
     let error = Some("it answered with status 500\u{1b}[2J".to_owned());
-    let own = AtlasNotices {
+    let own = AtlasNoticeSummary {
         waiting,
         failed,
         error: error.clone(),
     };
-    NoticesState {
+    NoticeSummary {
         waiting,
         failed,
         error,
         by_atlas: [("com.acme.support".to_owned(), own)].into(),
-        ..NoticesState::default()
+        ..NoticeSummary::default()
     }
 }
 
 // covers B16
 #[test]
 fn the_header_shows_undelivered_notices() {
-    let dropped = Dropped {
+    let dropped = UndeliveredCounts {
         advice: 3,
         hooks: 0,
         answers: 1,
@@ -49,7 +49,7 @@ fn the_header_shows_undelivered_notices() {
         ((80, 24), "unsent 12 "),
         ((60, 18), "unsent 12 "),
     ] {
-        let mut stage = Stage::new(told(notices(3, 0), busy()), size);
+        let mut stage = TestConsole::new(told(notices(3, 0), busy()), size);
         stage.hides("unsent");
         let mut full = notices(3, 10);
         full.left_out = 2;
@@ -60,7 +60,7 @@ fn the_header_shows_undelivered_notices() {
             stage.shows("14:02:31Z");
         }
         // The warning stays visible next to other warnings, and so does the time.
-        stage.snapshot(told(full, Snapshot { dropped, ..busy() }));
+        stage.snapshot(told(full, RuntimeSnapshot { dropped, ..busy() }));
         stage.shows(words);
         stage.shows("14:02:31Z");
     }
@@ -70,21 +70,21 @@ fn the_header_shows_undelivered_notices() {
 #[test]
 fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
     for (size, name) in [((120, 36), "wide"), ((80, 24), "small")] {
-        let mut stage = Stage::new(told(notices(2, 1), studied(idle())), size);
+        let mut stage = TestConsole::new(told(notices(2, 1), studied(idle())), size);
         stage.press(KeyCode::Char('4'));
         stage.press(KeyCode::Home);
         stage.shows("https://acme.example/cra-events");
         assert_snapshot!(format!("notices_{name}"), stage.text());
     }
-    let mut stage = Stage::new(studied(idle()), (120, 36));
+    let mut stage = TestConsole::new(studied(idle()), (120, 36));
     stage.press(KeyCode::Char('4'));
     stage.press(KeyCode::Home);
     stage.shows("none waits");
     for (off, words) in [
-        (Off::Demo, "off: the demo calls nobody"),
-        (Off::Setting, "off: config.yaml says `webhooks: off`"),
+        (NoticesOff::Demo, "off: the demo calls nobody"),
+        (NoticesOff::Setting, "off: config.yaml says `webhooks: off`"),
     ] {
-        let quiet = NoticesState {
+        let quiet = NoticeSummary {
             off: Some(off),
             ..notices(1, 0)
         };
@@ -97,7 +97,7 @@ fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
 // covers B16
 #[test]
 fn the_line_console_announces_undelivered_notices_once() {
-    let mut talk = Talk::new(Arc::new(told(notices(1, 0), idle())), now());
+    let mut talk = LineConsole::new(Arc::new(told(notices(1, 0), idle())), now());
     assert!(!talk.take().contains("notice"));
     let two = Arc::new(told(notices(0, 2), idle()));
     talk.on_snapshot(Arc::clone(&two), now());
@@ -108,6 +108,6 @@ fn the_line_console_announces_undelivered_notices_once() {
     );
     talk.on_snapshot(two, now());
     assert_eq!(talk.take(), "");
-    let mut talk = Talk::new(Arc::new(told(notices(0, 1), idle())), now());
+    let mut talk = LineConsole::new(Arc::new(told(notices(0, 1), idle())), now());
     assert!(talk.take().contains("1 notice to stewards not taken"));
 }

@@ -4,63 +4,63 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, held, idle, onboarding, snapshot, ticket_delete, user_ban};
-use super::stage::Stage;
+use super::stage::TestConsole;
 use crate::atlas::document::RiskTier;
-use crate::console::request::{Bell, Notice, Request};
-use crate::console::theme::{Colour, Glyphs, Look};
+use crate::console::request::{Bell, ConsoleRequest, TerminalNotice};
+use crate::console::theme::{Appearance, ColourMode, Glyphs};
 
 const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 
-fn selected(stage: &Stage) -> String {
+fn selected(stage: &TestConsole) -> String {
     let held = stage.app.queue.selected();
     held.map(|held| held.id.to_string()).unwrap_or_default()
 }
 
 #[test]
 fn wide() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Down);
     assert_snapshot!(stage.picture());
 }
 
 #[test]
 fn at_80_by_24() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     stage.press(KeyCode::Down);
     assert_snapshot!(stage.picture());
 }
 
 #[test]
 fn one_pane_at_60_by_18() {
-    assert_snapshot!(Stage::new(busy(), (60, 18)).text());
+    assert_snapshot!(TestConsole::new(busy(), (60, 18)).text());
 }
 
 #[test]
 fn empty() {
-    assert_snapshot!(Stage::new(idle(), WIDE).text());
+    assert_snapshot!(TestConsole::new(idle(), WIDE).text());
 }
 
 #[test]
 fn empty_at_80_by_24() {
-    assert_snapshot!(Stage::new(idle(), SMALL).text());
+    assert_snapshot!(TestConsole::new(idle(), SMALL).text());
 }
 
 #[test]
 fn plain_characters_without_colour() {
-    let look = Look {
+    let look = Appearance {
         glyphs: Glyphs::Ascii,
-        colour: Colour::Plain,
-        ..Look::default()
+        colour: ColourMode::Plain,
+        ..Appearance::default()
     };
-    let stage = Stage::with_look(busy(), SMALL, look);
+    let stage = TestConsole::with_look(busy(), SMALL, look);
     assert!(stage.text().is_ascii(), "{}", stage.text());
     assert_snapshot!(stage.picture());
 }
 
 #[test]
 fn requests_are_sorted_by_risk_and_then_by_deadline() {
-    let stage = Stage::new(busy(), WIDE);
+    let stage = TestConsole::new(busy(), WIDE);
     let text = stage.text();
     let places: Vec<usize> = ["c-118", "c-121", "c-122", "c-124", "c-119"]
         .iter()
@@ -72,7 +72,7 @@ fn requests_are_sorted_by_risk_and_then_by_deadline() {
 
 #[test]
 fn an_arrival_that_would_push_the_selected_row_waits_below() {
-    let mut stage = Stage::new(snapshot([ticket_delete(), onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([ticket_delete(), onboarding()]), WIDE);
     stage.press(KeyCode::Down);
     let before = stage.text();
     let line_of = |text: &str| text.lines().position(|line| line.contains("> c-119"));
@@ -80,7 +80,7 @@ fn an_arrival_that_would_push_the_selected_row_waits_below() {
     assert_eq!(line_of(&before), line_of(&stage.text()));
     assert_eq!(
         requests,
-        [Request::Notify(Notice {
+        [ConsoleRequest::Notify(TerminalNotice {
             bell: Bell::Ring,
             title: "cra: 3 held".to_owned(),
             toast: Some("cra: c-118 CRIT! user.ban by billing-bot".to_owned()),
@@ -100,7 +100,7 @@ fn an_arrival_that_would_push_the_selected_row_waits_below() {
 
 #[test]
 fn an_arrival_that_moves_nothing_appears_at_once() {
-    let mut stage = Stage::new(idle(), WIDE);
+    let mut stage = TestConsole::new(idle(), WIDE);
     stage.snapshot(snapshot([ticket_delete()]));
     assert_eq!(selected(&stage), "c-121");
     stage.snapshot(snapshot([ticket_delete(), onboarding()]));
@@ -110,7 +110,7 @@ fn an_arrival_that_moves_nothing_appears_at_once() {
 
 #[test]
 fn when_a_selected_request_is_settled_its_neighbour_is_selected() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Down);
     let mut next = busy();
     next.held.retain(|held| held.id.as_str() != "c-121");
@@ -118,7 +118,7 @@ fn when_a_selected_request_is_settled_its_neighbour_is_selected() {
     assert_eq!(selected(&stage), "c-122");
     assert_eq!(
         requests,
-        [Request::Notify(Notice {
+        [ConsoleRequest::Notify(TerminalNotice {
             bell: Bell::Silent,
             title: "cra: 4 held".to_owned(),
             toast: None,
@@ -131,7 +131,7 @@ fn agent_text_cannot_break_the_table() {
     let mut hostile = held("c-9", "rm\u{1b}[2J\u{202e}x", RiskTier::High, 1, 60);
     hostile.agent = "日本語エージェント\u{301}の名前はとても長い\n\u{7}".to_owned();
     hostile.session = "s-1".parse().unwrap();
-    let stage = Stage::new(snapshot([hostile]), WIDE);
+    let stage = TestConsole::new(snapshot([hostile]), WIDE);
     stage.shows("rm\\u{1b}[2J");
     for row in stage.text().lines().filter(|row| row.starts_with('│')) {
         assert!(row.ends_with('│'), "{row}");

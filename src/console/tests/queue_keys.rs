@@ -9,23 +9,23 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use super::fixture::{
     busy, decided, events, held, onboarding, snapshot, ticket_delete, user_ban, with_params,
 };
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::console::app::Tab;
-use crate::console::request::{Message, Purpose, Request};
-use crate::engine::command::Outcome;
+use crate::console::request::{ConsoleMessage, ConsoleRequest, TrailPurpose};
+use crate::engine::command::HeldOutcome;
 use crate::engine::held::Held;
 
 const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 
-fn selected(stage: &Stage) -> String {
+fn selected(stage: &TestConsole) -> String {
     let held = stage.app.queue.selected();
     held.map(|held| held.id.to_string()).unwrap_or_default()
 }
 
 /// Returns the identifiers in the list, from the top on.
-fn listed(stage: &Stage) -> Vec<String> {
+fn listed(stage: &TestConsole) -> Vec<String> {
     let text = stage.text();
     let list = text.split("WHY").next().unwrap();
     let rows = list.lines().filter(|row| row.starts_with('│'));
@@ -38,7 +38,7 @@ fn listed(stage: &Stage) -> Vec<String> {
 
 #[test]
 fn the_sort_key_cycles_through_the_orders_and_shows_them() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Down);
     stage.shows("sort: risk, deadline");
     let mut orders = Vec::new();
@@ -65,7 +65,7 @@ fn the_sort_key_cycles_through_the_orders_and_shows_them() {
 
 #[test]
 fn a_filter_narrows_while_it_is_typed_and_esc_clears_it() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Char('f'));
     stage.type_text("risk>=high agent:triage");
     stage.shows("filter> risk>=high agent:triage");
@@ -88,7 +88,7 @@ fn a_filter_narrows_while_it_is_typed_and_esc_clears_it() {
 
 #[test]
 fn a_filter_that_hides_all_requests_shows_a_message() {
-    let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), SMALL);
     stage.press(KeyCode::Char('f'));
     stage.type_text("risk>=high");
     stage.press(KeyCode::Enter);
@@ -102,7 +102,7 @@ fn a_filter_that_hides_all_requests_shows_a_message() {
 
 #[test]
 fn an_invalid_filter_shows_the_column_and_changes_nothing() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     stage.press(KeyCode::Char('f'));
     stage.type_text("a risk>=hgih");
     stage.shows("column 9: `hgih` is no risk");
@@ -115,7 +115,7 @@ fn an_invalid_filter_shows_the_column_and_changes_nothing() {
 
 #[test]
 fn letters_typed_into_a_filter_trigger_no_action() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     stage.press(KeyCode::Char('f'));
     assert_eq!(stage.type_text("q12du?: "), []);
     stage.event(&Event::Paste("pasted\nrest".to_owned()));
@@ -126,7 +126,7 @@ fn letters_typed_into_a_filter_trigger_no_action() {
 
 #[test]
 fn arrivals_respect_the_filter_and_a_hidden_critical_request_shows_a_warning() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.press(KeyCode::Char('f'));
     stage.type_text("agent:docs");
     stage.press(KeyCode::Enter);
@@ -138,7 +138,7 @@ fn arrivals_respect_the_filter_and_a_hidden_critical_request_shows_a_warning() {
 
 #[test]
 fn a_search_selects_a_match_and_n_selects_the_next() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     stage.press(KeyCode::Char('/'));
     stage.type_text("ticket");
     stage.shows("search> ticket");
@@ -157,7 +157,7 @@ fn a_search_selects_a_match_and_n_selects_the_next() {
 
 #[test]
 fn a_key_selects_the_request_with_the_next_deadline() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     let mut visited = Vec::new();
     for _ in 0..5 {
         stage.press(KeyCode::Char('J'));
@@ -168,38 +168,46 @@ fn a_key_selects_the_request_with_the_next_deadline() {
 
 #[test]
 fn a_key_shows_the_session_of_a_request_in_the_record() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     let requests = stage.press(KeyCode::Char('t'));
-    assert_eq!(requests, [Request::LoadSessions]);
+    assert_eq!(requests, [ConsoleRequest::LoadSessions]);
     assert_eq!(stage.app.tab, Tab::Trace);
     let mut sessions = super::fixture::sessions();
     sessions[2].session = "s-07".parse().unwrap();
     sessions[2].agent = "billing-bot".to_owned();
-    let requests = stage.message(Message::Sessions(Ok(sessions)));
+    let requests = stage.message(ConsoleMessage::Sessions(Ok(sessions)));
     assert!(
-        matches!(&requests[..], [Request::Read(_), ..]),
+        matches!(&requests[..], [ConsoleRequest::Read(_), ..]),
         "{requests:?}"
     );
 }
 
 #[test]
 fn the_latest_events_are_read_once_per_request() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     let gate = |id: &str| id.parse().unwrap();
     // The first read is pending since the console started.
     assert_eq!(stage.press(KeyCode::Down), []);
-    let requests = stage.message(Message::Trail(gate("c-118"), Purpose::Glance, Ok(vec![])));
+    let requests = stage.message(ConsoleMessage::Trail(
+        gate("c-118"),
+        TrailPurpose::Glance,
+        Ok(vec![]),
+    ));
     assert_eq!(
         requests,
-        [Request::LoadTrail {
+        [ConsoleRequest::LoadTrail {
             gate: gate("c-121"),
             session: "s-12".parse().unwrap(),
             from: 14,
             limit: 3,
-            purpose: Purpose::Glance,
+            purpose: TrailPurpose::Glance,
         }]
     );
-    let told = Message::Trail(gate("c-121"), Purpose::Glance, Ok(events("s-12", 14, 3)));
+    let told = ConsoleMessage::Trail(
+        gate("c-121"),
+        TrailPurpose::Glance,
+        Ok(events("s-12", 14, 3)),
+    );
     assert_eq!(stage.message(told), []);
     stage.shows("LAST       16 checkpoint_passed < 15 risk_verified < 14 checkpoint_triggered");
     assert_eq!(stage.press(KeyCode::Char('o')), []);
@@ -211,13 +219,13 @@ fn similar_decisions_of_today_are_counted_by_outcome() {
     picture.decided.push(Arc::new(decided(
         "c-2",
         "00:10:00",
-        Outcome::Denied,
+        HeldOutcome::Denied,
         Some("o2@ops"),
     )));
-    let mut yesterday = decided("c-3", "10:00:00", Outcome::Denied, Some("o3@ops"));
+    let mut yesterday = decided("c-3", "10:00:00", HeldOutcome::Denied, Some("o3@ops"));
     yesterday.at = "2026-09-22T23:59:59.000000Z".parse().unwrap();
     picture.decided.push(Arc::new(yesterday));
-    let stage = Stage::new(picture, WIDE);
+    let stage = TestConsole::new(picture, WIDE);
     stage.shows("SIMILAR    today 2 denied (op-1@ops, o2@ops), 1 expired, 1 passed (o2@ops)");
 }
 
@@ -225,10 +233,12 @@ fn similar_decisions_of_today_are_counted_by_outcome() {
 fn expired_and_withdrawn_requests_are_not_shown_as_human_denials() {
     let mut picture = busy();
     let ended = |id, outcome| Arc::new(decided(id, "14:02:00", outcome, None));
-    picture.decided.insert(0, ended("c-90", Outcome::Withdrawn));
+    picture
+        .decided
+        .insert(0, ended("c-90", HeldOutcome::Withdrawn));
     picture.decided.truncate(2);
-    picture.decided.push(ended("c-91", Outcome::Expired));
-    let mut stage = Stage::new(picture, WIDE);
+    picture.decided.push(ended("c-91", HeldOutcome::Expired));
+    let mut stage = TestConsole::new(picture, WIDE);
     stage.shows("c-90     WITHDRAWN  the agent left");
     stage.shows("c-91     EXPIRED    nobody answered → denied");
     stage.shows("not a human denial");
@@ -241,7 +251,7 @@ fn expired_and_withdrawn_requests_are_not_shown_as_human_denials() {
 fn joined_requests_are_one_row_with_a_count() {
     let mut joined = held("c-1", "a.b", RiskTier::Low, 1, 60);
     joined.joined = 2;
-    let stage = Stage::new(snapshot([joined]), SMALL);
+    let stage = TestConsole::new(snapshot([joined]), SMALL);
     assert_eq!(listed(&stage), ["c-1"]);
     stage.shows("open x3");
 }
@@ -250,7 +260,7 @@ fn joined_requests_are_one_row_with_a_count() {
 fn a_changed_request_is_marked_until_it_is_opened() {
     let before = held("c-1", "a.b", RiskTier::Low, 1, 60);
     let after = with_params(before.clone(), serde_json::json!({ "other": 1 }));
-    let mut stage = Stage::new(snapshot([before]), SMALL);
+    let mut stage = TestConsole::new(snapshot([before]), SMALL);
     stage.snapshot(snapshot([after]));
     stage.shows("changed");
     stage.open();
@@ -261,12 +271,15 @@ fn a_changed_request_is_marked_until_it_is_opened() {
 
 #[test]
 fn an_identifier_or_a_hash_is_copied() {
-    let mut stage = Stage::new(snapshot([ticket_delete()]), SMALL);
+    let mut stage = TestConsole::new(snapshot([ticket_delete()]), SMALL);
     let copied = stage.press(KeyCode::Char('y'));
-    assert_eq!(copied, [Request::Copy("c-121".to_owned())]);
+    assert_eq!(copied, [ConsoleRequest::Copy("c-121".to_owned())]);
     stage.shows("copied c-121");
     let hash = ticket_delete().request_hash.to_string();
-    assert_eq!(stage.press(KeyCode::Char('Y')), [Request::Copy(hash)]);
+    assert_eq!(
+        stage.press(KeyCode::Char('Y')),
+        [ConsoleRequest::Copy(hash)]
+    );
 }
 
 fn many(count: u64) -> Vec<Held> {
@@ -284,10 +297,10 @@ fn many(count: u64) -> Vec<Held> {
 
 #[test]
 fn a_long_list_scrolls_and_keeps_the_selected_row_on_its_line() {
-    let mut stage = Stage::new(snapshot(many(100)), SMALL);
+    let mut stage = TestConsole::new(snapshot(many(100)), SMALL);
     stage.presses(KeyCode::Down, 30);
     stage.presses(KeyCode::Up, 2);
-    let line = |stage: &Stage| stage.text().lines().position(|row| row.contains('>'));
+    let line = |stage: &TestConsole| stage.text().lines().position(|row| row.contains('>'));
     let before = line(&stage);
     assert_eq!(selected(&stage), "c-28");
     let mut fewer = many(100);
@@ -304,7 +317,7 @@ fn a_long_list_scrolls_and_keeps_the_selected_row_on_its_line() {
 // A request arrives while the operator is about to press Enter. Enter opens the highlighted request.
 #[test]
 fn enter_opens_the_highlighted_request_despite_arrivals() {
-    let mut stage = Stage::new(snapshot([ticket_delete(), onboarding()]), SMALL);
+    let mut stage = TestConsole::new(snapshot([ticket_delete(), onboarding()]), SMALL);
     stage.press(KeyCode::Down);
     stage.app.on_snapshot(Arc::new(snapshot([
         ticket_delete(),

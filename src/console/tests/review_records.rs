@@ -6,11 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::atlas::load_str;
 use crate::base::id::CountedIds;
-use crate::console::dialog::gate::{PlannedAnswers, care, records_of};
+use crate::console::dialog::gate::{PlannedAnswers, care, plan_records};
 use crate::engine::Engine;
 use crate::engine::approval::Approver;
 use crate::engine::command::{
-    ActionRequest, Answer, AskId, Command, Decide, Effect, ReleaseTo, Ruling, StartSession,
+    ActionRequest, AgentAnswer, CallerId, DecisionRequest, Effect, EngineCommand, ReleaseTo,
+    Ruling, StartSession,
 };
 use crate::engine::held::Held;
 
@@ -40,7 +41,7 @@ impl Bench {
                 intent: None,
                 owner: None,
             };
-            Command::StartSession(ask, start)
+            EngineCommand::StartSession(ask, start)
         });
         bench.tell(|ask| {
             let request = ActionRequest {
@@ -51,15 +52,15 @@ impl Bench {
                 resolution: None,
                 call: None,
             };
-            Command::RequestAction(ask, request)
+            EngineCommand::RequestAction(ask, request)
         });
         bench
     }
 
-    fn tell(&mut self, command: impl FnOnce(AskId) -> Command) -> Records {
+    fn tell(&mut self, command: impl FnOnce(CallerId) -> EngineCommand) -> Records {
         self.asks += 1;
         let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
-        let effects = self.engine.handle(command(AskId(self.asks)), now);
+        let effects = self.engine.handle(command(CallerId(self.asks)), now);
         let records = effects.into_iter().filter_map(|effect| match effect {
             Effect::Record(draft) => Some(draft.payload),
             _ => None,
@@ -97,7 +98,7 @@ impl Bench {
                 answers[at].insert(question.id().to_owned(), said);
             }
         }
-        let planned = records_of(&held, by, |at| {
+        let planned = plan_records(&held, by, |at| {
             let mut planned = PlannedAnswers::default();
             for question in held.gates[at].questions.iter().filter(|_| open(&at)) {
                 planned.add(question, &answers[at][question.id()]);
@@ -105,7 +106,7 @@ impl Bench {
             planned
         });
         let planned = planned.into_iter().map(|it| (it.event_type, it.fields));
-        let decide = Decide {
+        let decide = DecisionRequest {
             gate: held.id.clone(),
             operator: operator.to_owned(),
             method: method.to_owned(),
@@ -116,7 +117,7 @@ impl Bench {
                 answers: answers.clone(),
             },
         };
-        let written = self.tell(|ask| Command::Decide(ask, decide));
+        let written = self.tell(|ask| EngineCommand::Decide(ask, decide));
         (planned.collect(), written)
     }
 }
@@ -205,13 +206,13 @@ fn every_approval_is_written_as_the_review_shows_it() {
     let mut both = Bench::new(&format!("{agents}, {own}"), "");
     let gate = both.held().id;
     both.tell(|ask| {
-        let answer = Answer {
+        let answer = AgentAnswer {
             session: "s-1".parse().unwrap(),
             gate,
             answers: serde_json::from_value(json!({"a": {"q": true}})).unwrap(),
             release: ReleaseTo::default(),
         };
-        Command::Answer(ask, answer)
+        EngineCommand::Answer(ask, answer)
     });
     assert_written(
         "agent and operator",

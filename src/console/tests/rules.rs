@@ -12,19 +12,22 @@ use serde_json::json;
 use super::fixture::{
     busy, decided, gate, held, idle, onboarding, question, snapshot, ticket_delete, user_ban,
 };
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
-use crate::base::limits::ARMING;
-use crate::console::keymap::{BINDINGS, Scope};
-use crate::console::request::{Bell, Message, Request};
-use crate::engine::command::{Acknowledge, Decide, Known, Operate, Outcome, Overruled, Reply};
-use crate::engine::held::{Held, Origin};
-use crate::runtime::snapshot::{ChainVerdict, Snapshot, StoreState};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::keymap::{BINDINGS, KeyScope};
+use crate::console::request::{Bell, ConsoleMessage, ConsoleRequest};
+use crate::engine::command::{
+    AcknowledgedSubject, DecisionRequest, HeldOutcome, OperatorAcknowledgement, OperatorAction,
+    OverruledDenial, Reply,
+};
+use crate::engine::held::{GateOrigin, Held};
+use crate::runtime::snapshot::{ChainVerdict, RuntimeSnapshot, StoreState};
 
 const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 
-fn palette(stage: &mut Stage, text: &str) -> Vec<Request> {
+fn palette(stage: &mut TestConsole, text: &str) -> Vec<ConsoleRequest> {
     stage.press(KeyCode::Char(':'));
     stage.type_text(text);
     stage.press(KeyCode::Enter)
@@ -40,7 +43,7 @@ pub(super) fn denied() -> Held {
         "validation": { "min_length": 20 },
     }));
     let mut gate = gate("x", "x", "policy no-deletes denies it", vec![why]);
-    gate.origin = Origin::Override {
+    gate.origin = GateOrigin::Override {
         atlas_id: "com.acme.support".to_owned(),
         policy_id: "no-deletes".to_owned(),
         reason: "never".to_owned(),
@@ -49,15 +52,15 @@ pub(super) fn denied() -> Held {
     item
 }
 
-pub(super) fn answer(stage: &mut Stage, sent: &[Decide]) {
+pub(super) fn answer(stage: &mut TestConsole, sent: &[DecisionRequest]) {
     for decide in sent {
         let outcome = decided(
             decide.gate.as_str(),
             "14:02:32",
-            Outcome::Passed,
+            HeldOutcome::Passed,
             Some("op-1@ops"),
         );
-        stage.message(Message::Decided(
+        stage.message(ConsoleMessage::Decided(
             decide.gate.clone(),
             Reply::Decided(outcome),
         ));
@@ -67,10 +70,10 @@ pub(super) fn answer(stage: &mut Stage, sent: &[Decide]) {
 // Rule 1.
 #[test]
 fn an_arrival_opens_nothing_for_any_key_pressed_with_it() {
-    let mut stage = Stage::new(idle(), SMALL);
+    let mut stage = TestConsole::new(idle(), SMALL);
     let requests = stage.app.on_snapshot(Arc::new(snapshot([onboarding()])));
     assert!(
-        matches!(&requests[..], [Request::Notify(notice), ..] if notice.bell == Bell::Ring
+        matches!(&requests[..], [ConsoleRequest::Notify(notice), ..] if notice.bell == Bell::Ring
             && notice.toast.as_deref() == Some("cra: c-119 low session_start by docs-bot")),
         "{requests:?}"
     );
@@ -86,9 +89,9 @@ fn an_arrival_opens_nothing_for_any_key_pressed_with_it() {
 fn agent_text_in_a_notification_is_escaped_and_bounded() {
     let mut hostile = held("c-1", &"x".repeat(500), RiskTier::Low, 1, 60);
     hostile.agent = "a\u{7}\u{1b}]0;b".to_owned();
-    let mut stage = Stage::new(idle(), SMALL);
+    let mut stage = TestConsole::new(idle(), SMALL);
     let requests = stage.snapshot(snapshot([hostile]));
-    let Some(Request::Notify(notice)) = requests.first() else {
+    let Some(ConsoleRequest::Notify(notice)) = requests.first() else {
         panic!("{requests:?}");
     };
     let toast = notice.toast.clone().unwrap();
@@ -101,7 +104,7 @@ fn agent_text_in_a_notification_is_escaped_and_bounded() {
 // Rule 5.
 #[test]
 fn the_key_that_opens_a_request_never_confirms_it() {
-    let mut stage = Stage::new(snapshot([ticket_delete()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([ticket_delete()]), WIDE);
     stage.open();
     for _ in 0..20 {
         assert_eq!(
@@ -109,7 +112,7 @@ fn the_key_that_opens_a_request_never_confirms_it() {
             [],
             "Enter alone goes nowhere"
         );
-        stage.now = stage.now.plus(ARMING);
+        stage.now = stage.now.plus(DIALOG_ARMING_TIME);
     }
     // Each request asks for its own hash.
     let hashes = [ticket_delete(), user_ban()].map(|held| held.request_hash.short(4));
@@ -122,7 +125,7 @@ fn waiting_critical_requests_are_named_despite_many_other_arrivals() {
     let mut all: Vec<Held> = (20..60)
         .map(|at| held(&format!("c-{at}"), "a.b", RiskTier::High, 1, 60))
         .collect();
-    let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), SMALL);
     stage.snapshot(snapshot([vec![onboarding()], all.clone()].concat()));
     stage.shows("40 arrivals held back so that no row moves");
     stage.hides("CRITICAL");
@@ -136,7 +139,7 @@ fn waiting_critical_requests_are_named_despite_many_other_arrivals() {
 // Rule 16.
 #[test]
 fn there_is_no_always_allow_and_the_help_says_so() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Char('?'));
     stage.type_text("always");
     stage.shows("\"allow always\" does not exist");
@@ -158,7 +161,7 @@ fn there_is_no_always_allow_and_the_help_says_so() {
 fn identical_requests_are_one_row_and_one_decision() {
     let mut joined = onboarding();
     joined.joined = 4;
-    let mut stage = Stage::new(snapshot([joined]), SMALL);
+    let mut stage = TestConsole::new(snapshot([joined]), SMALL);
     stage.shows("open x5");
     stage.open();
     stage.type_text("understood");
@@ -174,7 +177,7 @@ fn identical_requests_are_one_row_and_one_decision() {
 // Rule 19.
 #[test]
 fn a_denial_is_overridden_only_through_the_palette() {
-    let mut stage = Stage::new(snapshot([denied()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([denied()]), WIDE);
     stage.open();
     stage.type_text("the customer asked for it in writing, twice");
     stage.presses(KeyCode::PageDown, 4);
@@ -183,7 +186,7 @@ fn a_denial_is_overridden_only_through_the_palette() {
     assert_eq!(stage.press(KeyCode::Enter), []);
     stage.press(KeyCode::Esc);
     assert_eq!(decisions(palette(&mut stage, "override c-9")), []);
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.hides("use :override");
     stage.presses(KeyCode::PageDown, 4);
     stage.presses(KeyCode::Tab, 3);
@@ -197,7 +200,7 @@ fn a_denial_is_overridden_only_through_the_palette() {
     assert_eq!(sent.len(), 1, "{}", stage.text());
     answer(&mut stage, &sent);
     let mut overruled = snapshot([]);
-    overruled.acts.overruled = vec![Overruled {
+    overruled.acts.overruled = vec![OverruledDenial {
         gate: "c-9".parse().unwrap(),
         session: "s-12".parse().unwrap(),
         action: "ticket.delete".to_owned(),
@@ -211,10 +214,12 @@ fn a_denial_is_overridden_only_through_the_palette() {
     let asked = palette(&mut stage, "ack-override");
     assert_eq!(
         asked,
-        [Request::Operate(Operate::Acknowledge(Acknowledge {
-            operator: "op-1@ops".to_owned(),
-            of: Known::Overruled(vec!["c-9".parse().unwrap()]),
-        }))]
+        [ConsoleRequest::Operate(OperatorAction::Acknowledge(
+            OperatorAcknowledgement {
+                operator: "op-1@ops".to_owned(),
+                of: AcknowledgedSubject::Overruled(vec!["c-9".parse().unwrap()]),
+            }
+        ))]
     );
     stage.shows("! OVERRIDE c-9");
     stage.snapshot(snapshot([]));
@@ -223,7 +228,7 @@ fn a_denial_is_overridden_only_through_the_palette() {
 
 #[test]
 fn only_a_held_denial_can_be_overridden() {
-    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     palette(&mut stage, "override c-77");
     stage.shows("c-77 is not held");
     palette(&mut stage, "override c-119");
@@ -232,7 +237,7 @@ fn only_a_held_denial_can_be_overridden() {
     stage.shows("which one? `override c-12`");
 }
 
-fn broken() -> Snapshot {
+fn broken() -> RuntimeSnapshot {
     let mut picture = snapshot([onboarding()]);
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-09".parse().unwrap(),
@@ -245,7 +250,7 @@ fn broken() -> Snapshot {
 // Rule 23.
 #[test]
 fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
-    let mut stage = Stage::new(broken(), WIDE);
+    let mut stage = TestConsole::new(broken(), WIDE);
     stage.open();
     stage.type_text("understood");
     stage.shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
@@ -263,10 +268,12 @@ fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
     let asked = palette(&mut stage, "ack-broken-chain");
     assert_eq!(
         asked,
-        [Request::Operate(Operate::Acknowledge(Acknowledge {
-            operator: "op-1@ops".to_owned(),
-            of: Known::Fault(fault.clone()),
-        }))]
+        [ConsoleRequest::Operate(OperatorAction::Acknowledge(
+            OperatorAcknowledgement {
+                operator: "op-1@ops".to_owned(),
+                of: AcknowledgedSubject::Fault(fault.clone()),
+            }
+        ))]
     );
     // The acknowledgement counts only after it is recorded.
     stage.shows("Deciding is disabled");
@@ -289,9 +296,9 @@ fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
 
 #[test]
 fn a_broken_chain_blocks_denials_too() {
-    let mut stage = Stage::new(broken(), WIDE);
+    let mut stage = TestConsole::new(broken(), WIDE);
     stage.press(KeyCode::Char('d'));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.type_text("no");
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), []);
@@ -304,7 +311,7 @@ fn a_stopped_recording_cannot_be_acknowledged() {
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
-    let mut stage = Stage::new(picture, WIDE);
+    let mut stage = TestConsole::new(picture, WIDE);
     palette(&mut stage, "ack-broken-chain");
     stage.shows("no chain is broken");
     stage.open();
@@ -314,7 +321,7 @@ fn a_stopped_recording_cannot_be_acknowledged() {
 
 #[test]
 fn the_palette_finds_commands_and_decides_nothing() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Char(':'));
     assert_snapshot!("palette", stage.picture());
     stage.type_text("srt");
@@ -343,7 +350,7 @@ fn the_palette_finds_commands_and_decides_nothing() {
 
 #[test]
 fn the_palette_at_60_by_18() {
-    let mut stage = Stage::new(busy(), (60, 18));
+    let mut stage = TestConsole::new(busy(), (60, 18));
     stage.press(KeyCode::Char(':'));
     stage.type_text("over");
     assert_snapshot!(stage.text());
@@ -351,20 +358,28 @@ fn the_palette_at_60_by_18() {
 
 #[test]
 fn the_seek_command_shows_the_event_in_the_record() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     let requests = palette(&mut stage, "seek 120");
-    assert!(requests.contains(&Request::LoadSessions), "{requests:?}");
+    assert!(
+        requests.contains(&ConsoleRequest::LoadSessions),
+        "{requests:?}"
+    );
     stage.press(KeyCode::Char(':'));
     stage.type_text("seek x");
     stage.press(KeyCode::Enter);
     stage.shows("to which event? `seek 120`");
 }
 
-fn click(stage: &mut Stage, column: u16, row: u16) -> Vec<Request> {
+fn click(stage: &mut TestConsole, column: u16, row: u16) -> Vec<ConsoleRequest> {
     mouse(stage, MouseEventKind::Down(MouseButton::Left), column, row)
 }
 
-fn mouse(stage: &mut Stage, kind: MouseEventKind, column: u16, row: u16) -> Vec<Request> {
+fn mouse(
+    stage: &mut TestConsole,
+    kind: MouseEventKind,
+    column: u16,
+    row: u16,
+) -> Vec<ConsoleRequest> {
     stage.event(&Event::Mouse(MouseEvent {
         kind,
         column,
@@ -375,13 +390,15 @@ fn mouse(stage: &mut Stage, kind: MouseEventKind, column: u16, row: u16) -> Vec<
 
 #[test]
 fn the_mouse_selects_and_scrolls_and_never_decides() {
-    let mut stage = Stage::new(busy(), SMALL);
+    let mut stage = TestConsole::new(busy(), SMALL);
     assert_eq!(
         stage.press(KeyCode::F(2)),
-        [Request::Mouse(crate::console::request::Mouse::Console)]
+        [ConsoleRequest::Mouse(
+            crate::console::request::MouseOwner::Console
+        )]
     );
     click(&mut stage, 10, 6);
-    let selected = |stage: &Stage| stage.app.queue.selected().unwrap().id.to_string();
+    let selected = |stage: &TestConsole| stage.app.queue.selected().unwrap().id.to_string();
     assert_eq!(selected(&stage), "c-122");
     mouse(&mut stage, MouseEventKind::ScrollUp, 10, 6);
     assert_eq!(selected(&stage), "c-118");
@@ -389,7 +406,7 @@ fn the_mouse_selects_and_scrolls_and_never_decides() {
     stage.shows("Sessions");
     click(&mut stage, 3, 1);
     // A click on every cell of an open dialog, with everything answered.
-    let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
+    let mut stage = TestConsole::new(snapshot([onboarding()]), SMALL);
     stage.open();
     stage.type_text("understood");
     stage.presses(KeyCode::Tab, 3);
@@ -406,11 +423,11 @@ fn the_mouse_selects_and_scrolls_and_never_decides() {
 #[test]
 fn every_key_of_the_queue_is_safe_on_an_empty_list() {
     for binding in BINDINGS {
-        if !matches!(binding.scope, Scope::Queue | Scope::Global) {
+        if !matches!(binding.scope, KeyScope::Queue | KeyScope::Global) {
             continue;
         }
         for key in binding.keys {
-            let mut stage = Stage::new(idle(), SMALL);
+            let mut stage = TestConsole::new(idle(), SMALL);
             let event = Event::Key(key.event());
             assert_eq!(decisions(stage.event(&event)), [], "{}", key.name());
         }

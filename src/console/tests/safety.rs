@@ -7,8 +7,8 @@ use std::path::Path;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use serde_json::{Value, json};
 
-use super::live::{Live, WIDE};
-use crate::base::limits::ARMING;
+use super::live::{LiveConsole, WIDE};
+use crate::base::limits::DIALOG_ARMING_TIME;
 
 /// All rules, with the tests that cover them: the tests here, and older tests that cover a part.
 const RULES: [(u8, &[&str]); 24] = [
@@ -226,7 +226,7 @@ fn every_rule_has_a_test_and_every_test_of_a_rule_is_listed() {
 
 #[test]
 fn rule_01_nothing_opens_without_a_key() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.types("x");
     let asked = live.ask("user.ban", json!({"user": "m"}), 1);
     live.stage.shows("Held requests");
@@ -244,7 +244,7 @@ fn rule_01_nothing_opens_without_a_key() {
 
 #[test]
 fn rule_02_only_a_focused_button_and_enter_decide() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("note.add", json!({"text": "x"}), 1);
     live.open("c-1");
     // A key with Alt is not even typed.
@@ -275,13 +275,13 @@ fn rule_02_only_a_focused_button_and_enter_decide() {
 
 #[test]
 fn rule_03_keys_of_the_arming_time_are_dropped() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let asked = live.ask("note.add", json!({"text": "x"}), 1);
     live.press(KeyCode::Enter);
     live.stage.shows("ARMING");
     live.fill("c-1", "understood");
     live.presses(KeyCode::Enter, 3);
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.stage.shows("READY");
     // The keys were not queued: the field is still empty.
     live.stage.shows("Pass is disabled");
@@ -292,7 +292,7 @@ fn rule_03_keys_of_the_arming_time_are_dropped() {
 
 #[test]
 fn rule_04_the_first_focus_is_harmless() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let first = live.ask("note.add", json!({}), 1);
     let second = live.ask("ticket.update", json!({}), 2);
     for id in ["c-1", "c-2"] {
@@ -313,7 +313,7 @@ fn rule_04_the_first_focus_is_harmless() {
     // The denial starts in the field of the reason.
     live.select("c-2");
     live.press(KeyCode::Char('d'));
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.presses(KeyCode::Enter, 5);
     live.undecided(&["c-1", "c-2"]);
     assert!(live.waits(&first) && live.waits(&second));
@@ -321,14 +321,14 @@ fn rule_04_the_first_focus_is_harmless() {
 
 #[test]
 fn rule_05_the_keys_that_passed_one_request_do_not_pass_the_next() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut first = live.ask("ticket.delete", json!({"id": 1}), 1);
     let second = live.ask("ticket.delete", json!({"id": 2}), 2);
     let (one, two) = (live.held("c-1"), live.held("c-2"));
     assert_ne!(one.request_hash.short(4), two.request_hash.short(4));
-    let keys = |live: &mut Live, hash: &str| {
+    let keys = |live: &mut LiveConsole, hash: &str| {
         live.press(KeyCode::Enter);
-        live.wait(ARMING);
+        live.wait(DIALOG_ARMING_TIME);
         live.types("as agreed");
         live.presses(KeyCode::Tab, 3);
         live.press(KeyCode::Enter);
@@ -359,7 +359,7 @@ fn rule_05_repeating_a_key_never_confirms() {
         KeyCode::Char('\n'),
         KeyCode::F(6),
     ];
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     for (held, action) in (1..).zip(actions) {
         live.ask(action, json!({}), held);
     }
@@ -379,7 +379,7 @@ fn rule_05_repeating_a_key_never_confirms() {
 
 #[test]
 fn rule_06_pass_waits_until_the_whole_request_was_on_screen() {
-    let mut live = Live::sized(WIDE);
+    let mut live = LiveConsole::sized(WIDE);
     let lines: Vec<_> = (0..100).map(|n| format!("line {n}")).collect();
     let mut asked = live.ask("note.add", json!({ "lines": lines }), 1);
     live.open("c-1");
@@ -406,7 +406,7 @@ fn rule_06_pass_waits_until_the_whole_request_was_on_screen() {
 
 #[test]
 fn rule_07_the_request_is_shown_exactly_and_hidden_characters_are_counted() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let text = "rm -rf \u{202e}cod\u{200b}.txt\u{1b}[2J\u{e000}\u{2028}";
     live.ask("note.add", json!({"cmd": text, "n": 1}), 1);
     live.open("c-1");
@@ -424,9 +424,9 @@ fn rule_07_the_request_is_shown_exactly_and_hidden_characters_are_counted() {
 
 #[test]
 fn rule_08_an_arrival_moves_no_row_and_enter_opens_the_selected_request() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("note.add", json!({}), 1);
-    let row = |live: &Live, id: &str| {
+    let row = |live: &LiveConsole, id: &str| {
         let text = live.stage.text();
         text.lines()
             .position(|line| line.contains(&format!("  {id} ")))
@@ -438,7 +438,7 @@ fn rule_08_an_arrival_moves_no_row_and_enter_opens_the_selected_request() {
     live.stage.shows("+1 held back (u)");
     live.stage.shows("c-2");
     live.press(KeyCode::Enter);
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.stage.shows("c-1  note.add");
     live.fill("c-1", "understood");
     live.press(KeyCode::Enter);

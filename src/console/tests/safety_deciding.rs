@@ -5,9 +5,9 @@ use std::time::Duration;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
-use super::live::{Live, RULES};
-use crate::base::limits::ARMING;
-use crate::engine::command::{Decide, DenyCode, Refused, Reply, Ruling};
+use super::live::{LiveConsole, RULES};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::engine::command::{DecisionRefusal, DecisionRequest, DenyCode, Reply, Ruling};
 use crate::engine::held::Held;
 
 fn field<'v>(values: &'v [Value], name: &str) -> Vec<&'v str> {
@@ -17,8 +17,8 @@ fn field<'v>(values: &'v [Value], name: &str) -> Vec<&'v str> {
         .collect()
 }
 
-fn deny(held: &Held, operator: &str) -> Decide {
-    Decide {
+fn deny(held: &Held, operator: &str) -> DecisionRequest {
+    DecisionRequest {
         gate: held.id.clone(),
         operator: operator.to_owned(),
         method: "console".to_owned(),
@@ -33,7 +33,7 @@ fn deny(held: &Held, operator: &str) -> Decide {
 
 #[test]
 fn rule_09_a_batch_decides_each_reviewed_request_separately() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked: Vec<_> = (1..=3)
         .map(|n| live.ask("ticket.update", json!({ "id": n }), n))
         .collect();
@@ -46,7 +46,7 @@ fn rule_09_a_batch_decides_each_reviewed_request_separately() {
         live.press(KeyCode::Char(' '));
     }
     live.press(KeyCode::Char('B'));
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.types("understood");
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
@@ -72,14 +72,14 @@ fn rule_09_a_batch_decides_each_reviewed_request_separately() {
 
 #[test]
 fn rule_10_expiry_denial_and_withdrawal_have_different_records_and_words() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut expired = live.ask("note.add", json!({"n": 1}), 1);
     live.wait(Duration::from_mins(5));
     live.catch_up(|snapshot| snapshot.held.is_empty());
     let mut refused = live.ask("note.add", json!({"n": 2}), 1);
     live.select("c-2");
     live.press(KeyCode::Char('d'));
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.types("wrong note");
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
@@ -109,7 +109,7 @@ fn rule_10_expiry_denial_and_withdrawal_have_different_records_and_words() {
 
 #[test]
 fn rule_11_the_countdown_runs_while_typing_and_the_draft_survives() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.ask("ticket.delete", json!({}), 1);
     live.open("c-1");
     live.types("the customer asked");
@@ -132,7 +132,7 @@ fn rule_11_the_countdown_runs_while_typing_and_the_draft_survives() {
 
 #[test]
 fn rule_12_a_settled_request_loses_its_controls_at_once() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.ask("note.add", json!({}), 1);
     live.open("c-1");
     live.fill("c-1", "understood");
@@ -152,20 +152,20 @@ fn rule_12_a_settled_request_loses_its_controls_at_once() {
 
 #[test]
 fn rule_13_a_decision_applies_once_to_one_request_under_one_atlas() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let asked = live.ask("note.add", json!({"n": 1}), 1);
     live.ask("note.add", json!({"n": 2}), 2);
     let (one, two) = (live.held("c-1"), live.held("c-2"));
-    let reply = live.decide(Decide {
+    let reply = live.decide(DecisionRequest {
         request_hash: two.request_hash,
         ..deny(&one, "op-1")
     });
-    assert_eq!(reply, Reply::Refused(Refused::RequestChanged));
+    assert_eq!(reply, Reply::Refused(DecisionRefusal::RequestChanged));
     live.undecided(&["c-1", "c-2"]);
     assert!(live.waits(&asked));
     live.decide(deny(&two, "op-2"));
     let reply = live.decide(deny(&two, "op-1"));
-    let Reply::Refused(Refused::AlreadySettled(decided)) = reply else {
+    let Reply::Refused(DecisionRefusal::AlreadySettled(decided)) = reply else {
         panic!("{reply:?}");
     };
     assert_eq!(decided.by.as_deref(), Some("op-2"), "who was first is told");
@@ -182,7 +182,7 @@ fn rule_13_a_decision_applies_once_to_one_request_under_one_atlas() {
 
 #[test]
 fn rule_14_the_record_is_on_disk_before_the_agent_continues() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("ticket.delete", json!({"id": 7}), 1);
     let held = live.rehearsal.held_on_disk();
     assert_eq!(held.len(), 1, "held, and on disk");
@@ -202,7 +202,7 @@ fn rule_14_the_record_is_on_disk_before_the_agent_continues() {
 
 #[test]
 fn rule_15_the_asking_agent_never_approves() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let asked = live.ask("note.add", json!({}), 1);
     // An operator with the agent's name finds the button disabled.
     live.command("operator Bot");
@@ -216,14 +216,17 @@ fn rule_15_the_asking_agent_never_approves() {
     // The engine refuses a decision that bypasses the button.
     let held = live.held("c-1");
     for name in ["bot", "BOT ", "agent bot", "s-1"] {
-        let reply = live.decide(Decide {
+        let reply = live.decide(DecisionRequest {
             operator: name.to_owned(),
             ruling: Ruling::Pass {
                 answers: vec![[("ack".to_owned(), json!("understood"))].into()],
             },
             ..deny(&held, name)
         });
-        assert_eq!(reply, Reply::Refused(Refused::Requester(name.to_owned())));
+        assert_eq!(
+            reply,
+            Reply::Refused(DecisionRefusal::Requester(name.to_owned()))
+        );
     }
     live.undecided(&["c-1"]);
     assert_eq!(live.on_disk("checkpoint_response"), [] as [Value; 0]);
@@ -237,7 +240,7 @@ fn rule_15_the_asking_agent_never_approves() {
 
 #[test]
 fn rule_16_no_approval_is_permanent() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     for action in ["note.add", "ticket.delete", "note.add", "ticket.delete"] {
         let mut asked = live.ask(action, json!({"same": true}), 1);
         let id = live.held_on_disk().pop().unwrap();
@@ -264,7 +267,7 @@ fn rule_16_no_approval_is_permanent() {
 
 #[test]
 fn rule_17_a_denied_request_asks_no_operator_and_a_retry_joins_the_held_request() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let denied = live.ask_told("unknown.action", json!({}));
     assert_eq!(denied.unwrap_err().code, DenyCode::UnknownAction);
     live.stage.shows("No gates held");
@@ -286,12 +289,12 @@ fn rule_17_a_denied_request_asks_no_operator_and_a_retry_joins_the_held_request(
 
 #[test]
 fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("ticket.update", json!({}), 1);
     let mut denying = 0;
     live.select("c-1");
     live.press(KeyCode::Char('d'));
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.types("not this ticket");
     for key in [KeyCode::Tab, KeyCode::Tab, KeyCode::Enter] {
         denying += 1;
@@ -330,7 +333,7 @@ fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
     live.ask("ticket.update", json!({"n": 3}), 1);
     live.select("c-3");
     live.press(KeyCode::Char('d'));
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
     live.stage.shows("cannot deny: a reason is needed");

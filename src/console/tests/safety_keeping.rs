@@ -5,19 +5,20 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::{Value, json};
 
-use super::live::Live;
-use crate::base::limits::ARMING;
-use crate::console::request::Request;
+use super::live::LiveConsole;
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::request::ConsoleRequest;
 use crate::engine::command::{
-    Acknowledge, ClaimWish, Claiming, Decide, Known, Operate, Refused, Reply, Ruling, TakeSeat,
+    AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, DecisionRequest,
+    OperatorAcknowledgement, OperatorAction, OperatorChange, Reply, Ruling,
 };
-use crate::runtime::snapshot::Access;
+use crate::runtime::snapshot::ConsoleAccess;
 
 const REASON: &str = "the customer asked for it in writing, twice";
 
 #[test]
 fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     assert!(live.ask_told("pay", json!({"n": 1})).is_err());
     live.catch_up(|snapshot| snapshot.held.len() == 1);
     // Neither Enter nor a batch opens an override.
@@ -34,7 +35,7 @@ fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
         live.press(KeyCode::Esc);
     }
     live.command("override c-1");
-    live.wait(ARMING);
+    live.wait(DIALOG_ARMING_TIME);
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
     live.presses(KeyCode::PageDown, 4);
@@ -70,7 +71,7 @@ fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
 
 #[test]
 fn rule_20_every_way_of_quitting_leaves_the_request_held() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let asked = live.ask("note.add", json!({}), 1);
     live.open("c-1");
     live.fill("c-1", "understood");
@@ -80,7 +81,7 @@ fn rule_20_every_way_of_quitting_leaves_the_request_held() {
     live.with(KeyCode::Char('c'), KeyModifiers::CONTROL);
     live.undecided(&["c-1"]);
     let out = live.stage.ctrl('c');
-    assert!(out.contains(&Request::Quit), "twice leaves");
+    assert!(out.contains(&ConsoleRequest::Quit), "twice leaves");
     live.undecided(&["c-1"]);
     live.wait(Duration::from_secs(2));
     while !live.stage.app.layers.is_empty() {
@@ -99,7 +100,7 @@ fn rule_20_every_way_of_quitting_leaves_the_request_held() {
 
 #[test]
 fn rule_21_only_key_presses_count_and_a_paste_never_submits() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     let mut asked = live.ask("note.add", json!({}), 1);
     live.open("c-1");
     let paste = Event::Paste("understood\n\n\n\t\t\t\r\n".to_owned());
@@ -127,9 +128,9 @@ fn rule_21_only_key_presses_count_and_a_paste_never_submits() {
 
 #[test]
 fn rule_22_a_read_only_console_has_no_way_to_write() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.ask("note.add", json!({}), 1);
-    live.again(|restart| restart.access(Access::ReadOnly));
+    live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.stage.shows("READ-ONLY");
     live.open("c-1");
     live.fill("c-1", "understood");
@@ -144,9 +145,9 @@ fn rule_22_a_read_only_console_has_no_way_to_write() {
     live.undecided(&["c-1"]);
     // A decision sent directly to the runtime is refused too.
     let held = live.held("c-1");
-    let only_looks = Refused::Unavailable("this console is read-only".to_owned());
-    let refused = Reply::Refused(only_looks.clone());
-    let decide = |ruling| Decide {
+    let warn_if_read_only = DecisionRefusal::Unavailable("this console is read-only".to_owned());
+    let refused = Reply::Refused(warn_if_read_only.clone());
+    let decide = |ruling| DecisionRequest {
         gate: held.id.clone(),
         operator: "op-1".to_owned(),
         method: "console".to_owned(),
@@ -160,22 +161,22 @@ fn rule_22_a_read_only_console_has_no_way_to_write() {
     let reason = "no".to_owned();
     assert_eq!(live.decide(decide(Ruling::Deny { reason })), refused);
     for operate in [
-        Operate::Claim(Claiming {
+        OperatorAction::Claim(ClaimChange {
             gate: held.id.clone(),
             operator: "op-1".to_owned(),
             seen: None,
-            wish: ClaimWish::Take,
+            wish: ClaimChangeKind::Take,
         }),
-        Operate::Acknowledge(Acknowledge {
+        OperatorAction::Acknowledge(OperatorAcknowledgement {
             operator: "op-1".to_owned(),
-            of: Known::Overruled(Vec::new()),
+            of: AcknowledgedSubject::Overruled(Vec::new()),
         }),
-        Operate::TakeSeat(TakeSeat {
+        OperatorAction::TakeSeat(OperatorChange {
             operator: "op-2".to_owned(),
             before: "op-1".to_owned(),
         }),
     ] {
-        assert_eq!(live.operate(operate), Err(only_looks.clone()));
+        assert_eq!(live.operate(operate), Err(warn_if_read_only.clone()));
     }
     live.undecided(&["c-1"]);
     for written in [
@@ -190,7 +191,7 @@ fn rule_22_a_read_only_console_has_no_way_to_write() {
 
 #[test]
 fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowledged() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.start_session("s-2");
     live.pass_one("note.add", "understood");
     live.ask("note.add", json!({"n": 2}), 1);
@@ -250,7 +251,7 @@ fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowl
 
 #[test]
 fn rule_24_the_number_of_recent_passes_is_shown() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.pass_one("note.add", "understood");
     live.wait(Duration::from_secs(5));
     live.pass_one("note.add", "understood");

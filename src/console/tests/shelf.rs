@@ -8,18 +8,18 @@ use ratatui::crossterm::event::KeyCode;
 use tempfile::TempDir;
 
 use super::fixture::busy;
-use super::stage::Stage;
+use super::stage::TestConsole;
 use super::steward::{SIZES, in_force};
 use super::studied::WORDS;
-use crate::atlas::{Configure, load_file};
+use crate::atlas::{ManifestTransform, load_file};
 use crate::base::digest::Digest;
-use crate::base::limits::{ARMING, FILE_LOOK};
-use crate::console::driver::atlas::{look, look_at_folder};
-use crate::console::request::{Message, Request};
-use crate::console::screen::atlas::Listing;
+use crate::base::limits::{ATLAS_FILE_CHECK_INTERVAL, DIALOG_ARMING_TIME};
+use crate::console::driver::atlas::{compare_folder, look};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::screen::atlas::FolderCheck;
 use crate::engine::reload::hash_of;
-use crate::runtime::Load;
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::runtime::AtlasLoad;
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\nname: More\n\
     actions: [{action_id: report.send, name: Send, risk_tier: low}]\n\
@@ -27,13 +27,13 @@ const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\
     trigger: {type: action_pre, patterns: [report.send]}\n";
 
 /// A console whose two Atlases are in a folder.
-struct Shelved {
+struct FolderConsole {
     folder: TempDir,
-    stage: Stage,
+    stage: TestConsole,
 }
 
-impl Shelved {
-    fn new(base: Snapshot, size: (u16, u16)) -> Self {
+impl FolderConsole {
+    fn new(base: RuntimeSnapshot, size: (u16, u16)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut snapshot = in_force(base);
         let loaded = snapshot.loaded.iter().map(|atlas| {
@@ -54,14 +54,14 @@ impl Shelved {
 
     /// A console whose folder is empty.
     fn empty(size: (u16, u16)) -> Self {
-        let mut snapshot = Snapshot::empty();
+        let mut snapshot = RuntimeSnapshot::empty();
         snapshot.in_force.hash = Some(hash_of(&[]));
-        snapshot.access = Access::Write;
+        snapshot.access = ConsoleAccess::Write;
         Self::opened(tempfile::tempdir().unwrap(), snapshot, size)
     }
 
-    fn opened(folder: TempDir, snapshot: Snapshot, size: (u16, u16)) -> Self {
-        let mut stage = Stage::new(snapshot, size);
+    fn opened(folder: TempDir, snapshot: RuntimeSnapshot, size: (u16, u16)) -> Self {
+        let mut stage = TestConsole::new(snapshot, size);
         let requests = stage.press(KeyCode::Char('4'));
         let mut shelved = Self { folder, stage };
         shelved.answer(requests);
@@ -81,25 +81,26 @@ impl Shelved {
 
     /// Checks the files like the driver.
     fn look(&mut self) {
-        self.stage.now = self.stage.now.plus(FILE_LOOK);
+        self.stage.now = self.stage.now.plus(ATLAS_FILE_CHECK_INTERVAL);
         let requests = self.stage.app.on_tick(self.stage.now);
         assert_ne!(requests, [], "it is time to look");
         self.answer(requests);
     }
 
-    fn answer(&mut self, requests: Vec<Request>) {
+    fn answer(&mut self, requests: Vec<ConsoleRequest>) {
         for request in requests {
             match request {
-                Request::Glance(glances) => {
+                ConsoleRequest::Glance(glances) => {
                     let looked = glances
                         .iter()
-                        .map(|glance| look(glance, &Configure::default()))
+                        .map(|glance| look(glance, &ManifestTransform::default()))
                         .collect();
-                    self.stage.message(Message::Glanced(looked));
+                    self.stage.message(ConsoleMessage::Glanced(looked));
                 }
-                Request::List(listing) => {
-                    let listed = look_at_folder(&listing, Ok(self.files()), &Configure::default());
-                    self.stage.message(Message::Listed(listed));
+                ConsoleRequest::List(listing) => {
+                    let listed =
+                        compare_folder(&listing, Ok(self.files()), &ManifestTransform::default());
+                    self.stage.message(ConsoleMessage::Listed(listed));
                 }
                 _ => {}
             }
@@ -109,17 +110,17 @@ impl Shelved {
     /// Opens the load dialog and scrolls to its end.
     fn ask(&mut self) {
         assert_eq!(self.stage.press(KeyCode::Char('L')), []);
-        self.stage.wait(ARMING);
+        self.stage.wait(DIALOG_ARMING_TIME);
         self.stage.presses(KeyCode::PageDown, 5);
     }
 
     /// Types the requested code and presses the button.
-    fn load(&mut self, code: &str) -> Vec<Load> {
+    fn load(&mut self, code: &str) -> Vec<AtlasLoad> {
         self.stage.press(KeyCode::Tab);
         self.stage.type_text(code);
         self.stage.press(KeyCode::Tab);
         let load = |request| match request {
-            Request::Load(load) => Some(load),
+            ConsoleRequest::Load(load) => Some(load),
             _ => None,
         };
         let requests = self.stage.press(KeyCode::Enter);
@@ -127,14 +128,14 @@ impl Shelved {
     }
 }
 
-fn ids(load: &Load) -> Vec<&str> {
+fn ids(load: &AtlasLoad) -> Vec<&str> {
     load.atlases.iter().map(|atlas| atlas.id.as_str()).collect()
 }
 
 #[test]
 fn a_new_file_is_offered_and_loaded_only_by_its_hash() {
     for (_, size) in SIZES {
-        let mut shelved = Shelved::new(busy(), size);
+        let mut shelved = FolderConsole::new(busy(), size);
         shelved.stage.hides("FILE NEWER");
         fs::write(shelved.file("between.yaml"), MORE).unwrap();
         shelved.look();
@@ -143,7 +144,7 @@ fn a_new_file_is_offered_and_loaded_only_by_its_hash() {
         shelved.stage.shows("`com.acme.more` comes in");
         assert_eq!(shelved.load("0000"), [], "another hash was typed");
     }
-    let mut shelved = Shelved::new(busy(), (120, 36));
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
     let before = shelved.stage.app.snapshot.loaded.clone();
     fs::write(shelved.file("between.yaml"), MORE).unwrap();
     shelved.look();
@@ -168,7 +169,7 @@ fn a_new_file_is_offered_and_loaded_only_by_its_hash() {
 
 #[test]
 fn a_removed_file_lists_its_effects_and_held_requests_stay() {
-    let mut shelved = Shelved::new(busy(), (120, 36));
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
     fs::remove_file(shelved.file("payments.yaml")).unwrap();
     shelved.look();
     shelved.stage.shows("FILE NEWER: 1 file is gone");
@@ -189,7 +190,7 @@ fn a_removed_file_lists_its_effects_and_held_requests_stay() {
 
 #[test]
 fn a_file_with_errors_changes_nothing() {
-    let mut shelved = Shelved::new(busy(), (120, 36));
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
     fs::write(shelved.file("broken.yaml"), "atlas_version: 7").unwrap();
     shelved.look();
     shelved.stage.shows("KEPT OLD: errors in broken.yaml");
@@ -205,7 +206,10 @@ fn a_file_with_errors_changes_nothing() {
         .stage
         .shows("in a file that nothing was loaded from yet");
     let edited = shelved.stage.press(KeyCode::Char('e'));
-    assert_eq!(edited, [Request::EditFile(shelved.file("broken.yaml"), 1)]);
+    assert_eq!(
+        edited,
+        [ConsoleRequest::EditFile(shelved.file("broken.yaml"), 1)]
+    );
     fs::remove_file(shelved.file("broken.yaml")).unwrap();
     shelved.look();
     shelved.stage.hides("KEPT OLD");
@@ -215,7 +219,7 @@ fn a_file_with_errors_changes_nothing() {
 #[test]
 fn the_first_file_of_an_empty_folder_is_offered_without_a_restart() {
     for (_, size) in SIZES {
-        let mut shelved = Shelved::empty(size);
+        let mut shelved = FolderConsole::empty(size);
         shelved.stage.shows("No Atlas is loaded");
         fs::write(shelved.file("first.yaml"), "atlas_version: 7").unwrap();
         shelved.look();
@@ -241,7 +245,7 @@ fn the_first_file_of_an_empty_folder_is_offered_without_a_restart() {
 
 #[test]
 fn an_emptied_folder_unloads_nothing() {
-    let mut shelved = Shelved::new(busy(), (120, 36));
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
     for file in shelved.files() {
         fs::remove_file(file).unwrap();
     }
@@ -253,13 +257,13 @@ fn an_emptied_folder_unloads_nothing() {
 
 #[test]
 fn a_changed_and_an_added_file_are_loaded_together() {
-    let mut shelved = Shelved::new(busy(), (120, 36));
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
     let stricter = WORDS.replace("gt: 1000", "gt: 10");
     fs::write(shelved.file("payments.yaml"), stricter).unwrap();
     fs::write(shelved.file("zz.yaml"), MORE).unwrap();
     shelved.look();
     shelved.stage.press(KeyCode::Char('L'));
-    shelved.stage.wait(ARMING);
+    shelved.stage.wait(DIALOG_ARMING_TIME);
     shelved.stage.presses(KeyCode::PageDown, 5);
     let changed = load_file(shelved.file("payments.yaml")).unwrap().atlas.hash;
     let changed: String = changed.to_string().chars().take(4).collect();
@@ -272,14 +276,14 @@ fn a_changed_and_an_added_file_are_loaded_together() {
 
 #[test]
 fn a_listing_for_other_atlases_is_dropped() {
-    let mut shelved = Shelved::new(busy(), (120, 36));
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
     fs::write(shelved.file("zz.yaml"), MORE).unwrap();
-    let listing = Listing {
+    let listing = FolderCheck {
         known: Vec::new(),
         added: Vec::new(),
         against: Some(Digest::of("others")),
     };
-    let listed = look_at_folder(&listing, Ok(shelved.files()), &Configure::default());
-    shelved.stage.message(Message::Listed(listed));
+    let listed = compare_folder(&listing, Ok(shelved.files()), &ManifestTransform::default());
+    shelved.stage.message(ConsoleMessage::Listed(listed));
     shelved.stage.hides("FILE NEWER");
 }

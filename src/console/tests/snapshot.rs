@@ -9,16 +9,18 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use serde_json::{Value, json};
 
 use super::fixture;
-use super::live::Live;
-use super::stage::Stage;
+use super::live::LiveConsole;
+use super::stage::TestConsole;
 use super::talks::{two, with};
 use crate::base::text::is_deceptive;
-use crate::console::dialog::snapshot::{SnapshotAsk, SnapshotTold, Unusable, Unwritten, Writing};
-use crate::console::request::{Message, Request, Ticket};
-use crate::console::theme::{Glyphs, Look};
+use crate::console::dialog::snapshot::{
+    SnapshotReadFailure, SnapshotRequest, SnapshotResponse, SnapshotWrite, SnapshotWriteFailure,
+};
+use crate::console::request::{ConsoleMessage, ConsoleRequest, Ticket};
+use crate::console::theme::{Appearance, Glyphs};
 use crate::reconstruct::Reconstruction;
-use crate::runtime::file::There;
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::runtime::file::ExistingFile;
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 use crate::runtime::snapshot_file::{SnapshotFileError, of_text};
 
 const WIDE: (u16, u16) = (120, 36);
@@ -27,7 +29,7 @@ const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
 const GOOD: &[u8] = include_bytes!("../../../tests/data/snapshots/structured.json");
 const DEGRADED: &[u8] = include_bytes!("../../../tests/data/snapshots/degraded.json");
 
-fn key(stage: &mut Stage, key: char) -> Vec<Request> {
+fn key(stage: &mut TestConsole, key: char) -> Vec<ConsoleRequest> {
     stage.press(KeyCode::Char(key))
 }
 
@@ -35,38 +37,38 @@ fn sized(name: &str, (width, height): (u16, u16)) -> String {
     format!("snapshot_{name}_{width}x{height}")
 }
 
-fn threads(snapshot: Snapshot, size: (u16, u16)) -> Stage {
-    let mut stage = Stage::new(snapshot, size);
+fn threads(snapshot: RuntimeSnapshot, size: (u16, u16)) -> TestConsole {
+    let mut stage = TestConsole::new(snapshot, size);
     key(&mut stage, '3');
     stage
 }
 
 /// Returns the only request.
 #[track_caller]
-fn asked(requests: Vec<Request>) -> (Ticket, SnapshotAsk) {
-    match <[Request; 1]>::try_from(requests) {
-        Ok([Request::Snapshot(ticket, ask)]) => (ticket, ask),
+fn asked(requests: Vec<ConsoleRequest>) -> (Ticket, SnapshotRequest) {
+    match <[ConsoleRequest; 1]>::try_from(requests) {
+        Ok([ConsoleRequest::Snapshot(ticket, ask)]) => (ticket, ask),
         other => panic!("{other:?}"),
     }
 }
 
 /// Returns the result of reading a file with this text.
-fn read(path: &str, text: &[u8]) -> SnapshotTold {
+fn read(path: &str, text: &[u8]) -> SnapshotResponse {
     let file = Path::new(path);
-    let read = of_text(file, text).map_err(Unusable::from);
-    let whole = read.map(|snapshot| Arc::new(Reconstruction::of_snapshot(&snapshot)));
-    SnapshotTold::Opened(file.to_owned(), whole)
+    let read = of_text(file, text).map_err(SnapshotReadFailure::from);
+    let whole = read.map(|snapshot| Arc::new(Reconstruction::from_snapshot(&snapshot)));
+    SnapshotResponse::Opened(file.to_owned(), whole)
 }
 
 /// The panel with a file of this text.
-fn opened(text: &[u8], size: (u16, u16)) -> Stage {
+fn opened(text: &[u8], size: (u16, u16)) -> TestConsole {
     let mut stage = threads(two(), size);
     key(&mut stage, 'o');
     stage.type_text("design.json");
     let (ticket, ask) = asked(stage.press(KeyCode::Enter));
-    assert_eq!(ask, SnapshotAsk::Open("design.json".into()));
+    assert_eq!(ask, SnapshotRequest::Open("design.json".into()));
     stage.shows("reading `design.json`");
-    stage.message(Message::Snapshot(ticket, read("design.json", text)));
+    stage.message(ConsoleMessage::Snapshot(ticket, read("design.json", text)));
     stage
 }
 
@@ -110,16 +112,16 @@ fn a_snapshot_file_is_browsed_phase_by_phase_at_every_size() {
         stage.press(KeyCode::Esc);
         assert!(stage.app.layers.is_empty());
     }
-    let look = Look {
+    let look = Appearance {
         glyphs: Glyphs::Ascii,
-        ..Look::default()
+        ..Appearance::default()
     };
-    let mut stage = Stage::with_look(two(), WIDE, look);
+    let mut stage = TestConsole::with_look(two(), WIDE, look);
     stage.app.layers.clear();
     key(&mut stage, ':');
     stage.type_text("snapshot a.json");
     let (ticket, _) = asked(stage.press(KeyCode::Enter));
-    stage.message(Message::Snapshot(ticket, read("a.json", GOOD)));
+    stage.message(ConsoleMessage::Snapshot(ticket, read("a.json", GOOD)));
     assert!(stage.text().is_ascii(), "{}", stage.text());
 }
 
@@ -196,7 +198,7 @@ fn the_engage_text_is_copied_unchanged() {
     let mut stage = opened(GOOD, WIDE);
     let text = Reconstruction::of(GOOD).unwrap().confirmation;
     let words = format!("copied the text to go on with: {} bytes", text.len());
-    assert_eq!(key(&mut stage, 'y'), [Request::Copy(text)]);
+    assert_eq!(key(&mut stage, 'y'), [ConsoleRequest::Copy(text)]);
     stage.shows(&words);
     stage.press(KeyCode::Tab);
     stage.hides("copied the text");
@@ -222,35 +224,35 @@ fn an_artifact_is_loaded_only_for_the_dialog_that_requested_it() {
         stage.shows("> a-0");
         stage.press(KeyCode::Down);
         let (ticket, ask) = asked(stage.press(KeyCode::Enter));
-        let SnapshotAsk::Load(path, artifact) = ask else {
+        let SnapshotRequest::Load(path, artifact) = ask else {
             panic!("{ask:?}");
         };
         assert_eq!((path, artifact.id.as_str()), ("design.json".into(), "a-1"));
         stage.shows("loading ...");
         let hostile = "# one\nsafe\u{202e}\u{1b}[2J\n".to_owned();
-        let told = SnapshotTold::Loaded(artifact.clone(), Ok(Some(hostile)));
-        stage.message(Message::Snapshot(ticket, told.clone()));
+        let told = SnapshotResponse::Loaded(artifact.clone(), Ok(Some(hostile)));
+        stage.message(ConsoleMessage::Snapshot(ticket, told.clone()));
         stage.shows("safe\\u{202e}\\u{1b}[2J");
         assert_snapshot!(sized("artifact", size), stage.text());
         stage.press(KeyCode::Esc);
         stage.shows("> a-1");
         // A late response is dropped after the operator went on.
-        stage.message(Message::Snapshot(ticket, told));
+        stage.message(ConsoleMessage::Snapshot(ticket, told));
         stage.hides("safe");
         let (ticket, _) = asked(stage.press(KeyCode::Enter));
         let elsewhere = SnapshotFileError::Elsewhere(PathBuf::from("../a.md"));
-        let told = SnapshotTold::Loaded(artifact, Err(elsewhere.into()));
-        stage.message(Message::Snapshot(ticket, told));
+        let told = SnapshotResponse::Loaded(artifact, Err(elsewhere.into()));
+        stage.message(ConsoleMessage::Snapshot(ticket, told));
         stage.shows("an artifact is kept beside its snapshot file");
     }
 }
 
 /// Opens the panel that asks for the path of a snapshot of `t-31`, and returns its request.
-fn writing(stage: &mut Stage) -> (Ticket, Writing) {
+fn writing(stage: &mut TestConsole) -> (Ticket, SnapshotWrite) {
     key(stage, 's');
     stage.shows("write to> s-12.snapshot.json");
     match asked(stage.press(KeyCode::Enter)) {
-        (ticket, SnapshotAsk::Write(writing)) => (ticket, writing),
+        (ticket, SnapshotRequest::Write(writing)) => (ticket, writing),
         other => panic!("{other:?}"),
     }
 }
@@ -260,15 +262,17 @@ fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
     for size in SIZES {
         let mut stage = threads(two(), size);
         let (ticket, wanted) = writing(&mut stage);
-        let first = Writing {
+        let first = SnapshotWrite {
             thread: "t-31".parse().unwrap(),
             session: "s-12".parse().unwrap(),
             path: "s-12.snapshot.json".into(),
-            there: There::Stays,
+            there: ExistingFile::Stays,
         };
         assert_eq!(wanted, first);
-        let there = |wanted: &Writing| SnapshotTold::Written(wanted.clone(), Err(Unwritten::There));
-        stage.message(Message::Snapshot(ticket, there(&wanted)));
+        let there = |wanted: &SnapshotWrite| {
+            SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::There))
+        };
+        stage.message(ConsoleMessage::Snapshot(ticket, there(&wanted)));
         stage.shows("[ Write over it ]");
         assert_snapshot!(sized("over", size), stage.text());
         assert_eq!(stage.press(KeyCode::Enter), []);
@@ -276,19 +280,22 @@ fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
         stage.hides("stays as it is");
         // The same path again, now confirmed.
         let (ticket, ask) = asked(stage.press(KeyCode::Enter));
-        assert_eq!(ask, SnapshotAsk::Write(first.clone()));
-        stage.message(Message::Snapshot(ticket, there(&wanted)));
+        assert_eq!(ask, SnapshotRequest::Write(first.clone()));
+        stage.message(ConsoleMessage::Snapshot(ticket, there(&wanted)));
         stage.press(KeyCode::Tab);
         let (ticket, ask) = asked(stage.press(KeyCode::Enter));
-        let over = Writing {
-            there: There::Goes,
+        let over = SnapshotWrite {
+            there: ExistingFile::Goes,
             ..first
         };
-        assert_eq!(ask, SnapshotAsk::Write(over.clone()));
-        let done = SnapshotTold::Written(over, Ok(()));
-        let (ticket, ask) = asked(stage.message(Message::Snapshot(ticket, done)));
-        assert_eq!(ask, SnapshotAsk::Open("s-12.snapshot.json".into()));
-        stage.message(Message::Snapshot(ticket, read("s-12.snapshot.json", GOOD)));
+        assert_eq!(ask, SnapshotRequest::Write(over.clone()));
+        let done = SnapshotResponse::Written(over, Ok(()));
+        let (ticket, ask) = asked(stage.message(ConsoleMessage::Snapshot(ticket, done)));
+        assert_eq!(ask, SnapshotRequest::Open("s-12.snapshot.json".into()));
+        stage.message(ConsoleMessage::Snapshot(
+            ticket,
+            read("s-12.snapshot.json", GOOD),
+        ));
         stage.shows("1 RETRIEVE");
     }
 }
@@ -297,10 +304,10 @@ fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
 fn a_failed_write_keeps_the_path_for_correction() {
     let mut stage = threads(two(), WIDE);
     let (ticket, wanted) = writing(&mut stage);
-    let why = Unwritten::Failed("cannot write `x\u{202e}`: no such folder".to_owned());
-    stage.message(Message::Snapshot(
+    let why = SnapshotWriteFailure::Failed("cannot write `x\u{202e}`: no such folder".to_owned());
+    stage.message(ConsoleMessage::Snapshot(
         ticket,
-        SnapshotTold::Written(wanted, Err(why)),
+        SnapshotResponse::Written(wanted, Err(why)),
     ));
     stage.shows("cannot write `x\\u{202e}`: no such folder");
     stage.ctrl('u');
@@ -309,7 +316,7 @@ fn a_failed_write_keeps_the_path_for_correction() {
     stage.shows("which file?");
     stage.event(&Event::Paste("other\u{202e}.json\nsecond".to_owned()));
     let (_, ask) = asked(stage.press(KeyCode::Enter));
-    let SnapshotAsk::Write(writing) = ask else {
+    let SnapshotRequest::Write(writing) = ask else {
         panic!("{ask:?}");
     };
     assert_eq!(writing.path, PathBuf::from("other.json"));
@@ -319,16 +326,16 @@ fn a_failed_write_keeps_the_path_for_correction() {
 fn a_late_result_opens_nothing_after_the_operator_went_on() {
     let mut stage = threads(two(), WIDE);
     let (ticket, wanted) = writing(&mut stage);
-    let there = || SnapshotTold::Written(wanted.clone(), Err(Unwritten::There));
+    let there = || SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::There));
     key(&mut stage, '?');
-    stage.message(Message::Snapshot(ticket, there()));
+    stage.message(ConsoleMessage::Snapshot(ticket, there()));
     stage.hides("[ Write over it ]");
     stage.press(KeyCode::Esc);
     stage.shows("is there already");
     stage.hides("stays as it is");
     stage.press(KeyCode::Esc);
     assert!(stage.app.layers.is_empty());
-    assert_eq!(stage.message(Message::Snapshot(ticket, there())), []);
+    assert_eq!(stage.message(ConsoleMessage::Snapshot(ticket, there())), []);
     assert!(stage.app.layers.is_empty(), "it comes too late");
 }
 
@@ -341,11 +348,11 @@ fn an_outdated_response_never_replaces_a_newer_request() {
         asked(stage.press(KeyCode::Enter)).0
     };
     let (first, second) = (open("first.json"), open("second.json"));
-    stage.message(Message::Snapshot(first, read("first.json", GOOD)));
+    stage.message(ConsoleMessage::Snapshot(first, read("first.json", GOOD)));
     stage.shows("reading `second.json`");
-    stage.message(Message::Snapshot(second, read("second.json", GOOD)));
+    stage.message(ConsoleMessage::Snapshot(second, read("second.json", GOOD)));
     stage.shows("Snapshot file: second.json");
-    stage.message(Message::Snapshot(first, read("first.json", GOOD)));
+    stage.message(ConsoleMessage::Snapshot(first, read("first.json", GOOD)));
     stage.shows("Snapshot file: second.json");
 }
 
@@ -357,10 +364,10 @@ fn without_a_conversation_a_snapshot_can_be_opened_but_not_written() {
     key(&mut stage, 'o');
     stage.type_text("a.json");
     let (ticket, _) = asked(stage.press(KeyCode::Enter));
-    stage.message(Message::Snapshot(ticket, read("a.json", GOOD)));
+    stage.message(ConsoleMessage::Snapshot(ticket, read("a.json", GOOD)));
     assert_eq!(key(&mut stage, 's'), []);
     stage.hides("write to>");
-    let mut stage = Stage::new(with(fixture::idle(), []), WIDE);
+    let mut stage = TestConsole::new(with(fixture::idle(), []), WIDE);
     key(&mut stage, ':');
     stage.type_text("snapshot");
     assert_eq!(stage.press(KeyCode::Enter), []);
@@ -371,13 +378,13 @@ fn without_a_conversation_a_snapshot_can_be_opened_but_not_written() {
 fn a_session_snapshot_is_written_read_back_and_replaced_only_after_confirmation() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.json");
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.turn(&json!({
         "message_id": "m-1", "message": "go", "proposed": {"arc": "clean up", "next": ["look"]},
     }));
     let mut asked = live.ask("ticket.delete", json!({"id": 1}), 1);
     live.press(KeyCode::Char('3'));
-    let write = |live: &mut Live| {
+    let write = |live: &mut LiveConsole| {
         live.press(KeyCode::Char('s'));
         live.stage.ctrl('u');
         live.types(path.to_str().unwrap());
@@ -425,10 +432,10 @@ fn a_session_snapshot_is_written_read_back_and_replaced_only_after_confirmation(
 fn a_read_only_console_writes_no_record_but_may_write_a_snapshot_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.json");
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.turn(&json!({"message_id": "m-1", "message": "go", "proposed": {"arc": "clean up"}}));
     live.end_session();
-    live.again(|restart| restart.access(Access::ReadOnly));
+    live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.press(KeyCode::Char('s'));
     live.stage.ctrl('u');

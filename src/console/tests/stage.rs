@@ -11,28 +11,28 @@ use ratatui::layout::Rect;
 
 use super::picture;
 use crate::base::clock::Timestamp;
-use crate::base::limits::ARMING;
+use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::app::App;
 use crate::console::layer::Repaint;
-use crate::console::request::{Message, Request};
-use crate::console::theme::Look;
-use crate::engine::command::Decide;
-use crate::runtime::snapshot::Snapshot;
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::theme::Appearance;
+use crate::engine::command::DecisionRequest;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Test harness of the console.
-pub(super) struct Stage {
+pub(super) struct TestConsole {
     pub(super) app: App,
     pub(super) now: Timestamp,
     terminal: Terminal<TestBackend>,
 }
 
-impl Stage {
+impl TestConsole {
     /// A console of this size that shows `snapshot`, painted once.
-    pub(super) fn new(snapshot: Snapshot, size: (u16, u16)) -> Self {
-        Self::with_look(snapshot, size, Look::default())
+    pub(super) fn new(snapshot: RuntimeSnapshot, size: (u16, u16)) -> Self {
+        Self::with_look(snapshot, size, Appearance::default())
     }
 
-    pub(super) fn with_look(snapshot: Snapshot, size: (u16, u16), look: Look) -> Self {
+    pub(super) fn with_look(snapshot: RuntimeSnapshot, size: (u16, u16), look: Appearance) -> Self {
         let area = Rect::new(0, 0, size.0, size.1);
         let mut stage = Self {
             app: App::new(look, Arc::new(snapshot), area),
@@ -60,29 +60,29 @@ impl Stage {
     }
 
     /// Presses a key without painting after it.
-    pub(super) fn key(&mut self, code: KeyCode) -> Vec<Request> {
+    pub(super) fn key(&mut self, code: KeyCode) -> Vec<ConsoleRequest> {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
         self.app.on_event(&Event::Key(key), self.now)
     }
 
     /// Handles an event and paints.
-    pub(super) fn event(&mut self, event: &Event) -> Vec<Request> {
+    pub(super) fn event(&mut self, event: &Event) -> Vec<ConsoleRequest> {
         let requests = self.app.on_event(event, self.now);
         self.paint();
         requests
     }
 
-    pub(super) fn press(&mut self, code: KeyCode) -> Vec<Request> {
+    pub(super) fn press(&mut self, code: KeyCode) -> Vec<ConsoleRequest> {
         self.event(&Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
     }
 
-    pub(super) fn ctrl(&mut self, letter: char) -> Vec<Request> {
+    pub(super) fn ctrl(&mut self, letter: char) -> Vec<ConsoleRequest> {
         let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
         self.event(&Event::Key(key))
     }
 
     /// Types a text, letter by letter.
-    pub(super) fn type_text(&mut self, text: &str) -> Vec<Request> {
+    pub(super) fn type_text(&mut self, text: &str) -> Vec<ConsoleRequest> {
         let requests = text
             .chars()
             .flat_map(|c| self.key(KeyCode::Char(c)))
@@ -92,7 +92,7 @@ impl Stage {
     }
 
     /// Presses a key several times.
-    pub(super) fn presses(&mut self, code: KeyCode, times: usize) -> Vec<Request> {
+    pub(super) fn presses(&mut self, code: KeyCode, times: usize) -> Vec<ConsoleRequest> {
         (0..times).flat_map(|_| self.press(code)).collect()
     }
 
@@ -106,12 +106,12 @@ impl Stage {
     pub(super) fn open(&mut self) {
         let requests = self.press(KeyCode::Enter);
         for request in &requests {
-            if let Request::LayOut(wanted) = request {
-                self.message(Message::LaidOut(wanted.clone().run()));
+            if let ConsoleRequest::LayOut(wanted) = request {
+                self.message(ConsoleMessage::LaidOut(wanted.clone().run()));
             }
         }
         assert_eq!(decisions(requests), []);
-        self.wait(ARMING);
+        self.wait(DIALOG_ARMING_TIME);
     }
 
     /// Opens the request with this id.
@@ -128,19 +128,19 @@ impl Stage {
         panic!("{id} is not in the list");
     }
 
-    pub(super) fn snapshot(&mut self, snapshot: Snapshot) -> Vec<Request> {
+    pub(super) fn snapshot(&mut self, snapshot: RuntimeSnapshot) -> Vec<ConsoleRequest> {
         let requests = self.app.on_snapshot(Arc::new(snapshot));
         self.paint();
         requests
     }
 
-    pub(super) fn message(&mut self, message: Message) -> Vec<Request> {
+    pub(super) fn message(&mut self, message: ConsoleMessage) -> Vec<ConsoleRequest> {
         let requests = self.app.on_message(message);
         self.paint();
         requests
     }
 
-    pub(super) fn resize(&mut self, width: u16, height: u16) -> Vec<Request> {
+    pub(super) fn resize(&mut self, width: u16, height: u16) -> Vec<ConsoleRequest> {
         self.terminal.backend_mut().resize(width, height);
         self.event(&Event::Resize(width, height))
     }
@@ -181,9 +181,9 @@ impl Stage {
 }
 
 /// Returns the decisions among requests.
-pub(super) fn decisions(requests: Vec<Request>) -> Vec<Decide> {
+pub(super) fn decisions(requests: Vec<ConsoleRequest>) -> Vec<DecisionRequest> {
     let decide = |request| match request {
-        Request::Decide(decide) => Some(decide),
+        ConsoleRequest::Decide(decide) => Some(decide),
         _ => None,
     };
     requests.into_iter().filter_map(decide).collect()

@@ -9,21 +9,21 @@ use serde_json::json;
 
 use super::fixture::{busy, decided, events, snapshot, ticket_delete, with_params};
 use super::gate::fill;
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use crate::base::digest::Digest;
-use crate::base::limits::ARMING;
-use crate::console::request::{Message, Purpose, Request};
-use crate::console::theme::{Colour, Glyphs, Look};
-use crate::engine::command::{Decide, Outcome, Refused, Reply, Ruling};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::request::{ConsoleMessage, ConsoleRequest, TrailPurpose};
+use crate::console::theme::{Appearance, ColourMode, Glyphs};
+use crate::engine::command::{DecisionRefusal, DecisionRequest, HeldOutcome, Reply, Ruling};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
 /// The dialog of `c-121` at each size, one below the other.
-fn at_every_size(set: impl Fn(&mut Stage)) -> String {
+fn at_every_size(set: impl Fn(&mut TestConsole)) -> String {
     let screens = SIZES.map(|size| {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         stage.open_gate("c-121");
         set(&mut stage);
         stage.text()
@@ -32,36 +32,40 @@ fn at_every_size(set: impl Fn(&mut Stage)) -> String {
 }
 
 /// Scrolls through the whole request, at any size, and answers everything.
-pub(super) fn answered(stage: &mut Stage) {
+pub(super) fn answered(stage: &mut TestConsole) {
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 4);
     stage.press(KeyCode::F(6));
     fill(stage);
 }
 
-pub(super) fn reviewing(stage: &mut Stage) {
+pub(super) fn reviewing(stage: &mut TestConsole) {
     answered(stage);
     assert_eq!(stage.press(KeyCode::Enter), []);
 }
 
-fn signed(stage: &mut Stage) {
+fn signed(stage: &mut TestConsole) {
     reviewing(stage);
     stage.presses(KeyCode::PageDown, 9);
     stage.type_text(&ticket_delete().request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
 }
 
-fn writing(stage: &mut Stage) {
+fn writing(stage: &mut TestConsole) {
     signed(stage);
     assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 1);
 }
 
-fn refused(stage: &mut Stage) {
+fn refused(stage: &mut TestConsole) {
     writing(stage);
-    let why = Refused::Unavailable("disk full".to_owned());
+    let why = DecisionRefusal::Unavailable("disk full".to_owned());
     let gate = ticket_delete().id;
-    stage.message(Message::Decided(gate.clone(), Reply::Refused(why)));
-    stage.message(Message::Trail(gate, Purpose::ReadBack, Ok(Vec::new())));
+    stage.message(ConsoleMessage::Decided(gate.clone(), Reply::Refused(why)));
+    stage.message(ConsoleMessage::Trail(
+        gate,
+        TrailPurpose::ReadBack,
+        Ok(Vec::new()),
+    ));
 }
 
 /// `c-121` with another parameter.
@@ -74,7 +78,7 @@ pub(super) fn other_request() -> Held {
     other
 }
 
-pub(super) fn with_other(other: &Held) -> Snapshot {
+pub(super) fn with_other(other: &Held) -> RuntimeSnapshot {
     let mut picture = busy();
     for held in &mut picture.held {
         if held.id == other.id {
@@ -84,10 +88,10 @@ pub(super) fn with_other(other: &Held) -> Snapshot {
     picture
 }
 
-pub(super) fn expired() -> Snapshot {
+pub(super) fn expired() -> RuntimeSnapshot {
     let mut next = busy();
     next.held.retain(|held| held.id.as_str() != "c-121");
-    let gone = decided("c-121", "14:05:21", Outcome::Expired, None);
+    let gone = decided("c-121", "14:05:21", HeldOutcome::Expired, None);
     next.decided.insert(0, Arc::new(gone));
     next
 }
@@ -131,12 +135,12 @@ fn every_dialog_state_is_painted_at_every_size() {
 
 #[test]
 fn plain_characters_without_colour() {
-    let look = Look {
+    let look = Appearance {
         glyphs: Glyphs::Ascii,
-        colour: Colour::Plain,
-        ..Look::default()
+        colour: ColourMode::Plain,
+        ..Appearance::default()
     };
-    let mut stage = Stage::with_look(busy(), SIZES[1], look);
+    let mut stage = TestConsole::with_look(busy(), SIZES[1], look);
     stage.open_gate("c-121");
     reviewing(&mut stage);
     assert!(stage.text().is_ascii(), "{}", stage.text());
@@ -146,7 +150,7 @@ fn plain_characters_without_colour() {
 // A decision is bound to the request that was shown.
 #[test]
 fn a_changed_request_discards_the_input_and_shows_the_difference() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
+    let mut stage = TestConsole::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     signed(&mut stage);
     stage.snapshot(with_other(&other_request()));
@@ -154,14 +158,14 @@ fn a_changed_request_discards_the_input_and_shows_the_difference() {
     stage.shows("+     9999");
     stage.shows("-   \"note\": \"dup\\u{202e} cleanup\",");
     stage.hides("Pass now");
-    let thrown_away = Request::KeepDraft(ticket_delete().id, None);
+    let thrown_away = ConsoleRequest::KeepDraft(ticket_delete().id, None);
     let dropped = stage.press(KeyCode::Enter);
     assert_eq!(dropped, [thrown_away], "it is arming again");
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.shows("what you had typed, not sent");
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.shows("ARMING");
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.shows("9999");
     stage.shows("Pass is disabled: 3 answers missing");
     stage.shows("hash");
@@ -171,7 +175,7 @@ fn a_changed_request_discards_the_input_and_shows_the_difference() {
     stage.type_text(&ticket_delete().request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
     let sent = decisions(stage.press(KeyCode::Enter));
-    let is_wrong = |sent: &Decide| matches!(sent.ruling, Ruling::Unconfirmed { .. });
+    let is_wrong = |sent: &DecisionRequest| matches!(sent.ruling, Ruling::Unconfirmed { .. });
     assert!(sent.iter().all(is_wrong), "the hash of the one before");
     stage.shows("cannot pass: type the hash first");
 }
@@ -188,46 +192,49 @@ fn a_changed_atlas_or_an_agents_answer_counts_as_a_changed_request() {
         (atlas, "+ atlas "),
         (answered_one, "+   answered by the agent"),
     ] {
-        let mut stage = Stage::new(busy(), SIZES[0]);
+        let mut stage = TestConsole::new(busy(), SIZES[0]);
         stage.open_gate("c-121");
         signed(&mut stage);
         stage.snapshot(with_other(&other));
         stage.shows(shown);
-        stage.wait(ARMING);
+        stage.wait(DIALOG_ARMING_TIME);
         assert_eq!(decisions(stage.presses(KeyCode::Enter, 5)), []);
     }
 }
 
 #[test]
 fn a_change_during_writing_waits_for_the_reply() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
+    let mut stage = TestConsole::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     writing(&mut stage);
     stage.snapshot(with_other(&other_request()));
     stage.shows("writing...");
     let gate = ticket_delete().id;
-    let reply = Reply::Refused(Refused::RequestChanged);
-    stage.message(Message::Decided(gate, reply));
+    let reply = Reply::Refused(DecisionRefusal::RequestChanged);
+    stage.message(ConsoleMessage::Decided(gate, reply));
     stage.shows("The request changed");
 }
 
 // A failed write is never reported as if nothing had happened.
 #[test]
 fn a_failed_write_reads_back_what_is_on_disk() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
+    let mut stage = TestConsole::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     writing(&mut stage);
     let gate = ticket_delete().id;
-    let fail = |stage: &mut Stage| {
-        let why = Refused::Unavailable("disk full".to_owned());
-        stage.message(Message::Decided(ticket_delete().id, Reply::Refused(why)))
+    let fail = |stage: &mut TestConsole| {
+        let why = DecisionRefusal::Unavailable("disk full".to_owned());
+        stage.message(ConsoleMessage::Decided(
+            ticket_delete().id,
+            Reply::Refused(why),
+        ))
     };
-    let asked = Request::LoadTrail {
+    let asked = ConsoleRequest::LoadTrail {
         gate: gate.clone(),
         session: "s-12".parse().unwrap(),
         from: 17,
         limit: 500,
-        purpose: Purpose::ReadBack,
+        purpose: TrailPurpose::ReadBack,
     };
     assert_eq!(fail(&mut stage), [asked]);
     stage.shows("it could not be recorded, so it does not count: disk full");
@@ -243,17 +250,25 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         .filter(|event| event.event_type == "action_attempted")
         .cloned()
         .collect();
-    stage.message(Message::Trail(gate.clone(), Purpose::ReadBack, Ok(others)));
+    stage.message(ConsoleMessage::Trail(
+        gate.clone(),
+        TrailPurpose::ReadBack,
+        Ok(others),
+    ));
     stage.shows("read back: nothing of this decision is on disk");
     for (read, shown) in [
         (Ok(found), "is on disk as event"),
         (Err("EIO".to_owned()), "EIO"),
     ] {
-        let mut stage = Stage::new(busy(), SIZES[0]);
+        let mut stage = TestConsole::new(busy(), SIZES[0]);
         stage.open_gate("c-121");
         writing(&mut stage);
         fail(&mut stage);
-        stage.message(Message::Trail(gate.clone(), Purpose::ReadBack, read));
+        stage.message(ConsoleMessage::Trail(
+            gate.clone(),
+            TrailPurpose::ReadBack,
+            read,
+        ));
         stage.shows(shown);
     }
 }
@@ -263,7 +278,7 @@ fn a_failed_write_reads_back_what_is_on_disk() {
 fn the_number_of_recent_passes_and_the_time_per_pass_are_shown() {
     let mut picture = busy();
     let mine = |id: &str, time: &str| {
-        let mut passed = decided(id, time, Outcome::Passed, Some("op-1@ops"));
+        let mut passed = decided(id, time, HeldOutcome::Passed, Some("op-1@ops"));
         passed.gate = id.parse().unwrap();
         Arc::new(passed)
     };
@@ -272,13 +287,16 @@ fn the_number_of_recent_passes_and_the_time_per_pass_are_shown() {
         mine("c-116", "13:55:00"),
         mine("c-100", "13:40:00"),
     ];
-    let mut stage = Stage::new(picture.clone(), SIZES[0]);
+    let mut stage = TestConsole::new(picture.clone(), SIZES[0]);
     stage.open_gate("c-121");
     stage.wait(Duration::from_millis(40_300));
     stage.shows("you passed 2 in 10 min");
     writing(&mut stage);
-    let done = decided("c-121", "14:03:13", Outcome::Passed, Some("op-1@ops"));
-    stage.message(Message::Decided(ticket_delete().id, Reply::Decided(done)));
+    let done = decided("c-121", "14:03:13", HeldOutcome::Passed, Some("op-1@ops"));
+    stage.message(ConsoleMessage::Decided(
+        ticket_delete().id,
+        Reply::Decided(done),
+    ));
     picture.held.retain(|held| held.id.as_str() != "c-121");
     picture.decided.insert(0, mine("c-121", "14:03:13"));
     stage.snapshot(picture);
@@ -293,7 +311,7 @@ fn the_number_of_recent_passes_and_the_time_per_pass_are_shown() {
 // The countdown is visible during typing, and the typed text survives the deadline.
 #[test]
 fn answers_of_an_expired_request_return_when_it_is_asked_again() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
+    let mut stage = TestConsole::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     stage.type_text("dup of 4398");
     stage.shows("left → DENIED");
@@ -317,7 +335,7 @@ fn answers_of_an_expired_request_return_when_it_is_asked_again() {
 
 #[test]
 fn a_minimised_dialog_is_restored_unchanged() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
+    let mut stage = TestConsole::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     answered(&mut stage);
     assert_eq!(stage.press(KeyCode::F(3)), []);
@@ -333,7 +351,7 @@ fn a_minimised_dialog_is_restored_unchanged() {
         [],
         "keys are dropped again"
     );
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.shows("seen 100 %");
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.shows("Review: what will be written");
@@ -341,7 +359,7 @@ fn a_minimised_dialog_is_restored_unchanged() {
 
 #[test]
 fn opening_another_request_keeps_the_minimised_dialog_as_a_draft() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
+    let mut stage = TestConsole::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     stage.type_text("half an ans");
     stage.press(KeyCode::F(3));
@@ -354,7 +372,7 @@ fn opening_another_request_keeps_the_minimised_dialog_as_a_draft() {
     // Enter on the same request restores the dialog.
     stage.press(KeyCode::Enter);
     stage.shows("half an ans");
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::F(3));
     stage.snapshot(expired());
     stage.shows("EXPIRED");
@@ -364,7 +382,7 @@ fn opening_another_request_keeps_the_minimised_dialog_as_a_draft() {
 
 #[test]
 fn a_dialog_cannot_be_minimised_while_its_decision_is_written() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
+    let mut stage = TestConsole::new(busy(), SIZES[0]);
     stage.open_gate("c-121");
     writing(&mut stage);
     assert_eq!(stage.press(KeyCode::F(3)), []);

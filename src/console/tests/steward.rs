@@ -8,29 +8,33 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::{Event, KeyCode};
 
 use super::fixture::{busy, idle, now};
-use super::stage::Stage;
+use super::stage::TestConsole;
 use super::studied::{WORDS, on_disk, studied};
-use crate::atlas::{Atlas, Configure, load_str};
+use crate::atlas::{Atlas, ManifestTransform, load_str};
 use crate::base::digest::Digest;
-use crate::base::limits::{ARMING, FILE_LOOK};
+use crate::base::limits::{ATLAS_FILE_CHECK_INTERVAL, DIALOG_ARMING_TIME};
 use crate::console::driver::atlas::look;
-use crate::console::request::{Message, Request};
-use crate::console::screen::atlas::{FileState, Glance, Looked, Newer, Stamp};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::screen::atlas::{
+    ChangedFile, FileCheck, FileCheckResult, FileStamp, FileState,
+};
 use crate::engine::reload::hash_of;
-use crate::runtime::snapshot::{Access, ChainVerdict, Difference, InForce, Shadowed, Snapshot};
-use crate::runtime::{Load, LoadRefused};
+use crate::runtime::snapshot::{
+    AtlasLoadInfo, ChainVerdict, ConsoleAccess, RuntimeSnapshot, ShadowDifference, ShadowSummary,
+};
+use crate::runtime::{AtlasLoad, LoadRefusal};
 
 pub(super) const SIZES: [(&str, (u16, u16)); 3] =
     [("120", (120, 36)), ("80", (80, 24)), ("60", (60, 18))];
 
 /// A snapshot whose Atlases have files and are loaded.
-pub(super) fn in_force(base: Snapshot) -> Snapshot {
+pub(super) fn in_force(base: RuntimeSnapshot) -> RuntimeSnapshot {
     let mut snapshot = on_disk(studied(base));
     let hash = hash_of(&snapshot.loaded);
     for held in &mut snapshot.held {
         Arc::make_mut(held).atlas_hash = hash;
     }
-    snapshot.in_force = InForce {
+    snapshot.in_force = AtlasLoadInfo {
         hash: Some(hash_of(&snapshot.loaded)),
         since: Some(now().plus(Duration::from_secs(0))),
         before: None,
@@ -38,14 +42,14 @@ pub(super) fn in_force(base: Snapshot) -> Snapshot {
     snapshot
 }
 
-pub(super) fn stage(base: Snapshot, size: (u16, u16)) -> Stage {
-    let mut stage = Stage::new(in_force(base), size);
+pub(super) fn stage(base: RuntimeSnapshot, size: (u16, u16)) -> TestConsole {
+    let mut stage = TestConsole::new(in_force(base), size);
     stage.press(KeyCode::Char('4'));
     stage
 }
 
-fn stamp() -> Stamp {
-    Stamp {
+fn stamp() -> FileStamp {
+    FileStamp {
         inode: 1,
         bytes: 2,
         modified: i128::from(now().micros()) * 1000,
@@ -59,22 +63,22 @@ pub(super) fn newer(text: &str) -> FileState {
         Ok(loaded) => (Some(Arc::new(loaded.atlas)), loaded.warnings),
         Err(error) => (None, error.diagnostics().to_vec()),
     };
-    FileState::Newer(Newer {
+    FileState::Newer(ChangedFile {
         text: text.into(),
         problems,
         atlas,
     })
 }
 
-pub(super) fn found(stage: &mut Stage, file: FileState) {
+pub(super) fn found(stage: &mut TestConsole, file: FileState) {
     let against = Arc::clone(&stage.app.snapshot.loaded[1].text);
-    let looked = Looked {
+    let looked = FileCheckResult {
         atlas: 1,
         stamp: Some(stamp()),
         against,
         state: file,
     };
-    stage.message(Message::Glanced(vec![looked]));
+    stage.message(ConsoleMessage::Glanced(vec![looked]));
 }
 
 /// A change that only adds restrictions. `weaker` removes one.
@@ -98,17 +102,17 @@ fn begins(hash: &str) -> String {
     hash.chars().take(4).collect()
 }
 
-fn glances(requests: &[Request]) -> Vec<Glance> {
-    let of = |request: &Request| match request {
-        Request::Glance(glances) => glances.clone(),
+fn glances(requests: &[ConsoleRequest]) -> Vec<FileCheck> {
+    let of = |request: &ConsoleRequest| match request {
+        ConsoleRequest::Glance(glances) => glances.clone(),
         _ => Vec::new(),
     };
     requests.iter().flat_map(of).collect()
 }
 
-fn loads(requests: Vec<Request>) -> Vec<Load> {
+fn loads(requests: Vec<ConsoleRequest>) -> Vec<AtlasLoad> {
     let load = |request| match request {
-        Request::Load(load) => Some(load),
+        ConsoleRequest::Load(load) => Some(load),
         _ => None,
     };
     requests.into_iter().filter_map(load).collect()
@@ -152,14 +156,14 @@ fn a_changed_file_is_shown_as_newer_and_a_file_with_errors_is_not_loaded() {
 
 #[test]
 fn files_are_checked_on_every_screen_with_one_check_at_a_time() {
-    let mut stage = Stage::new(in_force(idle()), (120, 36));
+    let mut stage = TestConsole::new(in_force(idle()), (120, 36));
     assert_eq!(stage.app.next_change(now()), now());
     assert_eq!(glances(&stage.app.on_tick(now())).len(), 2);
     assert_eq!(stage.app.on_tick(now()), [], "one look at a time");
     found(&mut stage, newer(&faulty()));
     stage.shows("4 Atlas !");
     assert_eq!(stage.app.on_tick(now()), []);
-    let later = glances(&stage.app.on_tick(now().plus(FILE_LOOK)));
+    let later = glances(&stage.app.on_tick(now().plus(ATLAS_FILE_CHECK_INTERVAL)));
     assert_eq!(
         later[1].stamp,
         Some(stamp()),
@@ -170,13 +174,13 @@ fn files_are_checked_on_every_screen_with_one_check_at_a_time() {
 #[test]
 fn a_check_result_for_another_atlas_is_dropped() {
     let mut stage = stage(idle(), (120, 36));
-    let looked = Looked {
+    let looked = FileCheckResult {
         atlas: 1,
         stamp: Some(stamp()),
         against: WORDS.into(),
         state: newer(&weaker()),
     };
-    stage.message(Message::Glanced(vec![looked]));
+    stage.message(ConsoleMessage::Glanced(vec![looked]));
     stage.hides("newer than live");
     // After other Atlases are loaded, the old results are dropped and the files are checked again.
     found(&mut stage, newer(&tighter()));
@@ -192,21 +196,21 @@ fn a_check_result_for_another_atlas_is_dropped() {
 fn a_file_is_read_only_if_it_was_replaced_or_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.yaml");
-    let glance = |stamp| Glance {
+    let glance = |stamp| FileCheck {
         atlas: 0,
         file: file.clone(),
         text: WORDS.into(),
         stamp,
     };
     assert!(matches!(
-        look(&glance(None), &Configure::default()).state,
+        look(&glance(None), &ManifestTransform::default()).state,
         FileState::Unreadable(_)
     ));
     std::fs::write(&file, WORDS).unwrap();
-    let same = look(&glance(None), &Configure::default());
+    let same = look(&glance(None), &ManifestTransform::default());
     assert_eq!(same.state, FileState::Same);
     assert_eq!(
-        look(&glance(same.stamp), &Configure::default()).state,
+        look(&glance(same.stamp), &ManifestTransform::default()).state,
         FileState::AsBefore
     );
     let other = folder.path().join("b.yaml");
@@ -214,11 +218,11 @@ fn a_file_is_read_only_if_it_was_replaced_or_written() {
     std::fs::rename(&other, &file).unwrap();
     let loads = |state: &FileState| matches!(state, FileState::Newer(newer) if newer.loads());
     assert!(
-        loads(&look(&glance(same.stamp), &Configure::default()).state),
+        loads(&look(&glance(same.stamp), &ManifestTransform::default()).state),
         "editors rename"
     );
     std::fs::write(&file, "atlas_version: 7").unwrap();
-    let faulty = look(&glance(same.stamp), &Configure::default()).state;
+    let faulty = look(&glance(same.stamp), &ManifestTransform::default()).state;
     assert!(matches!(faulty, FileState::Newer(newer) if !newer.loads()));
 }
 
@@ -228,7 +232,7 @@ fn loading_asks_for_confirmation_with_the_focus_on_the_harmless_button() {
         let mut stage = stage(busy(), size);
         found(&mut stage, newer(&tighter()));
         assert_eq!(stage.press(KeyCode::Char('L')), []);
-        stage.wait(ARMING);
+        stage.wait(DIALOG_ARMING_TIME);
         stage.shows("[ Keep what is loaded ]");
         assert_snapshot!(format!("load_{name}"), stage.picture());
         assert_eq!(stage.press(KeyCode::Enter), [], "Enter keeps");
@@ -241,7 +245,7 @@ fn a_load_sends_the_shown_atlases_and_the_operator() {
     let mut stage = stage(idle(), (120, 36));
     found(&mut stage, newer(&tighter()));
     stage.press(KeyCode::Char('L'));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::Tab);
     let sent = loads(stage.press(KeyCode::Enter));
     let [load] = sent.as_slice() else {
@@ -252,7 +256,7 @@ fn a_load_sends_the_shown_atlases_and_the_operator() {
     assert_eq!(load.by, stage.app.snapshot.operator);
     assert_eq!(stage.press(KeyCode::Enter), [], "sent once");
     stage.shows("being recorded");
-    stage.message(Message::Loaded(Ok(())));
+    stage.message(ConsoleMessage::Loaded(Ok(())));
     assert_eq!(stage.app.layers.len(), 0);
     stage.shows("loaded and recorded");
 }
@@ -262,7 +266,7 @@ fn a_weaker_gate_shows_a_warning_and_needs_the_typed_hash() {
     let mut stage = stage(busy(), (120, 36));
     found(&mut stage, newer(&weaker()));
     stage.press(KeyCode::Char('L'));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.shows("AGENTS MAY BE STOPPED LESS");
     stage.shows("! gate `large` fires at other times");
     assert_snapshot!("load_weaker", stage.picture());
@@ -278,7 +282,7 @@ fn a_weaker_gate_shows_a_warning_and_needs_the_typed_hash() {
     assert_eq!(stage.press(KeyCode::Enter), [], "typing is not pressing");
     stage.press(KeyCode::Tab);
     assert_eq!(loads(stage.press(KeyCode::Enter)).len(), 1);
-    stage.message(Message::Loaded(Err(LoadRefused::Changed)));
+    stage.message(ConsoleMessage::Loaded(Err(LoadRefusal::Changed)));
     stage.shows("other Atlases were loaded meanwhile");
     assert_eq!(stage.press(KeyCode::Enter), []);
     assert_eq!(stage.app.layers.len(), 0);
@@ -290,7 +294,7 @@ fn a_load_drops_early_keys_and_needs_all_changes_to_be_seen() {
     found(&mut stage, newer(&tighter()));
     stage.press(KeyCode::Char('L'));
     stage.press(KeyCode::Tab);
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     assert_eq!(
         stage.press(KeyCode::Enter),
         [],
@@ -299,7 +303,7 @@ fn a_load_drops_early_keys_and_needs_all_changes_to_be_seen() {
     assert_eq!(stage.app.layers.len(), 0);
 
     stage.press(KeyCode::Char('L'));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::Tab);
     stage.shows("]  more below");
     assert_eq!(stage.press(KeyCode::Enter), []);
@@ -312,7 +316,7 @@ fn printable_keys_and_pastes_never_load_the_files() {
     let mut stage = stage(idle(), (120, 36));
     found(&mut stage, newer(&tighter()));
     stage.press(KeyCode::Char('L'));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::Tab);
     for c in ' '..='~' {
         assert_eq!(stage.press(KeyCode::Char(c)), [], "{c}");
@@ -329,15 +333,15 @@ fn undo_loads_the_previous_atlases() {
     let mut newer: Vec<Atlas> = before.to_vec();
     newer[1] = load_str("payments.yaml", &tighter()).unwrap().atlas;
     snapshot.loaded = newer.into();
-    snapshot.in_force = InForce {
+    snapshot.in_force = AtlasLoadInfo {
         hash: Some(hash_of(&snapshot.loaded)),
         since: Some(now()),
         before: Some(Arc::clone(&before)),
     };
-    let mut stage = Stage::new(snapshot, (120, 36));
+    let mut stage = TestConsole::new(snapshot, (120, 36));
     stage.press(KeyCode::Char('4'));
     stage.press(KeyCode::Char('U'));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.shows("Go back to what was loaded before?");
     stage.shows("! gate `all` is gone");
     stage.shows("a restart loads what they say");
@@ -356,13 +360,13 @@ fn undo_loads_the_previous_atlases() {
 #[test]
 fn a_console_that_is_read_only_or_has_a_broken_record_offers_no_load() {
     let mut read_only = in_force(idle());
-    read_only.access = Access::ReadOnly;
+    read_only.access = ConsoleAccess::ReadOnly;
     let mut broken = in_force(idle());
     broken.chain.verdict = ChainVerdict::Unreadable {
         what: "gone".to_owned(),
     };
     for (snapshot, words) in [(read_only, "read-only"), (broken, "nothing is loaded")] {
-        let mut stage = Stage::new(snapshot, (120, 36));
+        let mut stage = TestConsole::new(snapshot, (120, 36));
         stage.press(KeyCode::Char('4'));
         found(&mut stage, newer(&tighter()));
         for key in ['L', 'U'] {
@@ -371,12 +375,12 @@ fn a_console_that_is_read_only_or_has_a_broken_record_offers_no_load() {
             stage.shows(words);
         }
         // Even if a dialog sent a load, the console would not pass it on.
-        let load = Load {
+        let load = AtlasLoad {
             atlases: Arc::clone(&stage.app.snapshot.loaded),
             instead_of: hash_of(&stage.app.snapshot.loaded),
             by: String::new(),
         };
-        assert!(!stage.app.permits(&Request::Load(load)));
+        assert!(!stage.app.permits(&ConsoleRequest::Load(load)));
     }
 }
 
@@ -384,7 +388,7 @@ fn a_console_that_is_read_only_or_has_a_broken_record_offers_no_load() {
 fn a_request_evaluated_before_the_last_load_can_only_be_denied() {
     let mut snapshot = in_force(idle());
     snapshot.held = busy().held;
-    let mut stage = Stage::new(snapshot, (120, 36));
+    let mut stage = TestConsole::new(snapshot, (120, 36));
     stage.press(KeyCode::Char('4'));
     stage.shows("judged before the last load");
     stage.press(KeyCode::Char('1'));
@@ -403,8 +407,8 @@ fn the_editor_opens_the_file_at_the_line_of_the_problem_or_part() {
     found(&mut stage, newer(&faulty()));
     stage.press(KeyCode::Char(']'));
     let asked = stage.press(KeyCode::Char('e'));
-    assert_eq!(asked, [Request::EditFile(file.clone(), 16)]);
-    stage.message(Message::FileEdited(Err("no editor".to_owned())));
+    assert_eq!(asked, [ConsoleRequest::EditFile(file.clone(), 16)]);
+    stage.message(ConsoleMessage::FileEdited(Err("no editor".to_owned())));
     stage.shows("no editor");
     assert_eq!(
         glances(&stage.app.on_tick(now())).len(),
@@ -414,9 +418,9 @@ fn the_editor_opens_the_file_at_the_line_of_the_problem_or_part() {
     stage.press(KeyCode::Esc);
     stage.press(KeyCode::Char('G'));
     let asked = stage.press(KeyCode::Char('e'));
-    assert_eq!(asked, [Request::EditFile(file, 23)]);
+    assert_eq!(asked, [ConsoleRequest::EditFile(file, 23)]);
     // An Atlas that is built into the program has no file.
-    let mut stage = Stage::new(studied(idle()), (120, 36));
+    let mut stage = TestConsole::new(studied(idle()), (120, 36));
     stage.press(KeyCode::Char('4'));
     assert_eq!(stage.press(KeyCode::Char('e')), []);
     stage.shows("it has no file");
@@ -431,10 +435,10 @@ fn shadow_evaluation_lists_the_differing_results() {
         found(&mut stage, newer(&tighter()));
         let asked = stage.press(KeyCode::Char('S'));
         assert!(
-            matches!(asked.as_slice(), [Request::Shadow(Some(_))]),
+            matches!(asked.as_slice(), [ConsoleRequest::Shadow(Some(_))]),
             "{asked:?}"
         );
-        let mut snapshot = Snapshot::clone(&stage.app.snapshot);
+        let mut snapshot = RuntimeSnapshot::clone(&stage.app.snapshot);
         snapshot.watched.shadow = Some(Arc::new(shadowed()));
         stage.snapshot(snapshot);
         assert_snapshot!(format!("shadow_{name}"), stage.text());
@@ -442,13 +446,13 @@ fn shadow_evaluation_lists_the_differing_results() {
         assert_snapshot!(format!("shadow_listed_{name}"), stage.text());
         stage.press(KeyCode::Esc);
         let left = stage.press(KeyCode::Char('Z'));
-        assert_eq!(left, [Request::Shadow(None)]);
+        assert_eq!(left, [ConsoleRequest::Shadow(None)]);
     }
 }
 
-fn shadowed() -> Shadowed {
+fn shadowed() -> ShadowSummary {
     let difference = |session: &str, subject: &str, live: &str, shadow: &str| {
-        Arc::new(Difference {
+        Arc::new(ShadowDifference {
             at: now(),
             session: session.parse().unwrap(),
             agent: "refund-bot".to_owned(),
@@ -457,7 +461,7 @@ fn shadowed() -> Shadowed {
             shadow: shadow.to_owned(),
         })
     };
-    Shadowed {
+    ShadowSummary {
         hash: Digest::of("files"),
         since: now(),
         looked: 1_204,

@@ -7,14 +7,18 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::fixture::now;
-use crate::atlas::origin::Origin;
+use crate::atlas::origin::AtlasOrigin;
 use crate::atlas::{Atlas, load_str};
 use crate::base::id::CountedIds;
 use crate::engine::Engine;
-use crate::engine::command::{ActionRequest, AskId, Command, Input, InputSource, StartSession};
-use crate::engine::explain::{Account, Asker, Question};
-use crate::runtime::Watch;
-use crate::runtime::snapshot::{Came, Evaluated, LimitUse, Snapshot, Watched};
+use crate::engine::command::{
+    ActionRequest, CallerId, EngineCommand, InputReport, InputSource, StartSession,
+};
+use crate::engine::explain::{ExplainQuestion, ExplainedSession, FullExplanation};
+use crate::runtime::WatchSetting;
+use crate::runtime::snapshot::{
+    EvaluationLog, EvaluationOutcome, RuntimeSnapshot, SessionLimitUsage, WatchedEvaluation,
+};
 
 pub(super) const ACME: &str = include_str!("../../../assets/atlas/acme-support.yaml");
 
@@ -52,14 +56,14 @@ pub(super) fn atlases() -> Vec<Atlas> {
     vec![acme, words]
 }
 
-pub(super) fn ask() -> AskId {
-    AskId(1)
+pub(super) fn ask() -> CallerId {
+    CallerId(1)
 }
 
 /// An engine in which session `s-12` of `triage-bot` has started.
 pub(super) fn engine() -> Engine {
     let mut engine = Engine::new(atlases(), Box::new(CountedIds::default()));
-    engine.handle(Command::StartSession(ask(), start()), now());
+    engine.handle(EngineCommand::StartSession(ask(), start()), now());
     engine
 }
 
@@ -73,7 +77,7 @@ pub(super) fn start() -> StartSession {
     }
 }
 
-pub(super) fn request(action: &str, params: serde_json::Value) -> Command {
+pub(super) fn request(action: &str, params: serde_json::Value) -> EngineCommand {
     let request = ActionRequest {
         session: "s-12".parse().unwrap(),
         action: action.to_owned(),
@@ -82,16 +86,20 @@ pub(super) fn request(action: &str, params: serde_json::Value) -> Command {
         resolution: None,
         call: None,
     };
-    Command::RequestAction(ask(), request)
+    EngineCommand::RequestAction(ask(), request)
 }
 
-pub(super) fn evaluated(number: u64, command: &Command, came: Came) -> Arc<Evaluated> {
+pub(super) fn evaluated(
+    number: u64,
+    command: &EngineCommand,
+    came: EvaluationOutcome,
+) -> Arc<WatchedEvaluation> {
     let engine = match command {
-        Command::StartSession(..) => Engine::new(atlases(), Box::new(CountedIds::default())),
+        EngineCommand::StartSession(..) => Engine::new(atlases(), Box::new(CountedIds::default())),
         _ => engine(),
     };
     let (session, agent, account) = engine.looked(command, now()).unwrap();
-    Arc::new(Evaluated {
+    Arc::new(WatchedEvaluation {
         number,
         at: now().plus(Duration::from_secs(number)),
         session,
@@ -103,15 +111,15 @@ pub(super) fn evaluated(number: u64, command: &Command, came: Came) -> Arc<Evalu
 }
 
 /// A snapshot with two Atlases and four evaluations.
-pub(super) fn studied(base: Snapshot) -> Snapshot {
-    let input = Input {
+pub(super) fn studied(base: RuntimeSnapshot) -> RuntimeSnapshot {
+    let input = InputReport {
         session: "s-12".parse().unwrap(),
         text: "a refund please".to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    let held = Came::Held(vec!["c-121".parse().unwrap()]);
-    let denied = Came::Denied("no Atlas knows the action `disk.wipe`".to_owned());
+    let held = EvaluationOutcome::Held(vec!["c-121".parse().unwrap()]);
+    let denied = EvaluationOutcome::Denied("no Atlas knows the action `disk.wipe`".to_owned());
     let evaluations: Vec<_> = vec![
         evaluated(
             5,
@@ -121,24 +129,32 @@ pub(super) fn studied(base: Snapshot) -> Snapshot {
         evaluated(
             4,
             &request("payment.send", json!({"amount": 750})),
-            Came::Allowed,
+            EvaluationOutcome::Allowed,
         ),
         evaluated(3, &request("disk.wipe", json!({})), denied),
-        evaluated(2, &Command::Input(ask(), input), Came::Allowed),
-        evaluated(1, &Command::StartSession(ask(), start()), Came::Waits),
+        evaluated(
+            2,
+            &EngineCommand::Input(ask(), input),
+            EvaluationOutcome::Allowed,
+        ),
+        evaluated(
+            1,
+            &EngineCommand::StartSession(ask(), start()),
+            EvaluationOutcome::Waits,
+        ),
     ];
-    let few = LimitUse {
+    let few = SessionLimitUsage {
         atlas_id: "com.example.payments".to_owned(),
         policy_id: "few".to_owned(),
         used: 1.0,
         most: 5.0,
         window: Some(Duration::from_mins(1)),
-        scope: crate::atlas::document::Scope::Session,
+        scope: crate::atlas::document::LimitScope::Session,
     };
-    Snapshot {
+    RuntimeSnapshot {
         loaded: atlases().into(),
-        watched: Watched {
-            watch: Watch::On,
+        watched: EvaluationLog {
+            watch: WatchSetting::On,
             total: 5,
             evaluations: evaluations.into(),
             limits: Arc::new([("s-07".parse().unwrap(), vec![few])].into()),
@@ -149,25 +165,25 @@ pub(super) fn studied(base: Snapshot) -> Snapshot {
 }
 
 /// A snapshot whose Atlases have files.
-pub(super) fn on_disk(snapshot: Snapshot) -> Snapshot {
+pub(super) fn on_disk(snapshot: RuntimeSnapshot) -> RuntimeSnapshot {
     let file = |mut atlas: Atlas| {
-        let mut origin: Origin = (*atlas.origin).clone();
+        let mut origin: AtlasOrigin = (*atlas.origin).clone();
         origin.file = Some(PathBuf::from("/etc/cra").join(&origin.name));
         atlas.origin = Arc::new(origin);
         atlas
     };
     let loaded: Vec<_> = snapshot.loaded.iter().cloned().map(file).collect();
-    Snapshot {
+    RuntimeSnapshot {
         loaded: loaded.into(),
         ..snapshot
     }
 }
 
-pub(super) fn account() -> Account {
-    let question = Question::Action {
+pub(super) fn account() -> FullExplanation {
+    let question = ExplainQuestion::Action {
         action: "ticket.delete".to_owned(),
         params: json!({}),
-        asker: Asker::Session("s-12".parse().unwrap()),
+        asker: ExplainedSession::Session("s-12".parse().unwrap()),
     };
     engine().account(&question, now()).unwrap()
 }

@@ -10,11 +10,11 @@ use super::archive::Archive;
 use super::fixture::{idle, now};
 use super::steward::{SIZES, found, newer, stage, weaker};
 use super::studied::WORDS;
-use crate::console::driver::record::Left;
+use crate::console::driver::record::QuitFlag;
 use crate::console::driver::study::{differences, rehearse, tested};
-use crate::console::request::{Message, Request};
-use crate::console::study::{Study, Sum};
-use crate::console::{FailedStep, Trial};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::study::{Study, StudySummary};
+use crate::console::{FailedScenarioStep, ScenarioReport};
 
 #[test]
 fn the_difference_is_shown_line_by_line() {
@@ -24,10 +24,10 @@ fn the_difference_is_shown_line_by_line() {
         stage.shows("files are as loaded");
         found(&mut stage, newer(&weaker()));
         let asked = stage.press(KeyCode::Char('='));
-        let [Request::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {
+        let [ConsoleRequest::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {
             panic!("{asked:?}")
         };
-        stage.message(Message::Studied(*ticket, Ok(differences(texts))));
+        stage.message(ConsoleMessage::Studied(*ticket, Ok(differences(texts))));
         stage.shows("@@ line 8 of the file");
         assert_snapshot!(format!("difference_{name}"), stage.text());
         stage.press(KeyCode::Esc);
@@ -39,29 +39,29 @@ fn the_difference_is_shown_line_by_line() {
 fn the_test_page_shows_passed_tests_and_the_location_of_failures() {
     let mut stage = stage(idle(), (120, 36));
     let asked = stage.press(KeyCode::Char('T'));
-    let [Request::Study(ticket, Study::Test(files))] = asked.as_slice() else {
+    let [ConsoleRequest::Study(ticket, Study::Test(files))] = asked.as_slice() else {
         panic!("{asked:?}")
     };
     assert_eq!(files.len(), 2);
     stage.shows("working ...");
-    let failed = FailedStep {
+    let failed = FailedScenarioStep {
         line: Some(22),
         what: "step 3, request s-1 x: wanted held at high-risk-gate, actual allowed\u{1b}"
             .to_owned(),
     };
     let trials = [
-        Trial {
+        ScenarioReport {
             file: "/etc/cra/tests/delete.yaml".into(),
             steps: 12,
             failed: Vec::new(),
         },
-        Trial {
+        ScenarioReport {
             file: "/etc/cra/tests/risk.yaml".into(),
             steps: 4,
             failed: vec![failed],
         },
     ];
-    stage.message(Message::Studied(*ticket, tested(&trials)));
+    stage.message(ConsoleMessage::Studied(*ticket, tested(&trials)));
     stage.shows("line 22: step 3");
     assert_snapshot!("tests", stage.picture());
     smaller("tests", &mut stage);
@@ -92,15 +92,15 @@ fn the_rehearsal_evaluates_past_requests_and_lists_only_changes() {
     let mut stage = stage(idle(), (120, 36));
     found(&mut stage, newer(&WORDS.replace("gt: 1000", "gt: 100000")));
     let asked = stage.press(KeyCode::Char('R'));
-    let [Request::Study(ticket, Study::Rehearse(load))] = asked.as_slice() else {
+    let [ConsoleRequest::Study(ticket, Study::Rehearse(load))] = asked.as_slice() else {
         panic!("{asked:?}")
     };
     let live = Arc::clone(&stage.app.snapshot.loaded);
     let sessions = archive.sessions();
     let sets = (&*live, &*load.atlases);
-    let told = rehearse(&archive, &sessions, sets, now(), &Left::default()).unwrap();
-    assert_eq!(told.sum, Some(Sum::Past(1, 3)));
-    stage.message(Message::Studied(*ticket, Ok(told)));
+    let told = rehearse(&archive, &sessions, sets, now(), &QuitFlag::default()).unwrap();
+    assert_eq!(told.sum, Some(StudySummary::Past(1, 3)));
+    stage.message(ConsoleMessage::Studied(*ticket, Ok(told)));
     stage.shows("s-12#2 payment.send");
     stage.shows("loaded  HELD at large");
     stage.hides("disk.wipe");
@@ -109,13 +109,13 @@ fn the_rehearsal_evaluates_past_requests_and_lists_only_changes() {
     stage.press(KeyCode::Esc);
     stage.shows("1 of the last 3 actions would be judged otherwise");
     // A cancelled rehearsal ends early.
-    let left = Left::default();
+    let left = QuitFlag::default();
     left.leave();
     assert!(rehearse(&archive, &sessions, sets, now(), &left).is_err());
 }
 
 /// Checks one page at smaller sizes.
-fn smaller(name: &str, stage: &mut super::stage::Stage) {
+fn smaller(name: &str, stage: &mut super::stage::TestConsole) {
     for (width, height) in [(80, 24), (60, 18)] {
         stage.resize(width, height);
         assert_snapshot!(format!("{name}_{width}"), stage.text());

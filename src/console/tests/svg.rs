@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::archive::Archive;
 use super::fixture::busy;
-use super::stage::Stage;
+use super::stage::TestConsole;
 
 /// Size of a cell in pixels.
 const WIDTH: f32 = 8.4;
@@ -134,7 +134,7 @@ fn words(text: &str) -> Vec<(u16, &str)> {
     words
 }
 
-fn is_fresh(name: &str, stage: &Stage) {
+fn is_fresh(name: &str, stage: &TestConsole) {
     let file: PathBuf = [env!("CARGO_MANIFEST_DIR"), "assets", "pictures", name]
         .iter()
         .collect();
@@ -152,7 +152,7 @@ fn is_fresh(name: &str, stage: &Stage) {
 
 #[test]
 fn pictures_of_the_queue_and_its_dialog_are_up_to_date() {
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     stage.press(KeyCode::Down);
     is_fresh("queue.svg", &stage);
     stage.open_gate("c-121");
@@ -163,7 +163,7 @@ fn pictures_of_the_queue_and_its_dialog_are_up_to_date() {
 #[test]
 fn pictures_of_the_record_are_up_to_date() {
     let archive = Archive::sample();
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     archive.open(&mut stage, "s-09");
     stage.message(archive.checked(2));
     archive.keys(&mut stage, "jjjjjjjjj");

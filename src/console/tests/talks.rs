@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::fixture;
 use crate::base::clock::Timestamp;
-use crate::memento::{Named, Thread, ThreadOwner, Turn};
-use crate::runtime::snapshot::Snapshot;
+use crate::memento::{Thread, ThreadOwner, Turn, TurnIds};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 fn ago(seconds: u64) -> Timestamp {
     let span = i64::try_from(Duration::from_secs(seconds).as_micros()).unwrap();
@@ -23,7 +23,7 @@ pub(super) fn take(thread: &Thread, seconds: u64, number: u32, fields: Value) ->
     };
     turn.as_object_mut().unwrap().extend(fields);
     let turn = Turn::read(turn.to_string().as_bytes()).unwrap();
-    let named = Named {
+    let named = TurnIds {
         by: ThreadOwner {
             session: thread.session.clone(),
             secret: None,
@@ -125,12 +125,15 @@ pub(super) fn hostile() -> Thread {
 }
 
 /// A snapshot with these conversations.
-pub(super) fn with(mut snapshot: Snapshot, threads: impl IntoIterator<Item = Thread>) -> Snapshot {
+pub(super) fn with(
+    mut snapshot: RuntimeSnapshot,
+    threads: impl IntoIterator<Item = Thread>,
+) -> RuntimeSnapshot {
     snapshot.threads = threads.into_iter().map(Arc::new).collect();
     snapshot
 }
 
 /// A snapshot with two conversations, one of them frozen.
-pub(super) fn two() -> Snapshot {
+pub(super) fn two() -> RuntimeSnapshot {
     with(fixture::idle(), [frozen(), calm()])
 }

@@ -6,29 +6,29 @@ use ratatui::style::{Color, Modifier};
 use serde_json::{Value, json};
 
 use super::fixture;
-use super::linear::Listener;
-use super::stage::Stage;
+use super::linear::LineConsoleTester;
+use super::stage::TestConsole;
 use super::talks::{calm, frozen, hostile, take, two, with};
 use crate::base::text::is_deceptive;
 use crate::console::app::Tab;
-use crate::console::request::{Message, Request, ThreadEdit};
-use crate::console::theme::{Glyphs, Look};
-use crate::engine::command::Refused;
-use crate::memento::{Shape, SignalKind};
-use crate::runtime::ThreadAct;
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::console::request::{ConsoleMessage, ConsoleRequest, ThreadEdit};
+use crate::console::theme::{Appearance, Glyphs};
+use crate::engine::command::DecisionRefusal;
+use crate::memento::{SignalKind, SummaryShape};
+use crate::runtime::ThreadAction;
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 const WIDE: (u16, u16) = (120, 36);
 const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
 
 /// Shows the conversations screen.
-fn shown(snapshot: Snapshot, size: (u16, u16)) -> Stage {
-    let mut stage = Stage::new(snapshot, size);
+fn shown(snapshot: RuntimeSnapshot, size: (u16, u16)) -> TestConsole {
+    let mut stage = TestConsole::new(snapshot, size);
     stage.press(KeyCode::Char('3'));
     stage
 }
 
-fn key(stage: &mut Stage, key: char) -> Vec<Request> {
+fn key(stage: &mut TestConsole, key: char) -> Vec<ConsoleRequest> {
     stage.press(KeyCode::Char(key))
 }
 
@@ -56,11 +56,11 @@ fn a_frozen_thread_shows_the_time_the_cause_and_the_proposals_held_back() {
     stage.shows("reason: phase=peak, intensity=high, decision=should");
     stage.shows("rule 3: a signal in the SHOULD set");
     assert_snapshot!("threads_frozen_styled", stage.picture());
-    let look = Look {
+    let look = Appearance {
         glyphs: Glyphs::Ascii,
-        ..Look::default()
+        ..Appearance::default()
     };
-    let mut stage = Stage::with_look(two(), WIDE, look);
+    let mut stage = TestConsole::with_look(two(), WIDE, look);
     key(&mut stage, '3');
     stage.shows(".-###");
     assert!(stage.text().is_ascii(), "{}", stage.text());
@@ -110,7 +110,7 @@ fn the_empty_screen_explains_how_conversations_start() {
 fn hostile_agent_text_in_a_thread_moves_and_hides_nothing() {
     for size in SIZES {
         let mut stage = shown(with(fixture::busy(), [hostile()]), size);
-        let check = |stage: &Stage| {
+        let check = |stage: &TestConsole| {
             for cell in stage.buffer().content() {
                 assert!(!cell.symbol().chars().any(is_deceptive), "{}", stage.text());
             }
@@ -190,27 +190,27 @@ fn enter_in_the_history_shows_the_event_of_a_turn() {
         assert_snapshot!(sized("threads_history", size), stage.text());
         let asked = stage.press(KeyCode::Enter);
         let (session, event) = ("s-12".parse().unwrap(), "event-4".parse().unwrap());
-        assert_eq!(asked, [Request::FindEvent(session, event)]);
+        assert_eq!(asked, [ConsoleRequest::FindEvent(session, event)]);
         assert_eq!(stage.app.tab, Tab::Threads);
     }
     let mut stage = shown(two(), WIDE);
     key(&mut stage, 'b');
     stage.press(KeyCode::Enter);
-    stage.message(Message::Sessions(Ok(fixture::sessions())));
-    let found = Message::EventFound("s-12".parse().unwrap(), Ok(Some(4)));
+    stage.message(ConsoleMessage::Sessions(Ok(fixture::sessions())));
+    let found = ConsoleMessage::EventFound("s-12".parse().unwrap(), Ok(Some(4)));
     let requests = stage.message(found);
     assert_eq!(stage.app.tab, Tab::Trace);
     assert!(
         requests
             .iter()
-            .any(|request| matches!(request, Request::Read(_)))
+            .any(|request| matches!(request, ConsoleRequest::Read(_)))
     );
     stage.shows(">    4 ");
 }
 
 #[test]
 fn a_late_event_does_not_switch_the_screen() {
-    let found = |found| Message::EventFound("s-12".parse().unwrap(), found);
+    let found = |found| ConsoleMessage::EventFound("s-12".parse().unwrap(), found);
     let mut stage = shown(two(), WIDE);
     key(&mut stage, '1');
     stage.message(found(Ok(Some(4))));
@@ -235,13 +235,16 @@ fn the_selected_turn_stays_selected_while_turns_arrive() {
     stage.snapshot(with(fixture::idle(), [more, calm()]));
     let asked = stage.press(KeyCode::Enter);
     let event = "event-4".parse().unwrap();
-    assert_eq!(asked, [Request::FindEvent("s-12".parse().unwrap(), event)]);
+    assert_eq!(
+        asked,
+        [ConsoleRequest::FindEvent("s-12".parse().unwrap(), event)]
+    );
 }
 
 #[test]
 fn rows_of_the_list_keep_their_places() {
     let mut stage = shown(two(), WIDE);
-    let rows = |stage: &Stage| {
+    let rows = |stage: &TestConsole| {
         let text = stage.text();
         (text.find("t-31").unwrap(), text.find("t-29").unwrap())
     };
@@ -273,7 +276,7 @@ fn keys_select_the_next_thread_and_show_it_in_the_record() {
     stage.shows("1 of 2 (< >)");
     let asked = key(&mut stage, 't');
     assert_eq!(stage.app.tab, Tab::Trace);
-    assert_eq!(asked, [Request::LoadSessions]);
+    assert_eq!(asked, [ConsoleRequest::LoadSessions]);
 }
 
 #[test]
@@ -324,7 +327,7 @@ fn the_search_covers_all_texts_of_a_thread_and_its_keys_trigger_no_action() {
 #[test]
 fn the_memento_is_copied_unchanged() {
     let mut stage = shown(two(), WIDE);
-    let Some(Request::Copy(text)) = key(&mut stage, 'y').pop() else {
+    let Some(ConsoleRequest::Copy(text)) = key(&mut stage, 'y').pop() else {
         panic!("nothing was copied");
     };
     let copied: Value = serde_json::from_str(&text).unwrap();
@@ -364,32 +367,32 @@ fn drift_is_flagged_only_after_a_confirmation_that_defaults_to_cancel() {
     stage.press(KeyCode::Tab);
     let asked = stage.press(KeyCode::Enter);
     let thread = || "t-31".parse().unwrap();
-    let act = || ThreadAct::FlagDrift;
-    assert_eq!(asked, [Request::ActOnThread(thread(), act())]);
-    stage.message(Message::ThreadActed(thread(), act(), Ok(())));
+    let act = || ThreadAction::FlagDrift;
+    assert_eq!(asked, [ConsoleRequest::ActOnThread(thread(), act())]);
+    stage.message(ConsoleMessage::ThreadActed(thread(), act(), Ok(())));
     stage.shows("drift of t-31 flagged and recorded");
-    let refused = Err(Refused::Unavailable("full disk".to_owned()));
-    stage.message(Message::ThreadActed(thread(), act(), refused));
+    let refused = Err(DecisionRefusal::Unavailable("full disk".to_owned()));
+    stage.message(ConsoleMessage::ThreadActed(thread(), act(), refused));
     stage.shows("not recorded");
 }
 
 #[test]
 fn a_read_only_console_neither_edits_nor_flags() {
     let mut snapshot = two();
-    snapshot.access = Access::ReadOnly;
+    snapshot.access = ConsoleAccess::ReadOnly;
     let mut stage = shown(snapshot, WIDE);
     for pressed in ['e', 'w'] {
         assert_eq!(key(&mut stage, pressed), []);
         stage.shows("this console is read-only");
         assert!(stage.app.layers.is_empty());
     }
-    let act = Request::ActOnThread("t-31".parse().unwrap(), ThreadAct::FlagDrift);
+    let act = ConsoleRequest::ActOnThread("t-31".parse().unwrap(), ThreadAction::FlagDrift);
     assert!(!stage.app.permits(&act));
 }
 
 /// Returns the edit that is sent to the editor.
-fn editing(stage: &mut Stage) -> ThreadEdit {
-    let Some(Request::EditThread(edit)) = key(stage, 'e').pop() else {
+fn editing(stage: &mut TestConsole) -> ThreadEdit {
+    let Some(ConsoleRequest::EditThread(edit)) = key(stage, 'e').pop() else {
         panic!("no editor");
     };
     *edit
@@ -403,7 +406,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
     let edit = editing(&mut stage);
     assert_eq!(Some(edit.etag.clone()), frozen().etag());
     let edited = |edit: &ThreadEdit, text: &str| {
-        Message::ThreadEdited(Box::new(edit.clone()), Ok(text.to_owned()))
+        ConsoleMessage::ThreadEdited(Box::new(edit.clone()), Ok(text.to_owned()))
     };
     assert_eq!(stage.message(edited(&edit, &edit.text)), []);
     stage.shows("nothing was changed");
@@ -412,7 +415,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
     let kept = stage.message(edited(&edit, &broken));
     let why = "expected `,` or `}` at line 4 column 14";
     let draft = Some(json!({"text": broken, "why": why}));
-    assert_eq!(kept, [Request::KeepThreadDraft(thread(), draft)]);
+    assert_eq!(kept, [ConsoleRequest::KeepThreadDraft(thread(), draft)]);
     stage.shows("e opens your text again");
     stage.shows("your text is kept: e");
     let again = editing(&mut stage);
@@ -421,24 +424,29 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
 
     let mine = again.text.replace("de\"dupe", "mine");
     let asked = stage.message(edited(&again, &mine));
-    let shape = Shape {
+    let shape = SummaryShape {
         arc: "mine ACME tickets before Friday's export".to_owned(),
         ..frozen().latest.unwrap().shape()
     };
-    let act = ThreadAct::Edit {
+    let act = ThreadAction::Edit {
         shape,
         if_match: edit.etag.clone(),
     };
     let draft = Some(json!({"text": mine, "why": "it was never answered"}));
-    let kept = Request::KeepThreadDraft(thread(), draft);
-    assert_eq!(asked, [kept, Request::ActOnThread(thread(), act.clone())]);
+    let kept = ConsoleRequest::KeepThreadDraft(thread(), draft);
+    assert_eq!(
+        asked,
+        [kept, ConsoleRequest::ActOnThread(thread(), act.clone())]
+    );
 
     // Another turn came first: the operator is told, and gets the typed text back together with the stored
     // summary.
     let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
     stage.snapshot(with(fixture::idle(), [newer.clone(), calm()]));
-    let refused = Err(Refused::Unavailable("the memento has changed".to_owned()));
-    stage.message(Message::ThreadActed(thread(), act.clone(), refused));
+    let refused = Err(DecisionRefusal::Unavailable(
+        "the memento has changed".to_owned(),
+    ));
+    stage.message(ConsoleMessage::ThreadActed(thread(), act.clone(), refused));
     stage.shows("e opens your text beside what is kept now");
     let once_more = editing(&mut stage);
     assert_eq!(Some(once_more.etag), newer.etag());
@@ -446,12 +454,12 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
     assert!(once_more.text.contains("the memento has changed"));
     assert!(once_more.text.contains("#     \"arc\": \"dedupe ACME"));
 
-    let done = stage.message(Message::ThreadActed(thread(), act, Ok(())));
-    assert_eq!(done, [Request::KeepThreadDraft(thread(), None)]);
+    let done = stage.message(ConsoleMessage::ThreadActed(thread(), act, Ok(())));
+    assert_eq!(done, [ConsoleRequest::KeepThreadDraft(thread(), None)]);
     stage.shows("its next turn must follow it");
     stage.hides("your text is kept");
     assert!(!editing(&mut stage).text.contains("mine"));
-    let failed = Message::ThreadEdited(Box::new(edit), Err("no editor".to_owned()));
+    let failed = ConsoleMessage::ThreadEdited(Box::new(edit), Err("no editor".to_owned()));
     assert_eq!(stage.message(failed), []);
     stage.shows("no editor");
 }
@@ -460,9 +468,9 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
 fn an_edited_or_drifting_thread_is_marked() {
     let edited = frozen();
     let etag = edited.etag().unwrap();
-    let shape = Shape {
+    let shape = SummaryShape {
         arc: "mine".to_owned(),
-        ..Shape::default()
+        ..SummaryShape::default()
     };
     let edited = edited.edit(&shape, &etag, "mm-9".parse().unwrap(), fixture::now());
     let edited = edited.unwrap().flag_drift("op-2");
@@ -478,7 +486,7 @@ fn an_edited_or_drifting_thread_is_marked() {
 #[test]
 fn a_request_of_a_frozen_thread_is_marked_wherever_it_is_shown() {
     let snapshot = || with(fixture::busy(), [frozen(), calm()]);
-    let mut stage = Stage::new(snapshot(), WIDE);
+    let mut stage = TestConsole::new(snapshot(), WIDE);
     let text = stage.text();
     let row = text.lines().find(|line| line.contains("c-121")).unwrap();
     assert!(row.contains("FROZEN"), "{row}");
@@ -496,7 +504,7 @@ fn a_request_of_a_frozen_thread_is_marked_wherever_it_is_shown() {
     // The summary thaws while the dialog is open.
     stage.snapshot(with(fixture::busy(), [calm()]));
     stage.hides("dedupe ACME tickets");
-    let (told, _) = Listener::new(snapshot()).types(&["show c-121"]);
+    let (told, _) = LineConsoleTester::new(snapshot()).types(&["show c-121"]);
     let wanted = "summary FROZEN since 13:59:10, 2 updates held back.";
     assert!(told.contains(wanted), "{told}");
 }

@@ -5,12 +5,12 @@ use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
 use super::fixture;
-use super::live::Live;
-use super::stage::Stage;
+use super::live::LiveConsole;
+use super::stage::TestConsole;
 use super::talks::{calm, with};
 use crate::console::app::Tab;
-use crate::console::request::{Message, Request, ThreadEdit};
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::console::request::{ConsoleMessage, ConsoleRequest, ThreadEdit};
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 fn turn(number: u32, arc: &str) -> Value {
     json!({
@@ -22,24 +22,24 @@ fn turn(number: u32, arc: &str) -> Value {
 }
 
 /// Opens the summary in an editor that replaces a text, and carries out the result.
-fn edit(live: &mut Live, edit: ThreadEdit, from: &str, to: &str) {
+fn edit(live: &mut LiveConsole, edit: ThreadEdit, from: &str, to: &str) {
     assert!(edit.text.contains(from), "{}", edit.text);
     let text = edit.text.replace(from, to);
-    let message = Message::ThreadEdited(Box::new(edit), Ok(text));
+    let message = ConsoleMessage::ThreadEdited(Box::new(edit), Ok(text));
     let requests = live.stage.message(message);
     live.carry_out(requests);
 }
 
-fn editing(live: &mut Live) -> ThreadEdit {
+fn editing(live: &mut LiveConsole) -> ThreadEdit {
     match live.stage.press(KeyCode::Char('e')).pop() {
-        Some(Request::EditThread(edit)) => *edit,
+        Some(ConsoleRequest::EditThread(edit)) => *edit,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn the_governance_log_is_listed_on_the_trace_screen_and_opens() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.press(KeyCode::Char('2'));
     live.stage.shows("cra, governance log");
     live.press(KeyCode::End);
@@ -49,17 +49,17 @@ fn the_governance_log_is_listed_on_the_trace_screen_and_opens() {
 
 #[test]
 fn an_imported_session_is_marked_on_the_trace_screen() {
-    let mut stage = Stage::new(fixture::busy(), (120, 36));
+    let mut stage = TestConsole::new(fixture::busy(), (120, 36));
     stage.press(KeyCode::Char('2'));
     let mut sessions = fixture::sessions();
-    sessions[1].imports.push(crate::trace::verify::Imported {
+    sessions[1].imports.push(crate::trace::verify::ImportEntry {
         by: Some("mallory".to_owned()),
         at: "2026-01-01T00:00:00.000000Z".to_owned(),
         events: 6,
         source: "forged.jsonl".to_owned(),
         file_hash: None,
     });
-    stage.message(Message::Sessions(Ok(sessions)));
+    stage.message(ConsoleMessage::Sessions(Ok(sessions)));
     stage.paint();
     stage.shows("IMPORTED");
 }
@@ -67,7 +67,7 @@ fn an_imported_session_is_marked_on_the_trace_screen() {
 // covers D2, D20
 #[test]
 fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.turn(&turn(1, "clean up"));
     live.turn(&turn(2, "purge all"));
     live.press(KeyCode::Char('3'));
@@ -109,7 +109,7 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
     assert!(live.rehearsal.is_sound());
 
     // A read-only console does neither, and has the same state after a restart.
-    live.again(|restart| restart.access(Access::ReadOnly));
+    live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.stage.shows("ARC       as the operator says");
     for key in ['e', 'w'] {
@@ -121,7 +121,7 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
 
 #[test]
 fn enter_on_a_turn_shows_its_record() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.turn(&turn(1, "clean up"));
     live.turn(&turn(2, "purge all"));
     live.press(KeyCode::Char('3'));
@@ -141,7 +141,7 @@ fn enter_on_a_turn_shows_its_record() {
 
 #[test]
 fn a_rejected_edit_is_restored_after_a_restart_until_it_is_accepted() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.turn(&turn(1, "clean up"));
     live.press(KeyCode::Char('3'));
     let stale = editing(&mut live);
@@ -177,7 +177,7 @@ fn a_rejected_edit_is_restored_after_a_restart_until_it_is_accepted() {
 
 #[test]
 fn the_history_shows_the_sequence_number_of_each_turn() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.turn(&turn(1, "clean up"));
     let _held = live.ask("ticket.delete", json!({"id": 1}), 1);
     live.turn(&turn(2, "purge all"));
@@ -198,7 +198,7 @@ fn the_history_shows_the_sequence_number_of_each_turn() {
 // covers D20
 #[test]
 fn an_operator_hands_a_thread_over_to_another_session() {
-    let mut live = Live::new();
+    let mut live = LiveConsole::new();
     live.turn(&turn(1, "clean up"));
     live.start_session("s-2");
     live.command("hand-over s-2");
@@ -218,7 +218,7 @@ fn an_operator_hands_a_thread_over_to_another_session() {
     live.stage
         .shows("handed over to s-2: its next turn takes it up");
 
-    live.again(|restart| restart.access(Access::ReadOnly));
+    live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.command("hand-over s-2");
     live.stage.shows("this console is read-only");
@@ -226,8 +226,8 @@ fn an_operator_hands_a_thread_over_to_another_session() {
 }
 
 /// The conversations screen of a snapshot.
-fn pictured(snapshot: Snapshot) -> Stage {
-    let mut stage = Stage::new(snapshot, (120, 36));
+fn pictured(snapshot: RuntimeSnapshot) -> TestConsole {
+    let mut stage = TestConsole::new(snapshot, (120, 36));
     stage.press(KeyCode::Char('3'));
     stage
 }

@@ -6,13 +6,15 @@ use ratatui::crossterm::event::KeyCode;
 use super::archive::Archive;
 use super::batch::{open_batch, review_batch, three};
 use super::fixture::{busy, ticket_delete};
-use super::stage::{Stage, decisions};
+use super::stage::{TestConsole, decisions};
 use super::states::{answered, expired, other_request, reviewing, with_other};
 use super::steward::{faulty, found, in_force, newer, tighter};
 use crate::base::digest::Digest;
-use crate::base::limits::ARMING;
-use crate::console::keymap::{Action, QueueKey};
-use crate::runtime::snapshot::{Access, ChainVerdict, Dropped, Snapshot, StoreState};
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::console::keymap::{KeyAction, QueueKey};
+use crate::runtime::snapshot::{
+    ChainVerdict, ConsoleAccess, RuntimeSnapshot, StoreState, UndeliveredCounts,
+};
 
 const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
@@ -21,7 +23,7 @@ const SIZES: [(u16, u16); 3] = [WIDE, SMALL, TINY];
 
 #[test]
 fn a_finished_or_changed_request_is_not_shown_as_running() {
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
     stage.shows("Request exactly as it will run");
     stage.shows("seen 100 %");
@@ -31,7 +33,7 @@ fn a_finished_or_changed_request_is_not_shown_as_running() {
     stage.hides("seen");
     let (before, now) = (ticket_delete().request_hash, other_request().request_hash);
     stage.shows(&format!("hash {} → {}", before.short(4), now.short(4)));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::Enter);
     stage.shows("Request exactly as it will run");
     stage.shows(&format!("hash {}  ", now.short(4)));
@@ -40,7 +42,7 @@ fn a_finished_or_changed_request_is_not_shown_as_running() {
     stage.hides("seen");
 }
 
-fn broken(mut picture: Snapshot) -> Snapshot {
+fn broken(mut picture: RuntimeSnapshot) -> RuntimeSnapshot {
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-09".parse().unwrap(),
         what: "event 3: the hash differs".to_owned(),
@@ -52,7 +54,7 @@ fn broken(mut picture: Snapshot) -> Snapshot {
 #[test]
 fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
     let mut read_only = busy();
-    read_only.access = Access::ReadOnly;
+    read_only.access = ConsoleAccess::ReadOnly;
     let mut poisoned = busy();
     poisoned.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
@@ -68,7 +70,7 @@ fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
         (poisoned, "DENIED  BARRED", "nothing can be recorded"),
     ] {
         for size in SIZES {
-            let mut stage = Stage::new(picture.clone(), size);
+            let mut stage = TestConsole::new(picture.clone(), size);
             stage.open_gate("c-121");
             stage.shows(word);
             stage.hides("READY");
@@ -79,10 +81,10 @@ fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
         }
     }
     // The way out is shown in full, even on a narrow screen.
-    let mut stage = Stage::new(broken(busy()), TINY);
+    let mut stage = TestConsole::new(broken(busy()), TINY);
     stage.open_gate("c-121");
     stage.shows(":ack-broken-chain       ");
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Enter);
     stage.shows("ARMING");
     stage.shows("Pass is disabled: arming");
@@ -90,7 +92,7 @@ fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
 
 #[test]
 fn a_hint_about_the_files_disappears_when_it_is_outdated() {
-    let mut stage = Stage::new(in_force(busy()), WIDE);
+    let mut stage = TestConsole::new(in_force(busy()), WIDE);
     stage.press(KeyCode::Char('4'));
     found(&mut stage, newer(&faulty()));
     stage.press(KeyCode::Char('L'));
@@ -105,7 +107,7 @@ fn a_hint_about_the_files_disappears_when_it_is_outdated() {
 #[test]
 fn pass_now_decides_nothing_before_the_whole_review_was_on_screen() {
     for size in SIZES {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         stage.open_gate("c-121");
         reviewing(&mut stage);
         // Everything else that a pass needs is complete.
@@ -130,7 +132,7 @@ fn pass_now_decides_nothing_before_the_whole_review_was_on_screen() {
 #[test]
 fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
     for size in SIZES {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         stage.open_gate("c-121");
         reviewing(&mut stage);
         stage.shows("PgDn: more below");
@@ -145,7 +147,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
         stage.shows("PASS      ticket.delete");
     }
     // Two pages at once without painting in between: the skipped content does not count as seen.
-    let mut stage = Stage::new(busy(), TINY);
+    let mut stage = TestConsole::new(busy(), TINY);
     stage.open_gate("c-121");
     reviewing(&mut stage);
     for _ in 0..9 {
@@ -156,11 +158,11 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
     stage.presses(KeyCode::PageUp, 9);
     stage.presses(KeyCode::PageDown, 9);
     stage.shows("type the hash first");
-    let mut stage = Stage::new(busy(), TINY);
+    let mut stage = TestConsole::new(busy(), TINY);
     stage.open_gate("c-121");
     answered(&mut stage);
     stage.snapshot(with_other(&other_request()));
-    stage.wait(ARMING);
+    stage.wait(DIALOG_ARMING_TIME);
     stage.presses(KeyCode::PageDown, 9);
     stage.shows("what you had typed, not sent");
     let end = stage.text();
@@ -174,7 +176,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
 // One more condition before a batch passes.
 #[test]
 fn a_batch_passes_only_after_all_planned_records_were_on_screen() {
-    let mut stage = Stage::new(three(), TINY);
+    let mut stage = TestConsole::new(three(), TINY);
     open_batch(&mut stage, 3);
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 20);
@@ -195,16 +197,16 @@ fn a_batch_passes_only_after_all_planned_records_were_on_screen() {
 
 #[test]
 fn a_long_header_keeps_its_required_parts() {
-    let dropped = Dropped {
+    let dropped = UndeliveredCounts {
         advice: 12_345,
         hooks: 7,
         answers: 1,
     };
     for size in SIZES {
-        let mut picture = Snapshot { dropped, ..busy() };
+        let mut picture = RuntimeSnapshot { dropped, ..busy() };
         picture.operator = "a-very-long-operator@some.place.example.com".to_owned();
-        picture.access = Access::ReadOnly;
-        let mut stage = Stage::new(picture.clone(), size);
+        picture.access = ConsoleAccess::ReadOnly;
+        let mut stage = TestConsole::new(picture.clone(), size);
         stage.app.on_queued(1234);
         stage.paint();
         stage.shows("READ-ONLY  14:02:31Z");
@@ -224,7 +226,7 @@ fn a_long_header_keeps_its_required_parts() {
 #[test]
 fn the_help_scrolls_up_at_once_from_its_end() {
     for size in SIZES {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         stage.press(KeyCode::Char('?'));
         stage.presses(KeyCode::PageDown, 90);
         let end = stage.text();
@@ -238,10 +240,10 @@ fn the_help_scrolls_up_at_once_from_its_end() {
 #[test]
 fn a_filter_counts_unlisted_facets_and_leaves_room_for_the_rest() {
     let archive = Archive::sample();
-    let mut stage = Stage::new(busy(), (100, 36));
+    let mut stage = TestConsole::new(busy(), (100, 36));
     archive.open(&mut stage, "s-15");
     stage.shows("FOLLOW");
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     archive.open(&mut stage, "s-09");
     archive.enter(&mut stage, 'f', "type:checkpoint|risk actor:o2");
     stage.shows("3 types: checkpoint_response 2, checkpoint_passed 1, +1");
@@ -250,7 +252,7 @@ fn a_filter_counts_unlisted_facets_and_leaves_room_for_the_rest() {
 #[test]
 fn the_reload_state_is_hidden_if_there_are_no_files() {
     for size in [SMALL, TINY] {
-        let mut stage = Stage::new(super::studied::studied(busy()), size);
+        let mut stage = TestConsole::new(super::studied::studied(busy()), size);
         stage.press(KeyCode::Char('4'));
         stage.hides("RELOAD");
         stage.hides("not looked at yet");
@@ -260,24 +262,24 @@ fn the_reload_state_is_hidden_if_there_are_no_files() {
 #[test]
 fn keys_that_have_an_effect_are_offered_first() {
     // Nothing can be decided, so keys that decide or lead to a decision are disabled.
-    let queue = Stage::new(busy(), WIDE).app.queue;
+    let queue = TestConsole::new(busy(), WIDE).app.queue;
     let writes = [
-        Action::Deny,
-        Action::Queue(QueueKey::Claim),
-        Action::Queue(QueueKey::Batch),
+        KeyAction::Deny,
+        KeyAction::Queue(QueueKey::Claim),
+        KeyAction::Queue(QueueKey::Batch),
     ];
     for action in writes {
-        assert!(!queue.can(action, Access::ReadOnly), "{action:?}");
+        assert!(!queue.can(action, ConsoleAccess::ReadOnly), "{action:?}");
     }
-    assert!(queue.can(Action::Deny, Access::Write));
-    assert!(queue.can(Action::Open, Access::ReadOnly));
+    assert!(queue.can(KeyAction::Deny, ConsoleAccess::Write));
+    assert!(queue.can(KeyAction::Open, ConsoleAccess::ReadOnly));
     // The selected request is critical, and must be decided alone.
-    assert!(!queue.can(Action::Queue(QueueKey::Mark), Access::Write));
-    let batch = Stage::new(three(), WIDE).app.queue;
-    assert!(batch.can(Action::Queue(QueueKey::Mark), Access::Write));
-    assert!(!batch.can(Action::Queue(QueueKey::Mark), Access::ReadOnly));
+    assert!(!queue.can(KeyAction::Queue(QueueKey::Mark), ConsoleAccess::Write));
+    let batch = TestConsole::new(three(), WIDE).app.queue;
+    assert!(batch.can(KeyAction::Queue(QueueKey::Mark), ConsoleAccess::Write));
+    assert!(!batch.can(KeyAction::Queue(QueueKey::Mark), ConsoleAccess::ReadOnly));
 
-    let mut stage = Stage::new(busy(), TINY);
+    let mut stage = TestConsole::new(busy(), TINY);
     stage.open_gate("c-121");
     stage.shows("F6 request");
     stage.press(KeyCode::F(6));
@@ -285,7 +287,7 @@ fn keys_that_have_an_effect_are_offered_first() {
         stage.shows(shown);
     }
     stage.hides("next match");
-    let mut stage = Stage::new(in_force(busy()), SMALL);
+    let mut stage = TestConsole::new(in_force(busy()), SMALL);
     stage.press(KeyCode::Char('4'));
     // There is nothing to load yet.
     stage.shows("e editor");
@@ -298,7 +300,7 @@ fn keys_that_have_an_effect_are_offered_first() {
 fn the_footer_shows_the_back_key_below_the_top_level() {
     let archive = Archive::sample();
     for size in SIZES {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         archive.press(&mut stage, KeyCode::Char('2'));
         stage.hides("Esc back");
         archive.press(&mut stage, KeyCode::Enter);
@@ -312,7 +314,7 @@ fn the_footer_shows_the_back_key_below_the_top_level() {
 #[test]
 fn records_of_one_decision_count_once_and_proof_letters_are_explained() {
     let archive = Archive::sample();
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     archive.open(&mut stage, "s-09");
     stage.shows("1 gate · 1 signed · 1 denied · 0 expired/withdrawn · 0 missing");
     stage.hides("S sealed");
@@ -325,7 +327,7 @@ fn records_of_one_decision_count_once_and_proof_letters_are_explained() {
 #[test]
 fn a_broken_chain_names_its_session_at_every_width() {
     for size in SIZES {
-        let stage = Stage::new(broken(busy()), size);
+        let stage = TestConsole::new(broken(busy()), size);
         stage.shows("! CHAIN BROKEN in s-09: event");
         stage.shows(":ack-broken-chain");
     }
@@ -333,11 +335,11 @@ fn a_broken_chain_names_its_session_at_every_width() {
 
 #[test]
 fn the_palette_lists_harmless_commands_first() {
-    let mut stage = Stage::new(broken(busy()), SMALL);
+    let mut stage = TestConsole::new(broken(busy()), SMALL);
     stage.press(KeyCode::Char(':'));
     stage.shows("> filter TEXT");
     assert_eq!(stage.presses(KeyCode::Enter, 2), []);
-    let mut stage = Stage::new(busy(), WIDE);
+    let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Char(':'));
     let text = stage.text();
     let place = |name: &str| text.find(name).unwrap();

@@ -9,27 +9,29 @@ use serde_json::json;
 
 use super::archive::Archive;
 use super::fixture::{busy, now};
-use super::stage::Stage;
+use super::stage::TestConsole;
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::console::layer::Layer;
-use crate::console::request::{Message, Request};
-use crate::trace::verify::{Checked, Progress, Report, Verdict};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::trace::verify::{
+    ChainVerification, VerificationProgress, VerificationReport, VerificationVerdict,
+};
 
 /// The record with a session open, at 120x36.
-fn opened(session: &str) -> (Archive, Stage) {
+fn opened(session: &str) -> (Archive, TestConsole) {
     let archive = Archive::sample();
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     archive.open(&mut stage, session);
     (archive, stage)
 }
 
 /// A running session with this number of events, open.
-fn live(events: u64) -> (Archive, Stage) {
+fn live(events: u64) -> (Archive, TestConsole) {
     let mut archive = Archive::default();
     for at in 0..events {
         grow(&mut archive, at);
     }
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     archive.open(&mut stage, "s-1");
     (archive, stage)
 }
@@ -46,7 +48,7 @@ pub(super) fn grow(archive: &mut Archive, at: u64) {
 }
 
 /// Sends a snapshot of the grown record to the console.
-fn tell(archive: &Archive, stage: &mut Stage) {
+fn tell(archive: &Archive, stage: &mut TestConsole) {
     let mut next = busy();
     next.chain.events += archive
         .sessions()
@@ -175,7 +177,7 @@ fn values_fold_and_their_path_is_shown_and_copied() {
     stage.shows("path .payload.verified_by");
     assert_eq!(
         archive.press(&mut stage, KeyCode::Char('y')),
-        [Request::Copy("o2@ops".to_owned())]
+        [ConsoleRequest::Copy("o2@ops".to_owned())]
     );
     stage.shows("copied the value: 6 bytes");
     archive.keys(&mut stage, "kkkl");
@@ -186,7 +188,7 @@ fn values_fold_and_their_path_is_shown_and_copied() {
     stage.shows("path .payload.request.b[1]");
     assert_eq!(
         archive.press(&mut stage, KeyCode::Char('y')),
-        [Request::Copy("2".to_owned())]
+        [ConsoleRequest::Copy("2".to_owned())]
     );
     archive.keys(&mut stage, "hh");
     stage.shows("▸ b  [2 items]");
@@ -195,7 +197,7 @@ fn values_fold_and_their_path_is_shown_and_copied() {
     archive.keys(&mut stage, "jjjjjjjj");
     stage.shows("path .hash");
     let copied = archive.press(&mut stage, KeyCode::Char('y'));
-    let [Request::Copy(hash)] = copied.as_slice() else {
+    let [ConsoleRequest::Copy(hash)] = copied.as_slice() else {
         panic!("{copied:?}");
     };
     assert_eq!(hash.len(), 64);
@@ -205,13 +207,13 @@ fn values_fold_and_their_path_is_shown_and_copied() {
 fn an_event_is_copied_in_export_form_and_a_cut_copy_is_reported() {
     let (archive, mut stage) = opened("s-12");
     let copied = archive.press(&mut stage, KeyCode::Char('y'));
-    let [Request::Copy(line)] = copied.as_slice() else {
+    let [ConsoleRequest::Copy(line)] = copied.as_slice() else {
         panic!("{copied:?}");
     };
     assert!(line.starts_with("{\"event_id\":\"event-0\""), "{line}");
     archive.keys(&mut stage, "j");
     let copied = archive.press(&mut stage, KeyCode::Char('y'));
-    let [Request::Copy(line)] = copied.as_slice() else {
+    let [ConsoleRequest::Copy(line)] = copied.as_slice() else {
         panic!("{copied:?}");
     };
     assert_eq!(line.len(), MAX_COPY_BYTES);
@@ -224,7 +226,7 @@ fn a_hash_that_does_not_match_its_text_is_shown_as_wrong() {
     archive.spoil("s-09", |chain| {
         chain[4].text = chain[4].text.replace("ticket.delete", "ticket.update");
     });
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     archive.open(&mut stage, "s-09");
     archive.enter(&mut stage, ':', "seek 4");
     archive.press(&mut stage, KeyCode::Tab);
@@ -237,7 +239,7 @@ fn a_hash_that_does_not_match_its_text_is_shown_as_wrong() {
 fn an_event_after_a_removed_one_shows_a_wrong_link() {
     let mut archive = Archive::sample();
     archive.spoil("s-09", |chain| _ = chain.remove(5));
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     archive.open(&mut stage, "s-09");
     archive.enter(&mut stage, ':', "seek 6");
     archive.press(&mut stage, KeyCode::Tab);
@@ -248,24 +250,24 @@ fn an_event_after_a_removed_one_shows_a_wrong_link() {
 }
 
 /// Result of a check of one session.
-fn found(verdict: Verdict) -> Message {
+fn found(verdict: VerificationVerdict) -> ConsoleMessage {
     let session = "s-09".parse().unwrap();
-    let chains = vec![Checked {
+    let chains = vec![ChainVerification {
         session,
         events: 15,
         pruned: 0,
-        not_canonical: 0,
+        count_not_canonical: 0,
         imports: Vec::new(),
         verdict,
     }];
-    Message::Verified(Ok(Report { log: None, chains }))
+    ConsoleMessage::Verified(Ok(VerificationReport { log: None, chains }))
 }
 
 /// Starts a check of the record and returns its progress.
-fn begin_check(stage: &mut Stage) -> Progress {
+fn begin_check(stage: &mut TestConsole) -> VerificationProgress {
     let mut requests = stage.press(KeyCode::Char('v'));
     match requests.pop() {
-        Some(Request::Verify(progress)) => progress,
+        Some(ConsoleRequest::Verify(progress)) => progress,
         other => panic!("no check: {other:?}"),
     }
 }
@@ -310,20 +312,20 @@ fn a_verdict_is_shown_in_words_and_at_each_event() {
     stage.shows("    13 S ");
     stage.shows("    14 ? ");
     let what = "the hash differs".to_owned();
-    stage.message(found(Verdict::Broken { sequence: 3, what }));
+    stage.message(found(VerificationVerdict::Broken { sequence: 3, what }));
     stage.shows("BROKEN at 3: the hash differs");
     stage.shows("     3 X ");
     stage.shows("     4 ? ");
     stage.shows("Nothing from there on is proven.");
     stage.shows("! CHAIN BROKEN in s-09");
-    stage.message(found(Verdict::Truncated {
+    stage.message(found(VerificationVerdict::Truncated {
         found: 15,
         expected: 20,
     }));
     stage.shows("TRUNCATED: 15 of 20 events are there");
     stage.shows("The end of this session was cut off");
     let what = "it is another one".to_owned();
-    stage.message(found(Verdict::Diverged { sequence: 0, what }));
+    stage.message(found(VerificationVerdict::Diverged { sequence: 0, what }));
     stage.shows("from event 0 on it was written anew");
     archive.press(&mut stage, KeyCode::Esc);
     stage.shows("DIVERGED");
@@ -482,7 +484,7 @@ proptest! {
         height in 18_u16..50,
     ) {
         let archive = Archive::sample();
-        let mut stage = Stage::new(busy(), (width, height));
+        let mut stage = TestConsole::new(busy(), (width, height));
         archive.open(&mut stage, "s-09");
         for code in keys {
             // Other tests cover quitting and writing files.
@@ -491,10 +493,10 @@ proptest! {
             }
             let palette = matches!(stage.app.layers.last(), Some(Layer::Palette(_)));
             for request in archive.press(&mut stage, code) {
-                let copies = matches!(request, Request::Copy(_));
+                let copies = matches!(request, ConsoleRequest::Copy(_));
                 let meant = code == KeyCode::Char('y') || palette && code == KeyCode::Enter;
                 prop_assert!(!copies || meant);
-                prop_assert!(!matches!(request, Request::Decide(_)));
+                prop_assert!(!matches!(request, ConsoleRequest::Decide(_)));
             }
         }
         prop_assert!(!stage.text().trim().is_empty());

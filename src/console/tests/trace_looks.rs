@@ -5,18 +5,18 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::archive::Archive;
 use super::fixture::{busy, idle};
-use super::stage::Stage;
-use crate::console::request::Message;
-use crate::console::theme::{Colour, Glyphs, Look};
-use crate::trace::verify::{Checked, Report, Verdict};
+use super::stage::TestConsole;
+use crate::console::request::ConsoleMessage;
+use crate::console::theme::{Appearance, ColourMode, Glyphs};
+use crate::trace::verify::{ChainVerification, VerificationReport, VerificationVerdict};
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
 /// Takes a snapshot of one state at every size.
-fn at_every_size(name: &str, session: Option<&str>, act: impl Fn(&Archive, &mut Stage)) {
+fn at_every_size(name: &str, session: Option<&str>, act: impl Fn(&Archive, &mut TestConsole)) {
     let archive = Archive::sample();
     for size in SIZES {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         match session {
             Some(session) => archive.open(&mut stage, session),
             None => _ = archive.press(&mut stage, KeyCode::Char('2')),
@@ -45,7 +45,7 @@ fn a_session_as_a_tree_over_time() {
 #[test]
 fn styles() {
     let archive = Archive::sample();
-    let mut stage = Stage::new(busy(), (120, 36));
+    let mut stage = TestConsole::new(busy(), (120, 36));
     archive.open(&mut stage, "s-09");
     stage.message(archive.checked(2));
     archive.keys(&mut stage, "jjjjjjjjj");
@@ -117,7 +117,7 @@ fn a_broken_chain() {
         chain[6].text = chain[6].text.replace("tier high", "tier low");
     });
     for size in SIZES {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         sound.open(&mut stage, "s-09");
         sound.enter(&mut stage, ':', "seek 6");
         // The record changes on disk without the console, and the check finds it.
@@ -142,19 +142,19 @@ fn a_broken_chain() {
 }
 
 /// Result of a check that finds the chain of `s-09` broken at this event.
-fn broken_at(sequence: u64) -> Message {
-    let chains = vec![Checked {
+fn broken_at(sequence: u64) -> ConsoleMessage {
+    let chains = vec![ChainVerification {
         session: "s-09".parse().unwrap(),
         events: 15,
         pruned: 0,
-        not_canonical: 0,
+        count_not_canonical: 0,
         imports: Vec::new(),
-        verdict: Verdict::Broken {
+        verdict: VerificationVerdict::Broken {
             sequence,
             what: "hash does not match the content".to_owned(),
         },
     }];
-    Message::Verified(Ok(Report { log: None, chains }))
+    ConsoleMessage::Verified(Ok(VerificationReport { log: None, chains }))
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_removed_event() {
     let mut archive = Archive::sample();
     archive.spoil("s-09", |chain| _ = chain.remove(5));
     for size in SIZES {
-        let mut stage = Stage::new(busy(), size);
+        let mut stage = TestConsole::new(busy(), size);
         archive.open(&mut stage, "s-09");
         archive.keys(&mut stage, "jjjjj");
         stage.shows("1 event MISSING: v verifies");
@@ -185,13 +185,13 @@ fn a_removed_event() {
 #[test]
 fn an_empty_record_and_an_unreadable_record() {
     for size in SIZES {
-        let mut stage = Stage::new(idle(), size);
+        let mut stage = TestConsole::new(idle(), size);
         stage.press(KeyCode::Char('2'));
         stage.shows("reading the record...");
-        stage.message(Message::Sessions(Ok(vec![])));
+        stage.message(ConsoleMessage::Sessions(Ok(vec![])));
         assert_snapshot!(format!("empty_{}x{}", size.0, size.1), stage.text());
         stage.press(KeyCode::Char('r'));
-        stage.message(Message::Sessions(Err("disk I/O error".to_owned())));
+        stage.message(ConsoleMessage::Sessions(Err("disk I/O error".to_owned())));
         assert_snapshot!(format!("error_{}x{}", size.0, size.1), stage.text());
     }
 }
@@ -199,13 +199,13 @@ fn an_empty_record_and_an_unreadable_record() {
 #[test]
 fn plain_characters_and_no_colour() {
     let archive = Archive::sample();
-    let look = Look {
+    let look = Appearance {
         glyphs: Glyphs::Ascii,
-        colour: Colour::Plain,
-        ..Look::default()
+        colour: ColourMode::Plain,
+        ..Appearance::default()
     };
     for size in SIZES {
-        let mut stage = Stage::with_look(busy(), size, look);
+        let mut stage = TestConsole::with_look(busy(), size, look);
         archive.open(&mut stage, "s-09");
         stage.message(archive.checked(2));
         archive.keys(&mut stage, "jjjj");

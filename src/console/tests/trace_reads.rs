@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::archive::{Archive, asks};
 use super::fixture::{busy, idle};
-use super::stage::Stage;
-use crate::console::driver::record::{Left, Until, read};
-use crate::console::request::{Message, Request};
-use crate::console::screen::trace::{Ask, Told};
-use crate::trace::export::Format;
+use super::stage::TestConsole;
+use crate::console::driver::record::{QuitFlag, QuittableRecords, read};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::screen::trace::{TraceRead, TraceReadResult};
+use crate::trace::export::ExportFormatArg;
 
 /// A session of 12,000 events, every hundredth of them a gate.
 fn long() -> Archive {
@@ -38,32 +38,32 @@ fn long() -> Archive {
 }
 
 /// The long session, open, with no read answered yet.
-fn opened(archive: &Archive) -> (Stage, Vec<Request>) {
-    let mut stage = Stage::new(busy(), (120, 36));
+fn opened(archive: &Archive) -> (TestConsole, Vec<ConsoleRequest>) {
+    let mut stage = TestConsole::new(busy(), (120, 36));
     archive.press(&mut stage, KeyCode::Char('2'));
     stage.press(KeyCode::End);
     let asked = stage.press(KeyCode::Enter);
     (stage, asked)
 }
 
-fn answer(archive: &Archive, stage: &mut Stage, ask: Ask) -> Vec<Request> {
-    stage.message(Message::Read(read(archive, ask)))
+fn answer(archive: &Archive, stage: &mut TestConsole, ask: TraceRead) -> Vec<ConsoleRequest> {
+    stage.message(ConsoleMessage::Read(read(archive, ask)))
 }
 
 /// Returns the kind of a read and its start.
-fn shape(ask: &Ask) -> (&'static str, u64) {
+fn shape(ask: &TraceRead) -> (&'static str, u64) {
     match ask {
-        Ask::Rows { from, .. } => ("rows", *from),
-        Ask::Event { sequence, .. } => ("event", *sequence),
-        Ask::Outline { from, .. } => ("outline", *from),
-        Ask::Fold { from, .. } => ("fold", *from),
-        Ask::Scan { from, .. } => ("scan", *from),
-        Ask::Compare { .. } => ("compare", 0),
-        Ask::Export { .. } => ("export", 0),
+        TraceRead::Rows { from, .. } => ("rows", *from),
+        TraceRead::Event { sequence, .. } => ("event", *sequence),
+        TraceRead::Outline { from, .. } => ("outline", *from),
+        TraceRead::Fold { from, .. } => ("fold", *from),
+        TraceRead::Scan { from, .. } => ("scan", *from),
+        TraceRead::Compare { .. } => ("compare", 0),
+        TraceRead::Export { .. } => ("export", 0),
     }
 }
 
-fn shapes(requests: Vec<Request>) -> Vec<(&'static str, u64)> {
+fn shapes(requests: Vec<ConsoleRequest>) -> Vec<(&'static str, u64)> {
     asks(requests).iter().map(shape).collect()
 }
 
@@ -229,29 +229,29 @@ fn quitting_the_console_ends_reads_and_leaves_no_partial_file() {
     let archive = long();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.jsonl");
-    let left = Left::default();
+    let left = QuitFlag::default();
     left.leave();
-    let until = Until {
+    let until = QuittableRecords {
         records: &archive,
         left,
     };
     let session = "s-1".parse().unwrap();
     let told = read(
         &until,
-        Ask::Export {
+        TraceRead::Export {
             session,
-            format: Format::Jsonl,
+            format: ExportFormatArg::Jsonl,
             path: path.clone(),
         },
     );
     let bytes = Err("the console was left".to_owned());
-    assert_eq!(told, Told::Exported { path, bytes });
+    assert_eq!(told, TraceReadResult::Exported { path, bytes });
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_click_focuses_a_pane_and_selects_a_row_but_opens_nothing() {
-    let click = |archive: &Archive, stage: &mut Stage, column: u16, row: u16| {
+    let click = |archive: &Archive, stage: &mut TestConsole, column: u16, row: u16| {
         let event = Event::Mouse(MouseEvent {
             kind: MouseEventKind::Down(MouseButton::Left),
             column,
@@ -262,13 +262,13 @@ fn a_click_focuses_a_pane_and_selects_a_row_but_opens_nothing() {
         archive.serve(stage, requests);
     };
     // The row of the screen that has a text.
-    let row_of = |stage: &Stage, text: &str| {
+    let row_of = |stage: &TestConsole, text: &str| {
         let rows: Vec<_> = stage.text().lines().map(str::to_owned).collect();
         let row = rows.iter().position(|row| row.contains(text));
         u16::try_from(row.unwrap_or_else(|| panic!("{text}"))).unwrap()
     };
     let archive = Archive::sample();
-    let mut stage = Stage::new(idle(), (120, 36));
+    let mut stage = TestConsole::new(idle(), (120, 36));
     let requests = stage.press(KeyCode::Char('2'));
     archive.serve(&mut stage, requests);
     let row = row_of(&stage, "s-09");

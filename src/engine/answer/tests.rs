@@ -5,16 +5,16 @@ use serde_json::json;
 use super::*;
 use crate::atlas::document::{AnswerValidation, CheckpointQuestion};
 
-fn question(fields: &Value) -> Question {
+fn question(fields: &Value) -> CompiledQuestion {
     let mut whole = json!({"question_id": "q", "question": "?"});
     for (name, field) in fields.as_object().unwrap() {
         whole[name] = field.clone();
     }
     let definition: CheckpointQuestion = serde_json::from_value(whole).unwrap();
-    Question::try_from(definition).unwrap()
+    CompiledQuestion::try_from(definition).unwrap()
 }
 
-fn passes(question: &Question, raw: &Value) -> bool {
+fn passes(question: &CompiledQuestion, raw: &Value) -> bool {
     judge(question, raw).is_valid()
 }
 
@@ -182,7 +182,7 @@ fn a_question_with_an_invalid_pattern_is_rejected() {
         },
         ..CheckpointQuestion::from(question(&json!({})))
     };
-    assert!(Question::try_from(definition).is_err());
+    assert!(CompiledQuestion::try_from(definition).is_err());
 }
 
 // covers B8
@@ -224,7 +224,7 @@ fn every_violation_of_a_schema_is_listed_up_to_a_limit() {
     let all: serde_json::Map<_, _> = (0..9).map(|n| (format!("f{n}"), json!(n))).collect();
     assert_eq!(
         judge(&asked, &Value::Object(all)).failures().len(),
-        MAX_SCHEMA_FAULTS
+        MAX_SCHEMA_ERRORS
     );
 }
 

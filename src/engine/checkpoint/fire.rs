@@ -12,25 +12,27 @@ use crate::atlas::document::{
     AtlasManifest, CapabilityDef, CheckpointTrigger, ContextBlockDef, InjectMode, RiskConfig,
     RiskTier, StewardCheckpointDef,
 };
-use crate::atlas::index::{Matches, Sightings};
+use crate::atlas::index::{ActionMatches, KeywordMatches};
 use crate::base::clock::Timestamp;
-use crate::engine::customs::Customs;
-use crate::engine::evaluate::{self, Case, Firing as Fires, NOTHING_OVERRIDDEN, Occasion};
-use crate::engine::explain::Imagined;
+use crate::engine::customs::CustomTriggers;
+use crate::engine::evaluate::{
+    self, CheckpointFiring as Fires, EvaluationCase, NOTHING_OVERRIDDEN, TriggerEvent,
+};
+use crate::engine::explain::HypotheticalSession;
 use crate::engine::extension::Extensions;
-use crate::engine::held::{Asked, TierSource};
+use crate::engine::held::{ActionView, TierSource};
 use crate::engine::session::Session;
-use crate::engine::suspend::Answers;
+use crate::engine::suspend::ExtensionAnswers;
 use crate::engine::usage::Usage;
 
 /// Result of evaluating a single checkpoint.
-pub(super) struct Firing {
+pub(super) struct SingleFiring {
     pub(super) fired: bool,
     /// Reason why the checkpoint could not be judged. It then counts as fired.
     pub(super) unjudged: Option<String>,
 }
 
-impl Firing {
+impl SingleFiring {
     fn of(fired: bool) -> Self {
         Self {
             fired,
@@ -57,14 +59,16 @@ pub(super) fn firing(
     config: CheckpointConfig,
     definition: &StewardCheckpointDef,
     data: &Value,
-) -> Firing {
+) -> SingleFiring {
     let atlas = match Atlas::from_manifest(&manifest(config, definition)) {
         Ok(loaded) => loaded.atlas,
-        Err(error) => return Firing::unjudged(format!("it is not a valid checkpoint: {error}")),
+        Err(error) => {
+            return SingleFiring::unjudged(format!("it is not a valid checkpoint: {error}"));
+        }
     };
-    let happened = match Happened::read(data) {
+    let happened = match TriggerFacts::read(data) {
         Ok(happened) => happened,
-        Err(why) => return Firing::unjudged(why),
+        Err(why) => return SingleFiring::unjudged(why),
     };
     let fired = by_trigger(&atlas, &definition.trigger, &happened);
     if !fired.fired || fired.unjudged.is_some() {
@@ -78,10 +82,12 @@ pub(super) fn firing(
     for condition in conditions {
         match happened.truth(condition) {
             Ok(Truth::True) => {}
-            Ok(Truth::False) => return Firing::of(false),
+            Ok(Truth::False) => return SingleFiring::of(false),
             Ok(Truth::Unknown) => {
                 let paths = condition.paths().join("`, `");
-                return Firing::unjudged(format!("its condition on `{paths}` cannot be judged"));
+                return SingleFiring::unjudged(format!(
+                    "its condition on `{paths}` cannot be judged"
+                ));
             }
             Err(unjudged) => return unjudged,
         }
@@ -154,17 +160,17 @@ fn part<T: serde::de::DeserializeOwned>(data: &Value, key: &str) -> Result<Optio
 }
 
 /// Trigger data after parsing.
-struct Happened<'d> {
+struct TriggerFacts<'d> {
     action: Option<&'d str>,
     params: Option<&'d Value>,
     tier: Option<RiskTier>,
     capability: Option<&'d str>,
     input: Option<&'d str>,
-    session: Option<Imagined>,
+    session: Option<HypotheticalSession>,
     now: Option<Timestamp>,
 }
 
-impl<'d> Happened<'d> {
+impl<'d> TriggerFacts<'d> {
     fn read(data: &'d Value) -> Result<Self, String> {
         let text = |key: &str| match data.get(key) {
             None => Ok(None),
@@ -192,7 +198,7 @@ impl<'d> Happened<'d> {
     }
 
     /// Evaluates a condition, if the data has every value that it reads.
-    fn truth(&self, condition: &ConditionDef) -> Result<Truth, Firing> {
+    fn truth(&self, condition: &ConditionDef) -> Result<Truth, SingleFiring> {
         for path in condition.paths() {
             let (key, known) = match path.split('.').next().unwrap_or_default() {
                 "action" => ("action_id", self.action.is_some()),
@@ -202,12 +208,12 @@ impl<'d> Happened<'d> {
                 _ => ("session", self.session.is_some()),
             };
             if !known {
-                return Err(Firing::missing(key));
+                return Err(SingleFiring::missing(key));
             }
         }
         let compiled = Condition::compile(condition).map_err(|errors| {
             let first = errors.first().map(ToString::to_string).unwrap_or_default();
-            Firing::unjudged(format!("its condition cannot be evaluated: {first}"))
+            SingleFiring::unjudged(format!("its condition cannot be evaluated: {first}"))
         })?;
         let session = self
             .session
@@ -229,11 +235,15 @@ impl<'d> Happened<'d> {
 }
 
 /// Returns whether the trigger fires. A trigger whose values are missing in the data cannot be judged.
-fn by_trigger(atlas: &Atlas, trigger: &CheckpointTrigger, happened: &Happened<'_>) -> Firing {
+fn by_trigger(
+    atlas: &Atlas,
+    trigger: &CheckpointTrigger,
+    happened: &TriggerFacts<'_>,
+) -> SingleFiring {
     match trigger {
         CheckpointTrigger::ActionPre { .. } => match happened.action {
-            Some(action) => Firing::of(before(atlas, happened, action, RiskTier::Low)),
-            None => Firing::missing("action_id"),
+            Some(action) => SingleFiring::of(before(atlas, happened, action, RiskTier::Low)),
+            None => SingleFiring::missing("action_id"),
         },
         CheckpointTrigger::RiskThreshold { .. } => {
             let detected = happened.action.map(|action| {
@@ -243,26 +253,28 @@ fn by_trigger(atlas: &Atlas, trigger: &CheckpointTrigger, happened: &Happened<'_
             match happened.tier.or(detected) {
                 Some(tier) => {
                     let action = happened.action.unwrap_or_default();
-                    Firing::of(before(atlas, happened, action, tier))
+                    SingleFiring::of(before(atlas, happened, action, tier))
                 }
-                None => Firing::missing("risk_tier"),
+                None => SingleFiring::missing("risk_tier"),
             }
         }
         CheckpointTrigger::CapabilityAccess { .. } => match happened.capability {
-            Some(capability) => Firing::of(before(atlas, happened, capability, RiskTier::Low)),
-            None => Firing::missing("capability_id"),
+            Some(capability) => {
+                SingleFiring::of(before(atlas, happened, capability, RiskTier::Low))
+            }
+            None => SingleFiring::missing("capability_id"),
         },
         CheckpointTrigger::ActionPost { .. } => match happened.action {
-            Some(action) => Firing::of(on(atlas, happened, Occasion::Done(action))),
-            None => Firing::missing("action_id"),
+            Some(action) => SingleFiring::of(on(atlas, happened, TriggerEvent::Done(action))),
+            None => SingleFiring::missing("action_id"),
         },
         CheckpointTrigger::Keyword { .. } => match happened.input {
             Some(text) => {
-                let seen = Sightings::of(std::slice::from_ref(atlas), text);
+                let seen = KeywordMatches::of(std::slice::from_ref(atlas), text);
                 let seen = &seen;
-                Firing::of(on(atlas, happened, Occasion::Input { text, seen }))
+                SingleFiring::of(on(atlas, happened, TriggerEvent::Input { text, seen }))
             }
-            None => Firing::missing("input"),
+            None => SingleFiring::missing("input"),
         },
         // The caller evaluates these at the right time.
         CheckpointTrigger::SessionStart
@@ -272,26 +284,26 @@ fn by_trigger(atlas: &Atlas, trigger: &CheckpointTrigger, happened: &Happened<'_
         | CheckpointTrigger::ExplicitRequest
         | CheckpointTrigger::ErrorOccurred
         | CheckpointTrigger::Interactive
-        | CheckpointTrigger::Custom { .. } => Firing::of(true),
+        | CheckpointTrigger::Custom { .. } => SingleFiring::of(true),
     }
 }
 
 /// Returns whether the checkpoint fires before an action.
-fn before(atlas: &Atlas, happened: &Happened<'_>, action: &str, tier: RiskTier) -> bool {
+fn before(atlas: &Atlas, happened: &TriggerFacts<'_>, action: &str, tier: RiskTier) -> bool {
     let atlases = std::slice::from_ref(atlas);
     let (session, usage) = (happened.session(atlas), Usage::default());
-    let (extensions, answers) = (Extensions::default(), Answers::default());
-    let matches = Matches::of(atlases, action);
-    let case = Case {
+    let (extensions, answers) = (Extensions::default(), ExtensionAnswers::default());
+    let matches = ActionMatches::of(atlases, action);
+    let case = EvaluationCase {
         atlases,
         usage: &usage,
-        customs: Customs {
+        customs: CustomTriggers {
             extensions: &extensions,
             answers: &answers,
         },
         overridden: NOTHING_OVERRIDDEN,
         session: &session,
-        call: Asked {
+        call: ActionView {
             action,
             params: happened.params.unwrap_or(&Value::Null),
             tier,
@@ -307,9 +319,9 @@ fn before(atlas: &Atlas, happened: &Happened<'_>, action: &str, tier: RiskTier) 
 }
 
 /// Returns whether the checkpoint fires on an event that is not an action request.
-fn on(atlas: &Atlas, happened: &Happened<'_>, occasion: Occasion<'_>) -> bool {
-    let (extensions, answers) = (Extensions::default(), Answers::default());
-    let customs = Customs {
+fn on(atlas: &Atlas, happened: &TriggerFacts<'_>, occasion: TriggerEvent<'_>) -> bool {
+    let (extensions, answers) = (Extensions::default(), ExtensionAnswers::default());
+    let customs = CustomTriggers {
         extensions: &extensions,
         answers: &answers,
     };

@@ -3,7 +3,8 @@ use serde_json::json;
 use super::*;
 use crate::atlas::condition::{ConditionDef, Operator};
 use crate::atlas::document::{
-    AnswerValidation, CheckpointQuestion, CheckpointTrigger, MatchMode, OnInvalid, RiskTier,
+    AnswerValidation, CheckpointQuestion, CheckpointTrigger, InvalidAnswerAction, MatchMode,
+    RiskTier,
 };
 
 fn actions(patterns: &[&str]) -> CheckpointTrigger {
@@ -90,10 +91,10 @@ fn a_question_with_an_invalid_pattern_blocks() {
 #[test]
 fn an_answer_without_a_validator_verdict_passes_no_gate() {
     for on_invalid in [
-        OnInvalid::Retry,
-        OnInvalid::Block,
-        OnInvalid::WarnAndContinue,
-        OnInvalid::LogAndContinue,
+        InvalidAnswerAction::Retry,
+        InvalidAnswerAction::Block,
+        InvalidAnswerAction::WarnAndContinue,
+        InvalidAnswerAction::LogAndContinue,
     ] {
         let mut asked = CheckpointQuestion::text("ok", "Why?").with_validation(AnswerValidation {
             custom_validator: Some("legal".to_owned()),

@@ -8,18 +8,18 @@ use crate::base::id::{GateId, SessionId};
 
 /// An operator action that is not a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operate {
+pub enum OperatorAction {
     /// Claims or releases a held request.
-    Claim(Claiming),
+    Claim(ClaimChange),
     /// Acknowledges a fault or overruled denials.
-    Acknowledge(Acknowledge),
+    Acknowledge(OperatorAcknowledgement),
     /// Becomes the current operator of the console.
-    TakeSeat(TakeSeat),
+    TakeSeat(OperatorChange),
 }
 
 /// A change of the claim on a held request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claiming {
+pub struct ClaimChange {
     /// The held request.
     pub gate: GateId,
     /// The operator who makes the change.
@@ -27,12 +27,12 @@ pub struct Claiming {
     /// Holder of the claim that the operator saw. If it has changed, nothing happens.
     pub seen: Option<String>,
     /// The wanted change.
-    pub wish: ClaimWish,
+    pub wish: ClaimChangeKind,
 }
 
 /// A change of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClaimWish {
+pub enum ClaimChangeKind {
     /// Take the claim.
     Take,
     /// Give the claim up, so that no operator has it.
@@ -41,16 +41,16 @@ pub enum ClaimWish {
 
 /// An acknowledgement by an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Acknowledge {
+pub struct OperatorAcknowledgement {
     /// The operator.
     pub operator: String,
     /// Subject of the acknowledgement.
-    pub of: Known,
+    pub of: AcknowledgedSubject,
 }
 
 /// Subjects that an operator can acknowledge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum AcknowledgedSubject {
     /// The record is broken, or cannot be read.
     Fault(RecordFault),
     /// Overruled denials, by request.
@@ -70,7 +70,7 @@ pub struct RecordFault {
 
 /// A change of the operator at the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TakeSeat {
+pub struct OperatorChange {
     /// Name of the new operator, as typed.
     pub operator: String,
     /// Name of the previous operator.
@@ -79,7 +79,7 @@ pub struct TakeSeat {
 
 /// An overruled denial that no operator has acknowledged yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overruled {
+pub struct OverruledDenial {
     /// The held request.
     pub gate: GateId,
     /// Its session.

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{GuidanceBlock, RiskTier};
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, ExecutionId, GateId, SessionId, SpanId, TraceId};
-use crate::engine::consult::Consulted;
+use crate::engine::consult::ConsultationAnswer;
 use crate::engine::held::Held;
 use crate::engine::resolve::Resolution;
 use crate::trace::event::InjectTrigger;
@@ -16,27 +16,27 @@ use crate::trace::event::InjectTrigger;
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// The session is open.
-    Started(SessionStarted),
+    Started(StartedSession),
     /// The session is closed.
-    Ended(Given),
+    Ended(Injected),
     /// An input, error or context request was accepted.
-    Accepted(Accepted),
+    Accepted(AcceptedEvent),
     /// The action may run, once.
-    Allowed(Allowed),
+    Allowed(RunPermission),
     /// The action may not run.
-    Denied(Denied),
+    Denied(DenialReply),
     /// The request is held, and the agent may answer some of its gates.
-    Asked(Asked),
+    Asked(AgentQuestions),
     /// The actions that the agent may run.
     Resolved(Box<Resolution>),
     /// The answer to a question that changes nothing.
-    Consulted(Consulted),
+    Consulted(ConsultationAnswer),
     /// The result was recorded. It carries injections for the agent.
-    Completed(Given),
+    Completed(Injected),
     /// The agent's report was recorded.
-    Noted(Noted),
+    Noted(ReportReceipt),
     /// The operator's decision was accepted.
-    Decided(Decided),
+    Decided(SettledRequest),
     /// The operator's approval was accepted. It is the first of two: the request is still held.
     Approved(Box<Held>),
     /// An operator action other than a decision was recorded.
@@ -44,12 +44,12 @@ pub enum Reply {
     /// The operator's answers break rules. The request is still held.
     Invalid(InvalidAnswers),
     /// The operator's decision was rejected.
-    Refused(Refused),
+    Refused(DecisionRefusal),
 }
 
 impl Reply {
     /// Returns the contexts and guidance that the reply carries.
-    pub(crate) fn given_mut(&mut self) -> Option<&mut Given> {
+    pub(crate) fn injected_mut(&mut self) -> Option<&mut Injected> {
         match self {
             Self::Started(started) => Some(&mut started.given),
             Self::Ended(given) | Self::Completed(given) => Some(given),
@@ -71,14 +71,14 @@ impl Reply {
 
 /// Reply to a started session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SessionStarted {
+pub struct StartedSession {
     /// Gates that hold the session's actions until an operator passes them.
     pub held: Vec<GateId>,
     /// Gates that the agent may answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asked: Vec<Asked>,
+    pub asked: Vec<AgentQuestions>,
     /// Contexts and guidance for the agent.
-    pub given: Given,
+    pub given: Injected,
     /// True when the record describes how this session's agent is wrapped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper_reported: bool,
@@ -86,11 +86,11 @@ pub struct SessionStarted {
 
 /// Gates of a held request that the agent may answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct AgentQuestions {
     /// The held request.
     pub gate: GateId,
     /// The gates that the agent may answer.
-    pub gates: Vec<AskedGate>,
+    pub gates: Vec<AgentGate>,
     /// Time at which the request is denied if it is not answered.
     pub deadline: Timestamp,
     /// True when an operator has to answer as well.
@@ -99,7 +99,7 @@ pub struct Asked {
 
 /// A gate that an agent may answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AskedGate {
+pub struct AgentGate {
     /// The Atlas of the checkpoint. If two gates of a request have the same name, each is answered under
     /// `atlas_id/checkpoint_id`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -107,16 +107,16 @@ pub struct AskedGate {
     /// The checkpoint.
     pub checkpoint_id: String,
     /// Questions to answer.
-    pub questions: Vec<Question>,
+    pub questions: Vec<CompiledQuestion>,
     /// The steward's guidance.
     pub guidance: Option<GuidanceBlock>,
 }
 
 /// Reply to an accepted input, error or context request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedEvent {
     /// Contexts and guidance for the agent.
-    pub given: Given,
+    pub given: Injected,
     /// The input as an extension rewrote it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_input: Option<String>,
@@ -136,12 +136,12 @@ pub struct Accepted {
 
 /// Reply to a recorded report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted {
+pub struct ReportReceipt {
     /// Problems of the report: for a wrapper, every failed test.
     pub failures: Vec<String>,
     /// Contexts and guidance that the message of a turn matched.
-    #[serde(default, skip_serializing_if = "Given::is_empty")]
-    pub given: Given,
+    #[serde(default, skip_serializing_if = "Injected::is_empty")]
+    pub given: Injected,
     /// Gates that block the session. Until they are passed, the session gets no contexts or guidance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<GateId>,
@@ -149,28 +149,28 @@ pub struct Noted {
 
 /// Contexts and guidance that a reply carries to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
+pub struct Injected {
     /// Contexts, with their identifiers.
-    pub contexts: Vec<GivenContext>,
+    pub contexts: Vec<InjectedContext>,
     /// Guidance, highest weight first.
-    pub guidance: Vec<GivenGuidance>,
+    pub guidance: Vec<InjectedGuidance>,
     /// Checkpoints whose guidance is no longer in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
     /// Contexts that the agent asked for by name and did not get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_given: Vec<NotGiven>,
+    pub not_given: Vec<RefusedContext>,
     /// Answers at a gate that break a rule and were accepted anyway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Data for the `context_injected` records. Replies to agents never contain it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub injections: Vec<Injection>,
+    pub injections: Vec<InjectionRecord>,
 }
 
 /// Data of a `context_injected` record, kept until the contexts are delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Injection {
+pub struct InjectionRecord {
     /// The event, while it can still be retracted.
     #[serde(skip)]
     pub event: Option<EventId>,
@@ -198,14 +198,14 @@ pub struct Injection {
 
 /// A context that an agent asked for by name and did not get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotGiven {
+pub struct RefusedContext {
     /// The context, as the agent named it.
     pub context_id: String,
     /// Shown to the agent.
     pub reason: String,
 }
 
-impl Given {
+impl Injected {
     /// Returns whether there is nothing for the agent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -219,7 +219,7 @@ impl Given {
 
 /// Guidance for an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenGuidance {
+pub struct InjectedGuidance {
     /// The checkpoint that gives the guidance.
     pub checkpoint_id: String,
     /// The guidance.
@@ -228,7 +228,7 @@ pub struct GivenGuidance {
 
 /// A context for an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenContext {
+pub struct InjectedContext {
     /// The context's identifier.
     pub context_id: String,
     /// The context's text.
@@ -237,11 +237,11 @@ pub struct GivenContext {
 
 /// Permission to run an action once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowed {
+pub struct RunPermission {
     /// Identifier of the run; the report of its completion names it.
     pub execution: ExecutionId,
     /// Contexts and guidance for the agent.
-    pub given: Given,
+    pub given: Injected,
     /// The operator who let the request pass, if one had to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -249,7 +249,7 @@ pub struct Allowed {
 
 /// A denied action, or a rejected request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Denied {
+pub struct DenialReply {
     /// Reason, for programs.
     pub code: DenyCode,
     /// Reason, for people.
@@ -308,13 +308,13 @@ pub enum DenyCode {
 
 /// The outcome of a held request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct SettledRequest {
     /// The held request.
     pub gate: GateId,
     /// Time of the outcome.
     pub at: Timestamp,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: HeldOutcome,
     /// The operator, if one decided.
     pub by: Option<String>,
     /// The reason or justification.
@@ -332,7 +332,7 @@ pub struct Decided {
 /// Possible outcomes of a held request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum HeldOutcome {
     /// An operator passed the request.
     Passed,
     /// An operator refused the request.
@@ -345,7 +345,7 @@ pub enum Outcome {
     Voided,
 }
 
-impl Outcome {
+impl HeldOutcome {
     /// Returns the outcome's name in records and on the screen.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -365,12 +365,12 @@ pub struct InvalidAnswers {
     /// The request as it is held now, with one more invalid attempt.
     pub held: Box<Held>,
     /// The problems: gate, question, rules.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<AnswerProblem>,
 }
 
 /// A problem with one answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct AnswerProblem {
     /// Index of the gate in `Held::gates`.
     pub gate: usize,
     /// The question.
@@ -382,14 +382,14 @@ pub struct Problem {
 /// Reason why an operator's decision was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Refused {
+pub enum DecisionRefusal {
     /// The request is not held.
     #[error("{0} is not held")]
     NotHeld(GateId),
     /// The request ended before this decision arrived.
     #[error("{} was {} at {}{}", .0.gate, .0.outcome.as_str(), .0.at.time_of_day(),
         .0.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
-    AlreadySettled(Box<Decided>),
+    AlreadySettled(Box<SettledRequest>),
     /// The request differs from the one that the operator saw.
     #[error("the request changed since it was shown; look at it again")]
     RequestChanged,

@@ -29,7 +29,7 @@ pub struct ErrorReport {
 /// A report of an agent that is only recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
+pub enum AgentReport {
     /// Construction of the agent's wrapper.
     Wrapper(Wrapper),
     /// Result of a check of the agent's wrapper.
@@ -37,12 +37,12 @@ pub enum Report {
     /// Feedback on a context.
     Feedback(Feedback),
     /// Output of the agent.
-    Output(Output),
+    Output(OutputReport),
     /// Recovery from an error.
     Recovery(Recovery),
 }
 
-impl Report {
+impl AgentReport {
     /// Returns the session of the report.
     #[must_use]
     pub fn session(&self) -> &SessionId {
@@ -137,7 +137,7 @@ pub struct Feedback {
 
 /// Output of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub struct OutputReport {
     /// The session.
     pub session: SessionId,
     /// The text. Only its hash and its size are kept.

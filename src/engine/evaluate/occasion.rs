@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Fired, by_priority, may_fire, session_facts};
+use super::{FiredCheckpoint, by_priority, may_fire, session_facts};
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::{Facts, Truth};
-use crate::atlas::index::{Matches, Sightings, When};
+use crate::atlas::index::{ActionMatches, CheckpointEvent, KeywordMatches};
 use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
-use crate::engine::customs::{CustomFiring, Customs};
+use crate::engine::customs::{CustomTriggerFiring, CustomTriggers};
 use crate::engine::extension::Extensions;
-use crate::engine::session::{Beat, Session};
+use crate::engine::session::{IntervalMark, Session};
 
 /// Returns the checkpoints that fire when a session starts, and the earlier ones in `owed` that were not
 /// passed.
@@ -19,13 +19,13 @@ pub(in crate::engine) fn session_start<'a>(
     (session, extensions): (&Session, &Extensions),
     owed: &BTreeSet<String>,
     now: Timestamp,
-) -> Vec<Fired<'a>> {
+) -> Vec<FiredCheckpoint<'a>> {
     let facts = session_facts(session, now);
     let mut fired = Vec::new();
     for atlas in atlases {
-        for (_, checkpoint) in atlas.checkpoints_when(When::SessionStart) {
+        for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::SessionStart) {
             if owed.contains(&checkpoint.id) || may_fire(extensions, checkpoint, &facts) {
-                fired.push(Fired {
+                fired.push(FiredCheckpoint {
                     atlas,
                     checkpoint,
                     why: "session_start: every session begins here".to_owned(),
@@ -40,13 +40,13 @@ pub(in crate::engine) fn session_start<'a>(
 
 /// An event, other than an action request, on which checkpoints can fire.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) enum Occasion<'o> {
+pub(in crate::engine) enum TriggerEvent<'o> {
     /// Input arrived.
     Input {
         /// Its text.
         text: &'o str,
         /// Keywords found in the text.
-        seen: &'o Sightings,
+        seen: &'o KeywordMatches,
     },
     /// An action ran successfully.
     Done(&'o str),
@@ -68,20 +68,20 @@ pub(in crate::engine) enum Occasion<'o> {
 pub(in crate::engine) fn on<'a>(
     atlases: &'a [Atlas],
     session: &Session,
-    occasion: Occasion<'_>,
-    customs: Customs<'_>,
+    occasion: TriggerEvent<'_>,
+    customs: CustomTriggers<'_>,
     now: Timestamp,
-) -> Vec<Fired<'a>> {
+) -> Vec<FiredCheckpoint<'a>> {
     let facts = facts_of(session, occasion, now);
     let mut fired = Vec::new();
     for (number, atlas) in atlases.iter().enumerate() {
         let begun = fired.len();
-        if let Occasion::Input { .. } = occasion {
-            fired.extend(customs_fired(atlas, customs, &facts));
+        if let TriggerEvent::Input { .. } = occasion {
+            fired.extend(fired_custom_checkpoints(atlas, customs, &facts));
         }
         let mut fire = |checkpoint: &'a Checkpoint, why: &dyn Fn() -> String| {
             if may_fire(customs.extensions, checkpoint, &facts) {
-                fired.push(Fired {
+                fired.push(FiredCheckpoint {
                     atlas,
                     checkpoint,
                     why: why(),
@@ -90,25 +90,32 @@ pub(in crate::engine) fn on<'a>(
                 });
             }
         };
-        let mut fire_all = |when: When<'_>, why: &str| {
-            for (_, checkpoint) in atlas.checkpoints_when(when) {
+        let mut fire_all = |when: CheckpointEvent<'_>, why: &str| {
+            for (_, checkpoint) in atlas.checkpoints_for_event(when) {
                 fire(checkpoint, &|| why.to_owned());
             }
         };
         match occasion {
-            Occasion::Error => fire_all(When::Error, "error_occurred: it was reported"),
-            Occasion::Context => fire_all(
-                When::ExplicitRequest,
+            TriggerEvent::Error => {
+                fire_all(CheckpointEvent::Error, "error_occurred: it was reported")
+            }
+            TriggerEvent::Context => fire_all(
+                CheckpointEvent::ExplicitRequest,
                 "explicit_request: the agent asked for context",
             ),
-            Occasion::Named(name) => {
-                fire_all(When::Named(name), "interactive: the agent asked for it");
+            TriggerEvent::Named(name) => {
+                fire_all(
+                    CheckpointEvent::Named(name),
+                    "interactive: the agent asked for it",
+                );
             }
-            Occasion::SessionEnd => fire_all(When::SessionEnd, "session_end: it ends"),
-            Occasion::Input { seen, .. } => {
+            TriggerEvent::SessionEnd => {
+                fire_all(CheckpointEvent::SessionEnd, "session_end: it ends")
+            }
+            TriggerEvent::Input { seen, .. } => {
                 for (checkpoint, found) in seen.checkpoints(number, atlas) {
                     if may_fire(customs.extensions, checkpoint, &facts) {
-                        fired.push(Fired {
+                        fired.push(FiredCheckpoint {
                             atlas,
                             checkpoint,
                             why: keywords_found(found),
@@ -118,13 +125,13 @@ pub(in crate::engine) fn on<'a>(
                     }
                 }
             }
-            Occasion::Done(action) | Occasion::Failed(action) => {
-                if let Occasion::Failed(_) = occasion {
-                    for (_, checkpoint) in atlas.checkpoints_when(When::Error) {
+            TriggerEvent::Done(action) | TriggerEvent::Failed(action) => {
+                if let TriggerEvent::Failed(_) = occasion {
+                    for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::Error) {
                         fire(checkpoint, &|| format!("error_occurred: `{action}` failed"));
                     }
                 }
-                let matches = Matches::of(std::slice::from_ref(atlas), action);
+                let matches = ActionMatches::of(std::slice::from_ref(atlas), action);
                 for matched in matches.after() {
                     let pattern = matched.pattern;
                     fire(matched.item, &|| {
@@ -132,8 +139,8 @@ pub(in crate::engine) fn on<'a>(
                     });
                 }
             }
-            Occasion::Beat => {
-                for (_, checkpoint) in atlas.checkpoints_when(When::Interval) {
+            TriggerEvent::Beat => {
+                for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::Interval) {
                     if let Some(why) = interval_over(atlas, checkpoint, session, now) {
                         fire(checkpoint, &|| why.clone());
                     }
@@ -149,8 +156,8 @@ pub(in crate::engine) fn on<'a>(
 
 /// Sorts the fired checkpoints of one Atlas in the order written. Custom and error checkpoints were collected
 /// first.
-fn in_order(fired: &mut [Fired<'_>]) {
-    let early = |fired: &Fired<'_>| {
+fn in_order(fired: &mut [FiredCheckpoint<'_>]) {
+    let early = |fired: &FiredCheckpoint<'_>| {
         let trigger = &fired.checkpoint.trigger;
         matches!(trigger, Trigger::Custom(_) | Trigger::ErrorOccurred)
     };
@@ -165,36 +172,40 @@ fn in_order(fired: &mut [Fired<'_>]) {
 /// Returns the facts about a session and an event.
 pub(in crate::engine) fn facts_of<'s>(
     session: &'s Session,
-    occasion: Occasion<'s>,
+    occasion: TriggerEvent<'s>,
     now: Timestamp,
 ) -> Facts<'s> {
     let mut facts = session_facts(session, now);
     match occasion {
-        Occasion::Input { text, .. } => facts.input = Some(text),
-        Occasion::Done(action) | Occasion::Failed(action) => facts.action = Some(action),
-        Occasion::Error
-        | Occasion::Context
-        | Occasion::Named(_)
-        | Occasion::SessionEnd
-        | Occasion::Beat => {}
+        TriggerEvent::Input { text, .. } => facts.input = Some(text),
+        TriggerEvent::Done(action) | TriggerEvent::Failed(action) => facts.action = Some(action),
+        TriggerEvent::Error
+        | TriggerEvent::Context
+        | TriggerEvent::Named(_)
+        | TriggerEvent::SessionEnd
+        | TriggerEvent::Beat => {}
     }
     facts
 }
 
 /// Returns the custom checkpoints of an Atlas that fire on input.
-fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) -> Vec<Fired<'a>> {
+fn fired_custom_checkpoints<'a>(
+    atlas: &'a Atlas,
+    customs: CustomTriggers<'_>,
+    facts: &Facts<'_>,
+) -> Vec<FiredCheckpoint<'a>> {
     let mut fired = Vec::new();
-    for (_, checkpoint) in atlas.checkpoints_when(When::CustomInput) {
+    for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::CustomInput) {
         let Trigger::Custom(custom) = &checkpoint.trigger else {
             continue;
         };
         let (why, certain) = match customs.firing(atlas, checkpoint, custom, facts) {
-            CustomFiring::Not { .. } => continue,
-            CustomFiring::Fires { why, certain } => (why, certain),
-            CustomFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
+            CustomTriggerFiring::Not { .. } => continue,
+            CustomTriggerFiring::Fires { why, certain } => (why, certain),
+            CustomTriggerFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
         };
         if may_fire(customs.extensions, checkpoint, facts) {
-            fired.push(Fired {
+            fired.push(FiredCheckpoint {
                 atlas,
                 checkpoint,
                 why,
@@ -222,7 +233,7 @@ fn interval_over(
     session: &Session,
     now: Timestamp,
 ) -> Option<String> {
-    let is_own = |beat: &&Beat| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id;
+    let is_own = |beat: &&IntervalMark| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id;
     let beat = session.beats.iter().find(is_own);
     if let Trigger::TimeInterval(interval) = &checkpoint.trigger {
         let last = beat.map_or(session.conversation_started_at(), |beat| beat.at);

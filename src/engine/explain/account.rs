@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::input::{self, InputExplanation};
 use super::{
-    CapabilityEvidence, CheckpointEvidence, CheckpointOutcome, ContextEvidence, Explanation,
-    Imagined, Outsider, PolicyEvidence, Verdict, WhatIf, outside,
+    CapabilityEvidence, CheckpointEvidence, CheckpointOutcome, ContextEvidence, ExplainedVerdict,
+    Explanation, HandlerPreview, HypotheticalRequest, HypotheticalSession, PolicyEvidence, outside,
 };
 use crate::atlas::condition::LeafReport;
 use crate::atlas::document::{PolicyKind, RiskTier};
@@ -13,12 +13,12 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::DenyCode;
-use crate::engine::held::{ActionCall, Gate, Subject, TierSource};
-use crate::engine::session::{Entry, Session};
+use crate::engine::held::{ActionCall, Gate, HeldSubject, TierSource};
+use crate::engine::session::{Session, StartState};
 
 /// A subject to explain.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum ExplainQuestion {
     /// A held request.
     Held(GateId),
     /// A hypothetical request.
@@ -28,35 +28,35 @@ pub enum Question {
         /// Its parameters.
         params: Value,
         /// Session that would request the action.
-        asker: Asker,
+        asker: ExplainedSession,
     },
     /// Hypothetical input.
     Input {
         /// The text.
         text: String,
         /// Session that would receive the input.
-        asker: Asker,
+        asker: ExplainedSession,
     },
 }
 
 /// Session of a hypothetical request or input.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asker {
+pub enum ExplainedSession {
     /// A live session, as it is now.
     Session(SessionId),
     /// A hypothetical session.
-    Imagined(Imagined),
+    Imagined(HypotheticalSession),
 }
 
 /// Complete explanation of one request or event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Account {
+pub struct FullExplanation {
     /// Subject: an action, `input`, `session start`.
     pub subject: String,
     /// Risk tier of an action, and its source.
     pub tier: Option<(RiskTier, TierSource)>,
     /// The decision.
-    pub verdict: Verdict,
+    pub verdict: ExplainedVerdict,
     /// Gates that the session has to pass first.
     pub waits: Option<String>,
     /// Every checkpoint, in the order of evaluation.
@@ -68,12 +68,12 @@ pub struct Account {
     /// Evaluation of the contexts' keywords.
     pub contexts: Vec<ContextEvidence>,
     /// Handlers that would be called.
-    pub handlers: Vec<Outsider>,
+    pub handlers: Vec<HandlerPreview>,
     /// Number of entries that were cut off by [`Account::bounded`].
     pub left_out: usize,
 }
 
-impl Account {
+impl FullExplanation {
     pub(super) fn of_action(told: Explanation) -> Self {
         Self {
             subject: told.action,
@@ -98,7 +98,7 @@ impl Account {
 
     pub(super) fn of_occasion(
         subject: String,
-        (verdict, checkpoints): (Verdict, Vec<CheckpointEvidence>),
+        (verdict, checkpoints): (ExplainedVerdict, Vec<CheckpointEvidence>),
     ) -> Self {
         Self {
             subject,
@@ -116,13 +116,13 @@ impl Account {
 
     /// Returns whether this checkpoint is one of the deciding ones.
     #[must_use]
-    pub fn decided_by(&self, checkpoint: &CheckpointEvidence) -> bool {
+    pub fn is_deciding_checkpoint(&self, checkpoint: &CheckpointEvidence) -> bool {
         match &self.verdict {
-            Verdict::Held { gates } => {
+            ExplainedVerdict::Held { gates } => {
                 matches!(checkpoint.outcome, CheckpointOutcome::Fired { .. })
                     && gates.contains(&checkpoint.checkpoint_id)
             }
-            Verdict::Allowed | Verdict::Denied(_) => false,
+            ExplainedVerdict::Allowed | ExplainedVerdict::Denied(_) => false,
         }
     }
 
@@ -130,15 +130,17 @@ impl Account {
     #[must_use]
     pub fn ruled_by(&self, policy: &PolicyEvidence) -> bool {
         let rules = match (&self.verdict, policy.kind) {
-            (Verdict::Held { gates }, PolicyKind::RequiresApproval) => {
+            (ExplainedVerdict::Held { gates }, PolicyKind::RequiresApproval) => {
                 gates.contains(&policy.policy_id)
             }
-            (Verdict::Denied(denied), PolicyKind::Deny) => denied.code == DenyCode::Policy,
-            (Verdict::Denied(denied), PolicyKind::RateLimit | PolicyKind::Budget) => {
+            (ExplainedVerdict::Denied(denied), PolicyKind::Deny) => denied.code == DenyCode::Policy,
+            (ExplainedVerdict::Denied(denied), PolicyKind::RateLimit | PolicyKind::Budget) => {
                 denied.code == DenyCode::Limit
             }
             (
-                Verdict::Allowed | Verdict::Held { .. } | Verdict::Denied(_),
+                ExplainedVerdict::Allowed
+                | ExplainedVerdict::Held { .. }
+                | ExplainedVerdict::Denied(_),
                 PolicyKind::Allow
                 | PolicyKind::Deny
                 | PolicyKind::RequiresApproval
@@ -151,12 +153,12 @@ impl Account {
 
     /// Returns whether this capability is one of the deciding ones.
     #[must_use]
-    pub fn barred_by(&self, capability: &CapabilityEvidence) -> bool {
+    pub fn is_deciding_capability(&self, capability: &CapabilityEvidence) -> bool {
         match &self.verdict {
-            Verdict::Denied(denied) => {
+            ExplainedVerdict::Denied(denied) => {
                 capability.locked && denied.code == DenyCode::CapabilityLocked
             }
-            Verdict::Allowed | Verdict::Held { .. } => false,
+            ExplainedVerdict::Allowed | ExplainedVerdict::Held { .. } => false,
         }
     }
 
@@ -256,20 +258,24 @@ impl Engine {
     ///
     /// # Errors
     /// A description, if the session does not exist or the request is not held.
-    pub fn account(&self, question: &Question, now: Timestamp) -> Result<Account, String> {
+    pub fn account(
+        &self,
+        question: &ExplainQuestion,
+        now: Timestamp,
+    ) -> Result<FullExplanation, String> {
         match question {
-            Question::Held(gate) => self.account_of_held(gate),
-            Question::Action {
+            ExplainQuestion::Held(gate) => self.explain_held_fully(gate),
+            ExplainQuestion::Action {
                 action,
                 params,
                 asker,
             } => {
                 let told = match asker {
-                    Asker::Session(session) => self
+                    ExplainedSession::Session(session) => self
                         .explain_request(session, action, params, now)
                         .ok_or_else(|| no_session(session))?,
-                    Asker::Imagined(session) => {
-                        let what_if = WhatIf {
+                    ExplainedSession::Imagined(session) => {
+                        let what_if = HypotheticalRequest {
                             action: action.clone(),
                             params: params.clone(),
                             session: session.clone(),
@@ -277,49 +283,49 @@ impl Engine {
                         self.explain(&what_if, now)
                     }
                 };
-                let mut account = self.with_handlers(Account::of_action(told));
-                if let Asker::Session(session) = asker {
+                let mut account = self.with_handlers(FullExplanation::of_action(told));
+                if let ExplainedSession::Session(session) = asker {
                     account.waits = self.state.sessions.get(session).and_then(waits);
                 }
                 Ok(account)
             }
-            Question::Input { text, asker } => {
+            ExplainQuestion::Input { text, asker } => {
                 let imagined;
                 let session = match asker {
-                    Asker::Session(id) => {
+                    ExplainedSession::Session(id) => {
                         let known = self.state.sessions.get(id);
                         known.ok_or_else(|| no_session(id))?
                     }
-                    Asker::Imagined(session) => {
+                    ExplainedSession::Imagined(session) => {
                         imagined = session.session(&self.atlases, now);
                         &imagined
                     }
                 };
-                Ok(self.with_handlers(self.account_of_input(session, text, now)))
+                Ok(self.with_handlers(self.explain_input(session, text, now)))
             }
         }
     }
 
     /// Explains a held request, as of the time it was requested.
-    fn account_of_held(&self, gate: &GateId) -> Result<Account, String> {
+    fn explain_held_fully(&self, gate: &GateId) -> Result<FullExplanation, String> {
         let held = self.state.held.get(gate).map(|waiting| &waiting.held);
         let held = held.ok_or_else(|| format!("`{gate}` is not held any more"))?;
         let session = self.state.sessions.get(&held.session);
         let session = session.ok_or_else(|| no_session(&held.session))?;
         let mut account = match &held.subject {
-            Subject::Action(ActionCall { .. }) => {
+            HeldSubject::Action(ActionCall { .. }) => {
                 let told = self.explain_held(gate, held.opened_at);
                 let told = told.ok_or_else(|| format!("`{gate}` is not held any more"))?;
-                Account::of_action(told)
+                FullExplanation::of_action(told)
             }
-            Subject::SessionStart => self.account_of_start(session, held.opened_at),
-            Subject::Moment(moment) => {
-                Account::of_occasion(moment.label.clone(), self.beside(moment))
+            HeldSubject::SessionStart => self.explain_start(session, held.opened_at),
+            HeldSubject::Moment(moment) => {
+                FullExplanation::of_occasion(moment.label.clone(), self.beside(moment))
             }
         };
         // The gates are known exactly: they are stored with the request, as it was judged then.
         let gates = held.gates.iter().map(Gate::name);
-        account.verdict = Verdict::Held {
+        account.verdict = ExplainedVerdict::Held {
             gates: gates.collect(),
         };
         for gate in &held.gates {
@@ -336,19 +342,19 @@ impl Engine {
         Ok(account)
     }
 
-    pub(super) fn account_of_input(
+    pub(super) fn explain_input(
         &self,
         session: &Session,
         text: &str,
         now: Timestamp,
-    ) -> Account {
-        let answers = crate::engine::suspend::Answers::default();
+    ) -> FullExplanation {
+        let answers = crate::engine::suspend::ExtensionAnswers::default();
         let customs = self.customs(&answers);
-        Account::of_input(input::input(&self.atlases, session, text, customs, now))
+        FullExplanation::of_input(input::input(&self.atlases, session, text, customs, now))
     }
 
     /// Adds the handlers that would be called, and the denial that a missing handler causes.
-    fn with_handlers(&self, mut account: Account) -> Account {
+    fn with_handlers(&self, mut account: FullExplanation) -> FullExplanation {
         account.handlers = outside::handlers(
             &self.atlases,
             &self.extensions,
@@ -362,16 +368,18 @@ impl Engine {
 /// Returns the gates that a session has to pass before any request.
 pub(super) fn waits(session: &Session) -> Option<String> {
     match &session.entry {
-        Entry::Open if session.pending.is_empty() => None,
-        Entry::Open => {
+        StartState::Open if session.pending.is_empty() => None,
+        StartState::Open => {
             let gates: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
             Some(format!("its session waits for {} first", gates.join(", ")))
         }
-        Entry::Held(gate) => Some(format!(
+        StartState::Held(gate) => Some(format!(
             "its session's start is held at {gate}, that comes first"
         )),
-        Entry::Lapsed { .. } => Some("its session's start gates are put up again first".to_owned()),
-        Entry::Refused { .. } => Some("its session was refused: it may do nothing".to_owned()),
+        StartState::Lapsed { .. } => {
+            Some("its session's start gates are put up again first".to_owned())
+        }
+        StartState::Refused { .. } => Some("its session was refused: it may do nothing".to_owned()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::atlas::document::CheckpointMode;
 
 /// Effects of a checkpoint that fires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Consequences {
+pub struct CheckpointEffects {
     /// Contexts that it injects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Consequences {
     pub deny: Vec<String>,
 }
 
-impl Consequences {
+impl CheckpointEffects {
     /// Returns whether there are no effects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -88,9 +88,9 @@ impl CheckpointEvidence {
         conditions: Vec<LeafReport>,
     ) -> Self {
         let effects = match &outcome {
-            CheckpointOutcome::Fired { .. } => Consequences::of(checkpoint),
+            CheckpointOutcome::Fired { .. } => CheckpointEffects::of(checkpoint),
             CheckpointOutcome::NotFired { .. } | CheckpointOutcome::Skipped { .. } => {
-                Consequences::default()
+                CheckpointEffects::default()
             }
         };
         Self {

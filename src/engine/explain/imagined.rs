@@ -14,7 +14,7 @@ use crate::engine::session::Session;
 /// A hypothetical session: it has passed its start gates, and has the properties given here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Imagined {
+pub struct HypotheticalSession {
     /// The agent that would ask.
     pub agent: Option<String>,
     /// Purpose of the session.
@@ -29,7 +29,7 @@ pub struct Imagined {
     pub age_seconds: u64,
 }
 
-impl Imagined {
+impl HypotheticalSession {
     /// Builds the engine's session from these properties.
     pub(in crate::engine) fn session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
         let mut ids = CountedIds::default();

@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-use super::{CheckpointEvidence, CheckpointOutcome, Imagined, Verdict};
+use super::{CheckpointEvidence, CheckpointOutcome, ExplainedVerdict, HypotheticalSession};
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::Facts;
 use crate::atlas::document::{CheckpointMode, MatchMode};
-use crate::atlas::index::Sightings;
+use crate::atlas::index::KeywordMatches;
 use crate::atlas::keyword::{KeywordMatch, Keywords};
 use crate::base::clock::Timestamp;
-use crate::engine::customs::Customs;
-use crate::engine::evaluate::{self, Fired, Occasion};
+use crate::engine::customs::CustomTriggers;
+use crate::engine::evaluate::{self, FiredCheckpoint, TriggerEvent};
 use crate::engine::extension::Extensions;
 use crate::engine::session::Session;
-use crate::engine::suspend::Answers;
+use crate::engine::suspend::ExtensionAnswers;
 
 /// Explanation of hypothetical input.
 #[derive(Clone, Debug, Serialize)]
 pub struct InputExplanation {
     /// The decision.
-    pub verdict: Verdict,
+    pub verdict: ExplainedVerdict,
     /// Every checkpoint, in the order of evaluation.
     pub checkpoints: Vec<CheckpointEvidence>,
     /// Contexts that have keywords, with the result of matching them.
@@ -45,12 +45,12 @@ pub struct ContextEvidence {
 pub fn explain_input_under(
     atlases: &[Atlas],
     text: &str,
-    imagined: &Imagined,
+    imagined: &HypotheticalSession,
     now: Timestamp,
 ) -> InputExplanation {
     let session = imagined.session(atlases, now);
-    let (extensions, answers) = (Extensions::default(), Answers::default());
-    let customs = Customs {
+    let (extensions, answers) = (Extensions::default(), ExtensionAnswers::default());
+    let customs = CustomTriggers {
         extensions: &extensions,
         answers: &answers,
     };
@@ -62,18 +62,18 @@ pub(super) fn input(
     atlases: &[Atlas],
     session: &Session,
     text: &str,
-    customs: Customs<'_>,
+    customs: CustomTriggers<'_>,
     now: Timestamp,
 ) -> InputExplanation {
-    let seen = Sightings::of(atlases, text);
-    let occasion = Occasion::Input { text, seen: &seen };
+    let seen = KeywordMatches::of(atlases, text);
+    let occasion = TriggerEvent::Input { text, seen: &seen };
     let (verdict, checkpoints) = occasion_evidence(atlases, session, occasion, customs, now);
     InputExplanation {
         verdict,
         checkpoints,
         contexts: atlases
             .iter()
-            .flat_map(|atlas| called_for(atlas, text))
+            .flat_map(|atlas| context_evidence(atlas, text))
             .collect(),
     }
 }
@@ -82,20 +82,20 @@ pub(super) fn input(
 pub(super) fn occasion_evidence(
     atlases: &[Atlas],
     session: &Session,
-    occasion: Occasion<'_>,
-    customs: Customs<'_>,
+    occasion: TriggerEvent<'_>,
+    customs: CustomTriggers<'_>,
     now: Timestamp,
-) -> (Verdict, Vec<CheckpointEvidence>) {
+) -> (ExplainedVerdict, Vec<CheckpointEvidence>) {
     let mut fired = evaluate::on(atlases, session, occasion, customs, now);
-    if let (Occasion::Input { .. }, false) = (occasion, session.is_closed()) {
+    if let (TriggerEvent::Input { .. }, false) = (occasion, session.is_closed()) {
         // Due intervals are also checked when input arrives.
-        let due = evaluate::on(atlases, session, Occasion::Beat, customs, now);
+        let due = evaluate::on(atlases, session, TriggerEvent::Beat, customs, now);
         fired.extend(due);
         fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
     }
     let facts = evaluate::facts_of(session, occasion, now);
     let unfired = |checkpoint: &Checkpoint| match occasion {
-        Occasion::Input { .. } if super::is_interval(checkpoint) => {
+        TriggerEvent::Input { .. } if super::is_interval(checkpoint) => {
             super::short_of(session, checkpoint, now).unwrap_or_else(condition_fails)
         }
         _ => unfired(checkpoint, occasion),
@@ -106,24 +106,24 @@ pub(super) fn occasion_evidence(
 /// Lists the fired checkpoints, and the reasons why the others did not fire.
 pub(super) fn fired_evidence(
     atlases: &[Atlas],
-    fired: &[Fired<'_>],
+    fired: &[FiredCheckpoint<'_>],
     facts: &Facts<'_>,
     unfired: impl Fn(&Checkpoint) -> CheckpointOutcome,
-) -> (Verdict, Vec<CheckpointEvidence>) {
+) -> (ExplainedVerdict, Vec<CheckpointEvidence>) {
     let blocking = fired
         .iter()
         .filter(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
     let gates: Vec<_> = blocking.map(|fired| fired.checkpoint.id.clone()).collect();
     let verdict = if gates.is_empty() {
-        Verdict::Allowed
+        ExplainedVerdict::Allowed
     } else {
-        Verdict::Held { gates }
+        ExplainedVerdict::Held { gates }
     };
     let of = |atlas: &Atlas, checkpoint: &Checkpoint| {
         let mut fired = fired.iter();
         let own = fired.find(|fired| std::ptr::eq(fired.checkpoint, checkpoint));
         let outcome = match own {
-            Some(Fired { why, .. }) => CheckpointOutcome::Fired { why: why.clone() },
+            Some(FiredCheckpoint { why, .. }) => CheckpointOutcome::Fired { why: why.clone() },
             None => unfired(checkpoint),
         };
         let when = checkpoint.when.as_ref();
@@ -148,16 +148,19 @@ pub(super) fn fired_evidence(
 }
 
 /// Returns the reason why a checkpoint does not fire on an event.
-fn unfired(checkpoint: &Checkpoint, occasion: Occasion<'_>) -> CheckpointOutcome {
+fn unfired(checkpoint: &Checkpoint, occasion: TriggerEvent<'_>) -> CheckpointOutcome {
     match (&checkpoint.trigger, occasion) {
-        (Trigger::Keyword(keywords), Occasion::Input { text, .. }) => {
+        (Trigger::Keyword(keywords), TriggerEvent::Input { text, .. }) => {
             if keywords.find(text).is_empty() {
                 not_found(keywords)
             } else {
                 condition_fails()
             }
         }
-        (Trigger::ActionPost(patterns), Occasion::Done(action) | Occasion::Failed(action)) => {
+        (
+            Trigger::ActionPost(patterns),
+            TriggerEvent::Done(action) | TriggerEvent::Failed(action),
+        ) => {
             if patterns.matches(action) {
                 return condition_fails();
             }
@@ -167,17 +170,19 @@ fn unfired(checkpoint: &Checkpoint, occasion: Occasion<'_>) -> CheckpointOutcome
                 actual: action.to_owned(),
             }
         }
-        (Trigger::Interactive, Occasion::Named(name)) if checkpoint.id != name => {
+        (Trigger::Interactive, TriggerEvent::Named(name)) if checkpoint.id != name => {
             CheckpointOutcome::NotFired {
                 wanted: format!("to be asked for as `{}`", checkpoint.id),
                 actual: format!("`{name}` was"),
             }
         }
-        (Trigger::Custom(custom), Occasion::Input { .. }) if custom.on_input => condition_fails(),
-        (Trigger::ErrorOccurred, Occasion::Error | Occasion::Failed(_))
-        | (Trigger::ExplicitRequest, Occasion::Context)
-        | (Trigger::Interactive, Occasion::Named(_))
-        | (Trigger::SessionEnd, Occasion::SessionEnd) => condition_fails(),
+        (Trigger::Custom(custom), TriggerEvent::Input { .. }) if custom.on_input => {
+            condition_fails()
+        }
+        (Trigger::ErrorOccurred, TriggerEvent::Error | TriggerEvent::Failed(_))
+        | (Trigger::ExplicitRequest, TriggerEvent::Context)
+        | (Trigger::Interactive, TriggerEvent::Named(_))
+        | (Trigger::SessionEnd, TriggerEvent::SessionEnd) => condition_fails(),
         (trigger, _) => skipped(trigger),
     }
 }
@@ -226,7 +231,10 @@ fn not_found(keywords: &Keywords) -> CheckpointOutcome {
     }
 }
 
-fn called_for<'a>(atlas: &'a Atlas, text: &'a str) -> impl Iterator<Item = ContextEvidence> + 'a {
+fn context_evidence<'a>(
+    atlas: &'a Atlas,
+    text: &'a str,
+) -> impl Iterator<Item = ContextEvidence> + 'a {
     let injections = atlas.injections.iter();
     injections.filter_map(move |injection| {
         let keywords = injection.keywords.as_ref()?;

@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::account::waits;
 use super::input::{self, condition_fails, fired_evidence, skipped};
-use super::{Account, CheckpointEvidence, Verdict};
+use super::{CheckpointEvidence, ExplainedVerdict, FullExplanation};
 use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::engine::Engine;
-use crate::engine::command::Command;
-use crate::engine::customs::Customs;
-use crate::engine::evaluate::{self, Occasion};
-use crate::engine::held::{ActionCall, Moment};
+use crate::engine::command::EngineCommand;
+use crate::engine::customs::CustomTriggers;
+use crate::engine::evaluate::{self, TriggerEvent};
+use crate::engine::held::{ActionCall, SessionEvent};
 use crate::engine::session::Session;
-use crate::engine::suspend::Answers;
-use crate::engine::usage::LimitUse;
+use crate::engine::suspend::ExtensionAnswers;
+use crate::engine::usage::SessionLimitUsage;
 
 /// Replaces the input in an explanation by its size. Only the hash of input is kept, also for observers.
-fn without_input(mut account: Account, text: &str) -> Account {
+fn without_input(mut account: FullExplanation, text: &str) -> FullExplanation {
     let size = format!("{} characters", text.chars().count());
     let evidence = account.checkpoints.iter_mut();
     let leaves = evidence.flat_map(|checkpoint| checkpoint.conditions.iter_mut());
@@ -35,10 +35,10 @@ impl Engine {
     #[must_use]
     pub fn looked(
         &self,
-        command: &Command,
+        command: &EngineCommand,
         now: Timestamp,
-    ) -> Option<(SessionId, String, Account)> {
-        if let Command::StartSession(_, start) = command {
+    ) -> Option<(SessionId, String, FullExplanation)> {
+        if let EngineCommand::StartSession(_, start) = command {
             if self.state.sessions.contains_key(&start.session) {
                 return None;
             }
@@ -49,63 +49,65 @@ impl Engine {
                 self.atlas_hash,
                 now,
             );
-            let account = self.account_of_start(&session, now);
+            let account = self.explain_start(&session, now);
             return Some((session.id, session.agent, account));
         }
         let session = self.state.sessions.get(command.session()?)?;
         let account = match command {
-            Command::RequestAction(_, request) => {
+            EngineCommand::RequestAction(_, request) => {
                 let call = ActionCall::of(&self.atlases, &request.action, &request.params);
-                Account {
+                FullExplanation {
                     waits: waits(session),
-                    ..Account::of_action(self.evidence(session, &call, now))
+                    ..FullExplanation::of_action(self.evidence(session, &call, now))
                 }
             }
-            Command::Input(_, input) => without_input(
-                self.account_of_input(session, &input.text, now),
-                &input.text,
-            ),
-            Command::CompleteAction(_, completed) => {
+            EngineCommand::Input(_, input) => {
+                without_input(self.explain_input(session, &input.text, now), &input.text)
+            }
+            EngineCommand::CompleteAction(_, completed) => {
                 let running = session.running.get(&completed.execution)?;
                 let subject = format!("after {}", running.action);
                 let occasion = match &completed.result {
-                    Ok(_) => Occasion::Done(&running.action),
-                    Err(_) => Occasion::Failed(&running.action),
+                    Ok(_) => TriggerEvent::Done(&running.action),
+                    Err(_) => TriggerEvent::Failed(&running.action),
                 };
-                self.account_on(session, subject, occasion, now)
+                self.explain_event(session, subject, occasion, now)
             }
-            Command::ReportError(..) => {
-                self.account_on(session, "error".to_owned(), Occasion::Error, now)
+            EngineCommand::ReportError(..) => {
+                self.explain_event(session, "error".to_owned(), TriggerEvent::Error, now)
             }
-            Command::RequestContext(_, request) => {
+            EngineCommand::RequestContext(_, request) => {
                 let named = request.checkpoint.as_deref();
                 let subject = format!("asked for {}", named.unwrap_or("context"));
-                let occasion = named.map_or(Occasion::Context, Occasion::Named);
-                self.account_on(session, subject, occasion, now)
+                let occasion = named.map_or(TriggerEvent::Context, TriggerEvent::Named);
+                self.explain_event(session, subject, occasion, now)
             }
-            Command::EndSession(..) => {
-                self.account_on(session, "session end".to_owned(), Occasion::SessionEnd, now)
-            }
-            Command::StartSession(..)
-            | Command::Report(..)
-            | Command::AskerLeft(_)
-            | Command::Decide(..)
-            | Command::Operate(..)
-            | Command::Note(..)
-            | Command::RecordSound
-            | Command::ClockMoved(_)
-            | Command::Answer(..)
-            | Command::Resolve(..)
-            | Command::Consult(..)
-            | Command::DeadlineReached(_)
-            | Command::Returned(..) => return None,
+            EngineCommand::EndSession(..) => self.explain_event(
+                session,
+                "session end".to_owned(),
+                TriggerEvent::SessionEnd,
+                now,
+            ),
+            EngineCommand::StartSession(..)
+            | EngineCommand::Report(..)
+            | EngineCommand::AskerLeft(_)
+            | EngineCommand::Decide(..)
+            | EngineCommand::Operate(..)
+            | EngineCommand::Note(..)
+            | EngineCommand::RecordSound
+            | EngineCommand::ClockMoved(_)
+            | EngineCommand::Answer(..)
+            | EngineCommand::Resolve(..)
+            | EngineCommand::Consult(..)
+            | EngineCommand::DeadlineReached(_)
+            | EngineCommand::Returned(..) => return None,
         };
         Some((session.id.clone(), session.agent.clone(), account))
     }
 
     /// Returns the usage of every limit, by session.
     #[must_use]
-    pub fn limits(&self, now: Timestamp) -> BTreeMap<SessionId, Vec<LimitUse>> {
+    pub fn limits(&self, now: Timestamp) -> BTreeMap<SessionId, Vec<SessionLimitUsage>> {
         let used = |session: &Session| {
             let of = self.atlases.iter().flat_map(|atlas| {
                 let policies = atlas.policies.iter();
@@ -119,42 +121,45 @@ impl Engine {
         sessions.collect()
     }
 
-    pub(super) fn customs<'s>(&'s self, answers: &'s Answers) -> Customs<'s> {
-        Customs {
+    pub(super) fn customs<'s>(&'s self, answers: &'s ExtensionAnswers) -> CustomTriggers<'s> {
+        CustomTriggers {
             extensions: &self.extensions,
             answers,
         }
     }
 
-    fn account_on(
+    fn explain_event(
         &self,
         session: &Session,
         subject: String,
-        occasion: Occasion<'_>,
+        occasion: TriggerEvent<'_>,
         now: Timestamp,
-    ) -> Account {
-        let answers = Answers::default();
+    ) -> FullExplanation {
+        let answers = ExtensionAnswers::default();
         let customs = self.customs(&answers);
         let found = input::occasion_evidence(&self.atlases, session, occasion, customs, now);
-        Account::of_occasion(subject, found)
+        FullExplanation::of_occasion(subject, found)
     }
 
     /// Explains the start of a session.
-    pub(super) fn account_of_start(&self, session: &Session, now: Timestamp) -> Account {
+    pub(super) fn explain_start(&self, session: &Session, now: Timestamp) -> FullExplanation {
         let owed = BTreeSet::new();
         let fired = evaluate::session_start(&self.atlases, (session, &self.extensions), &owed, now);
-        let facts = evaluate::facts_of(session, Occasion::Beat, now);
+        let facts = evaluate::facts_of(session, TriggerEvent::Beat, now);
         let unfired = |checkpoint: &Checkpoint| match &checkpoint.trigger {
             Trigger::SessionStart => condition_fails(),
             trigger => skipped(trigger),
         };
         let found = fired_evidence(&self.atlases, &fired, &facts, unfired);
-        Account::of_occasion("session start".to_owned(), found)
+        FullExplanation::of_occasion("session start".to_owned(), found)
     }
 
     /// Returns the checkpoints that a held event does not concern. Others cannot be explained again, because
     /// the input is not kept.
-    pub(super) fn beside(&self, moment: &Moment) -> (Verdict, Vec<CheckpointEvidence>) {
+    pub(super) fn beside(
+        &self,
+        moment: &SessionEvent,
+    ) -> (ExplainedVerdict, Vec<CheckpointEvidence>) {
         let mut found = Vec::new();
         for atlas in self.atlases.iter() {
             let others = atlas.checkpoints.iter();
@@ -169,6 +174,6 @@ impl Engine {
                 CheckpointEvidence::new(atlas, checkpoint, outcome, Vec::new())
             }));
         }
-        (Verdict::Allowed, found)
+        (ExplainedVerdict::Allowed, found)
     }
 }

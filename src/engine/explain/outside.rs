@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::{CheckpointEvidence, CheckpointOutcome, Verdict};
+use super::{CheckpointEvidence, CheckpointOutcome, ExplainedVerdict};
 use crate::atlas::Atlas;
 use crate::atlas::compiled::{Checkpoint, Trigger};
-use crate::engine::command::{Denied, DenyCode};
+use crate::engine::command::{DenialReply, DenyCode};
 use crate::engine::extension::Extensions;
 
 /// A handler that is called when a checkpoint fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Outsider {
+pub struct HandlerPreview {
     /// The checkpoint.
     pub checkpoint_id: String,
     /// The handler.
@@ -28,8 +28,8 @@ pub fn handlers(
     atlases: &[Atlas],
     listed: &Extensions,
     checkpoints: &mut [CheckpointEvidence],
-    verdict: &mut Verdict,
-) -> Vec<Outsider> {
+    verdict: &mut ExplainedVerdict,
+) -> Vec<HandlerPreview> {
     let mut handlers = Vec::new();
     for evidence in checkpoints {
         let CheckpointOutcome::Fired { why } = &mut evidence.outcome else {
@@ -47,16 +47,22 @@ pub fn handlers(
             let name = &custom.trigger_id;
             *why = format!("custom: `{name}` is not asked here, so it counts as fired");
         }
-        handlers.extend(of(checkpoint, listed).into_iter().map(|handler| Outsider {
-            checkpoint_id: checkpoint.id.clone(),
-            listed: listed.handlers.contains(&handler),
-            handler,
-        }));
+        handlers.extend(
+            of(checkpoint, listed)
+                .into_iter()
+                .map(|handler| HandlerPreview {
+                    checkpoint_id: checkpoint.id.clone(),
+                    listed: listed.handlers.contains(&handler),
+                    handler,
+                }),
+        );
     }
     let missing = handlers.iter().find(|handler| !handler.listed);
-    if let (Some(missing), Verdict::Allowed | Verdict::Held { .. }) = (missing, &*verdict) {
+    if let (Some(missing), ExplainedVerdict::Allowed | ExplainedVerdict::Held { .. }) =
+        (missing, &*verdict)
+    {
         let handler = &missing.handler;
-        *verdict = Verdict::Denied(Denied {
+        *verdict = ExplainedVerdict::Denied(DenialReply {
             code: DenyCode::Extension,
             reason: format!("no handler called `{handler}` may be asked"),
             help: Some("allow it in the operator's list (`--extensions FILE`)".to_owned()),

@@ -4,23 +4,29 @@ use std::time::Duration;
 
 use super::*;
 
-impl Bench {
+impl EngineBench {
     /// Starts a session of an agent that connects through a server.
-    fn visit(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> AskId {
+    fn visit(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> CallerId {
         self.come("bot", session, secret, api_key)
     }
 
-    fn visit_as(&mut self, session: &str, agent: &str, secret: &str) -> AskId {
+    fn visit_as(&mut self, session: &str, agent: &str, secret: &str) -> CallerId {
         self.come(agent, session, secret, None)
     }
 
-    fn come(&mut self, agent: &str, session: &str, secret: &str, api_key: Option<&str>) -> AskId {
+    fn come(
+        &mut self,
+        agent: &str,
+        session: &str,
+        secret: &str,
+        api_key: Option<&str>,
+    ) -> CallerId {
         let start = StartSession {
             session: session.parse().unwrap(),
             agent: agent.to_owned(),
             agent_version: None,
             intent: None,
-            owner: Some(Owner {
+            owner: Some(SessionOwner {
                 secret: Digest::of(secret),
                 api_key: api_key.map(str::to_owned),
                 from: Some(Caller::Socket {
@@ -30,15 +36,15 @@ impl Bench {
                 }),
             }),
         };
-        self.ask(|ask| Command::StartSession(ask, start))
+        self.ask(|ask| EngineCommand::StartSession(ask, start))
     }
 }
 
-fn under(rules: &str) -> Bench {
+fn under(rules: &str) -> EngineBench {
     let body = format!(
         "steward: {{id: s, access: {rules}}}\nactions: [{{action_id: a.b, name: x, risk_tier: low}}]"
     );
-    Bench::new(&[&atlas(&body)])
+    EngineBench::new(&[&atlas(&body)])
 }
 
 // covers B16
@@ -128,22 +134,22 @@ fn only_the_owner_of_the_secret_can_resume_a_session() {
 }
 
 /// Returns the recorded misuse of a kind.
-fn tried(bench: &Bench, kind: &str) -> Vec<String> {
+fn tried(bench: &EngineBench, kind: &str) -> Vec<String> {
     let records = bench.payloads("error_occurred").into_iter();
     let of_kind = records.filter(|record| record["error_type"] == kind);
     let words = of_kind.map(|record| record["message"].as_str().unwrap().to_owned());
     words.collect()
 }
 
-impl Bench {
+impl EngineBench {
     /// Asks, as a client of a server, whether a session belongs to this secret.
-    fn claim_to_own(&mut self, session: &str, secret: Option<&str>) -> AskId {
-        let consult = consult::Consult::Owner {
+    fn claim_to_own(&mut self, session: &str, secret: Option<&str>) -> CallerId {
+        let consult = consult::Consultation::Owner {
             session: session.parse().unwrap(),
             owner: secret.map(Digest::of),
             from: Some(Caller::Http("127.0.0.1:4711".to_owned())),
         };
-        self.ask(|ask| Command::Consult(ask, consult))
+        self.ask(|ask| EngineCommand::Consult(ask, consult))
     }
 }
 
@@ -223,20 +229,20 @@ fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
     bench.visit("s-1", "mine", None);
     let asked = bench.request("s-1", "a.b", json!({}));
     let execution = bench.allowed(asked).execution.clone();
-    let completed = |execution: &crate::base::id::ExecutionId| ActionCompleted {
-        delivery: crate::engine::command::GivenWhen::Now,
+    let completed = |execution: &crate::base::id::ExecutionId| ActionCompletion {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         execution: execution.clone(),
         result: Ok(String::new()),
     };
     let done = completed(&execution);
-    bench.ask(|ask| Command::CompleteAction(ask, done.clone()));
+    bench.ask(|ask| EngineCommand::CompleteAction(ask, done.clone()));
     assert_eq!(tried(&bench, "unknown_execution"), [""; 0]);
     for _ in 0..100 {
-        let again = bench.ask(|ask| Command::CompleteAction(ask, done.clone()));
+        let again = bench.ask(|ask| EngineCommand::CompleteAction(ask, done.clone()));
         assert_eq!(bench.denied(again).code, DenyCode::BadRequest);
         let forged = completed(&"forged".parse().unwrap());
-        let forged = bench.ask(|ask| Command::CompleteAction(ask, forged));
+        let forged = bench.ask(|ask| EngineCommand::CompleteAction(ask, forged));
         assert_eq!(bench.denied(forged).code, DenyCode::BadRequest);
     }
     let all = tried(&bench, "unknown_execution");

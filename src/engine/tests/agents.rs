@@ -10,36 +10,36 @@ fn gate(id: &str, respondent: &str) -> String {
     )
 }
 
-fn bench(checkpoints: &[String], more: &str) -> Bench {
+fn bench(checkpoints: &[String], more: &str) -> EngineBench {
     let body = format!(
         "actions: [{{action_id: pay, risk_tier: low}}]\ncheckpoints: [{}]\n{more}",
         checkpoints.join(", ")
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     bench
 }
 
-impl Bench {
-    fn pay(&mut self) -> AskId {
+impl EngineBench {
+    fn pay(&mut self) -> CallerId {
         self.request("s-1", "pay", json!({}))
     }
 
-    fn respond(&mut self, gate: &str, answers: Value) -> AskId {
+    fn respond(&mut self, gate: &str, answers: Value) -> CallerId {
         self.respond_as("s-1", gate, answers)
     }
 
-    fn respond_as(&mut self, session: &str, gate: &str, answers: Value) -> AskId {
-        let answer = Answer {
+    fn respond_as(&mut self, session: &str, gate: &str, answers: Value) -> CallerId {
+        let answer = AgentAnswer {
             session: session.parse().unwrap(),
             gate: gate.parse().unwrap(),
             answers: serde_json::from_value(answers).unwrap(),
             release: ReleaseTo::default(),
         };
-        self.ask(|ask| Command::Answer(ask, answer))
+        self.ask(|ask| EngineCommand::Answer(ask, answer))
     }
 
-    fn asked(&self, ask: AskId) -> &Asked {
+    fn asked(&self, ask: CallerId) -> &AgentQuestions {
         match self.reply(ask) {
             Reply::Asked(asked) => asked,
             other => panic!("not asked: {other:?}"),
@@ -163,7 +163,7 @@ fn agent_answers_survive_a_restart_without_sensitive_text() {
         first.now,
     )
     .unwrap();
-    let mut bench = Bench::with(engine);
+    let mut bench = EngineBench::with(engine);
     bench.answer("c-1", json!([{}, {"why": "all right"}]));
     let retry = bench.pay();
     bench.allowed(retry);
@@ -173,7 +173,7 @@ fn agent_answers_survive_a_restart_without_sensitive_text() {
 fn an_agent_can_pass_a_start_gate_that_it_may_answer() {
     let body = "actions: [{action_id: pay}]\ncheckpoints: [{checkpoint_id: terms, \
                 trigger: {type: session_start}, mode: blocking, respondent: agent}]\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     let start = bench.start("s-1");
     let Reply::Started(started) = bench.reply(start) else {
         panic!()
@@ -211,7 +211,7 @@ fn a_shared_gate_name_does_not_let_the_agent_approve() {
     let mine = atlas(&format!("{head}checkpoints: [{}]\n", gate("g", "agent")));
     let other = format!("{head}checkpoints: [{}]\n", gate("g", "operator"));
     let other = atlas(&other).replace("atlas_id: test", "atlas_id: other");
-    let mut bench = Bench::new(&[&mine, &other]);
+    let mut bench = EngineBench::new(&[&mine, &other]);
     bench.start("s-1");
     bench.pay();
     let own = bench.respond("c-1", json!({"g": {"why": "because"}}));
@@ -354,7 +354,7 @@ fn an_unanswered_agent_gate_is_asked_with_the_next_request() {
 fn a_lapsed_start_gate_is_raised_again() {
     let body = "actions: [{action_id: pay}]\ncheckpoints: [{checkpoint_id: terms, \
                 trigger: {type: session_start}, mode: blocking, respondent: agent}]\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.advance(301);
     bench.wake();

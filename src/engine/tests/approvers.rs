@@ -14,17 +14,17 @@ checkpoints:
     questions: [{question_id: why, question: Why?, response_type: text, validation: {min_length: 5}}]
 ";
 
-fn held() -> (Bench, AskId) {
-    let mut bench = Bench::new(&[&atlas(TWO)]);
+fn held() -> (EngineBench, CallerId) {
+    let mut bench = EngineBench::new(&[&atlas(TWO)]);
     bench.start("s-1");
     let ask = bench.request("s-1", "ban", json!({"user": "m"}));
     assert!(bench.waits(ask));
     (bench, ask)
 }
 
-fn pass_as(bench: &mut Bench, operator: &str, why: &str) -> AskId {
+fn pass_as(bench: &mut EngineBench, operator: &str, why: &str) -> CallerId {
     let held = bench.held("c-1");
-    let decide = Decide {
+    let decide = DecisionRequest {
         gate: held.id.clone(),
         operator: operator.to_owned(),
         method: "console".to_owned(),
@@ -35,10 +35,10 @@ fn pass_as(bench: &mut Bench, operator: &str, why: &str) -> AskId {
             answers: vec![BTreeMap::from([("why".to_owned(), json!(why))])],
         },
     };
-    bench.ask(|ask| Command::Decide(ask, decide))
+    bench.ask(|ask| EngineCommand::Decide(ask, decide))
 }
 
-fn refusal(bench: &Bench, ask: AskId) -> &Refused {
+fn refusal(bench: &EngineBench, ask: CallerId) -> &DecisionRefusal {
     match bench.reply(ask) {
         Reply::Refused(refused) => refused,
         other => panic!("not refused: {other:?}"),
@@ -67,7 +67,7 @@ fn only_the_second_of_two_approvals_releases_the_request() {
         assert_eq!(bench.payloads(passing), [] as [Value; 0], "{passing}");
     }
     let second = pass_as(&mut bench, "op-2", "seen it myself");
-    assert_eq!(bench.outcome(second), Outcome::Passed);
+    assert_eq!(bench.outcome(second), HeldOutcome::Passed);
     bench.allowed(ask);
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["approvers"], json!(["op-1", "op-2"]));
@@ -93,7 +93,7 @@ fn one_operator_cannot_give_both_approvals_in_any_spelling() {
     let before = bench.effects.len();
     for name in ["op-1", " OP-1 ", "Op-1"] {
         let again = pass_as(&mut bench, name, "as agreed");
-        let refused = Refused::SameOperator("op-1".to_owned());
+        let refused = DecisionRefusal::SameOperator("op-1".to_owned());
         assert_eq!(refusal(&bench, again), &refused, "{name}");
     }
     assert!(bench.waits(ask));
@@ -111,14 +111,17 @@ fn the_requester_never_approves() {
     for name in ["bot", "BOT", "agent bot", "s-1"] {
         let (mut bench, ask) = held();
         let own = pass_as(&mut bench, name, "as agreed");
-        let refused = Refused::Requester(name.to_owned());
+        let refused = DecisionRefusal::Requester(name.to_owned());
         assert_eq!(refusal(&bench, own), &refused, "{name}");
         assert!(bench.waits(ask));
         assert_eq!(bench.payloads("checkpoint_response"), [] as [Value; 0]);
         // Not as the second approver either.
         pass_as(&mut bench, "op-1", "as agreed");
         let own = pass_as(&mut bench, name, "as agreed");
-        assert_eq!(refusal(&bench, own), &Refused::Requester(name.to_owned()));
+        assert_eq!(
+            refusal(&bench, own),
+            &DecisionRefusal::Requester(name.to_owned())
+        );
         assert!(bench.waits(ask));
     }
 }
@@ -129,7 +132,7 @@ fn either_operator_can_deny_and_a_timeout_denies() {
         let (mut bench, ask) = held();
         pass_as(&mut bench, "op-1", "as agreed");
         let held = bench.held("c-1");
-        let decide = Decide {
+        let decide = DecisionRequest {
             gate: held.id.clone(),
             operator: operator.to_owned(),
             method: "console".to_owned(),
@@ -140,8 +143,8 @@ fn either_operator_can_deny_and_a_timeout_denies() {
                 reason: "after all".to_owned(),
             },
         };
-        let denied = bench.ask(|ask| Command::Decide(ask, decide));
-        assert_eq!(bench.outcome(denied), Outcome::Denied);
+        let denied = bench.ask(|ask| EngineCommand::Decide(ask, decide));
+        assert_eq!(bench.outcome(denied), HeldOutcome::Denied);
         assert_eq!(bench.denied(ask).code, DenyCode::Refused);
     }
     let (mut bench, ask) = held();
@@ -163,7 +166,7 @@ fn the_first_approval_survives_a_restart_but_not_another_atlas() {
     let same = pass_as(&mut next, "op-1", "as agreed");
     assert_eq!(
         refusal(&next, same),
-        &Refused::SameOperator("op-1".to_owned())
+        &DecisionRefusal::SameOperator("op-1".to_owned())
     );
     pass_as(&mut next, "op-2", "seen it");
     next.allowed(again);
@@ -171,7 +174,7 @@ fn the_first_approval_survives_a_restart_but_not_another_atlas() {
     let other = atlas(&TWO.replace("min_length: 5", "min_length: 6"));
     let mut next = restart(&bench, &[&other]);
     let late = pass_as(&mut next, "op-2", "seen it");
-    assert_eq!(refusal(&next, late), &Refused::AtlasChanged);
+    assert_eq!(refusal(&next, late), &DecisionRefusal::AtlasChanged);
     let ask = next.request("s-1", "ban", json!({"user": "m"}));
     let fresh = next.engine.held().pop().unwrap();
     assert_eq!(fresh.first_approval(), None, "it is asked anew");
@@ -208,7 +211,7 @@ fn an_agent_answer_after_the_first_approval_voids_it() {
         "{TWO}  - {{checkpoint_id: own, mode: blocking, respondent: agent, trigger: {{type: action_pre, \
          patterns: [ban]}}, questions: [{{question_id: plan, question: Plan?, response_type: text}}]}}\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     bench.request("s-1", "ban", json!({"user": "m"}));
     let held = bench.held("c-1");
@@ -224,13 +227,13 @@ fn an_agent_answer_after_the_first_approval_voids_it() {
     bench.decide(&held, Ruling::Pass { answers });
     assert!(bench.held("c-1").first_approval().is_some());
     let own = BTreeMap::from([("plan".to_owned(), json!("mine"))]);
-    let answer = Answer {
+    let answer = AgentAnswer {
         session: "s-1".parse().unwrap(),
         gate: "c-1".parse().unwrap(),
         answers: BTreeMap::from([("own".to_owned(), own)]),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| Command::Answer(ask, answer));
+    bench.ask(|ask| EngineCommand::Answer(ask, answer));
     assert_eq!(bench.held("c-1").first_approval(), None);
 }
 
@@ -243,6 +246,6 @@ fn a_denied_request_asks_no_second_operator() {
         .denied
         .push(("later".to_owned(), ["ban"].into_iter().collect()));
     let first = pass_as(&mut bench, "op-1", "as agreed");
-    assert_eq!(bench.outcome(first), Outcome::Denied);
+    assert_eq!(bench.outcome(first), HeldOutcome::Denied);
     assert_eq!(bench.denied(ask).code, DenyCode::DeniedAction);
 }

@@ -36,8 +36,8 @@ fn every_type() -> String {
 }
 
 /// Runs a session in which every event happens once.
-fn everything() -> Bench {
-    let mut bench = Bench::new(&[&every_type()]);
+fn everything() -> EngineBench {
+    let mut bench = EngineBench::new(&[&every_type()]);
     bench.start("s-1");
     bench.input("a refund please");
     bench.error();
@@ -161,7 +161,7 @@ fn an_atlas_may_observe_start_and_end_only_or_hold_every_action() {
          {checkpoint_id: first, trigger: {type: session_start}, mode: observational}, \
          {checkpoint_id: last, trigger: {type: session_end}, mode: observational}]\n",
     );
-    let mut bench = Bench::new(&[&least]);
+    let mut bench = EngineBench::new(&[&least]);
     bench.start("s-1");
     let ask = bench.request("s-1", "act", json!({}));
     bench.allowed(ask);
@@ -176,7 +176,7 @@ fn an_atlas_may_observe_start_and_end_only_or_hold_every_action() {
         "unknown_actions: allow\ncheckpoints: [{checkpoint_id: all, \
          trigger: {type: action_pre, patterns: ['*']}, mode: blocking}]\n",
     );
-    let mut bench = Bench::new(&[&most]);
+    let mut bench = EngineBench::new(&[&most]);
     bench.start("s-1");
     for action in ["act", "other", "a.b.c"] {
         let ask = bench.request("s-1", action, json!({}));
@@ -187,7 +187,7 @@ fn an_atlas_may_observe_start_and_end_only_or_hold_every_action() {
 // covers B1
 #[test]
 fn one_checkpoint_asks_injects_guides_unlocks_denies_and_records() {
-    let mut bench = Bench::new(&[&atlas(
+    let mut bench = EngineBench::new(&[&atlas(
         "capabilities: [{capability_id: admin, actions: [ban]}]\n\
          actions: [{action_id: ban, risk_tier: low}, {action_id: talk, risk_tier: low}]\n\
          context_blocks: [{context_id: rules, content: be fair, inject_mode: on_demand}]\n\
@@ -227,7 +227,7 @@ fn agent_data_never_changes_the_atlas() {
     assert_eq!(before.len(), after.len());
     assert_eq!(format!("{:?}", before[0]), format!("{:?}", after[0]));
     // Even a session that claims to be the steward cannot add a definition.
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("acme-corp");
     let injected =
         json!({"checkpoints": [], "checkpoint_config": {"session_start": {"enabled": false}}});
@@ -238,13 +238,13 @@ fn agent_data_never_changes_the_atlas() {
 // covers B3
 #[test]
 fn an_atlas_yields_permissions_capabilities_contexts_and_records() {
-    let mut bench = Bench::in_acme("s-1");
-    let resolve = Resolve {
+    let mut bench = EngineBench::in_acme("s-1");
+    let resolve = ResolveRequest {
         session: "s-1".parse().unwrap(),
         input: None,
         actions: Vec::new(),
     };
-    let ask = bench.ask(|ask| Command::Resolve(ask, resolve));
+    let ask = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
     let Reply::Resolved(resolution) = bench.reply(ask) else {
         panic!()
     };
@@ -275,7 +275,7 @@ fn an_atlas_yields_permissions_capabilities_contexts_and_records() {
 // covers A36, B29
 #[test]
 fn an_allowed_request_needs_no_sync_record_and_gets_one_reply() {
-    let mut bench = Bench::new(&[&atlas(
+    let mut bench = EngineBench::new(&[&atlas(
         "actions: [{action_id: act, risk_tier: low}]\n\
          checkpoint_config: {budget: {max_checkpoints_per_input: 1}}\n\
          context_blocks: [{context_id: a, content: one, actions: [act]}, \

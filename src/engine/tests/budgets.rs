@@ -5,25 +5,25 @@ use super::handlers::table;
 use super::*;
 use crate::engine::extension::Extensions;
 
-fn bench(body: &str, extensions: Extensions) -> Bench {
+fn bench(body: &str, extensions: Extensions) -> EngineBench {
     let body = format!(
         "actions: [{{action_id: net.send, risk_tier: low}}]\n\
          context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n{body}"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.engine.set_extensions(extensions);
     bench.start("s-1");
     bench
 }
 
-fn input(bench: &mut Bench, text: &str) -> AskId {
-    let input = Input {
+fn input(bench: &mut EngineBench, text: &str) -> CallerId {
+    let input = InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    bench.ask(|ask| Command::Input(ask, input))
+    bench.ask(|ask| EngineCommand::Input(ask, input))
 }
 
 // covers A35, A37

@@ -7,13 +7,13 @@ use crate::base::clock_step::ClockStep;
 const HOUR: i64 = 3600;
 
 /// Sets the wall clock while no time passes, and reports it to the engine.
-fn set_clock(bench: &mut Bench, seconds: i64) {
+fn set_clock(bench: &mut EngineBench, seconds: i64) {
     let step = ClockStep::from_micros(seconds * 1_000_000);
     bench.now = step.apply(bench.now);
-    bench.tell(Command::ClockMoved(step));
+    bench.tell(EngineCommand::ClockMoved(step));
 }
 
-fn entries(bench: &Bench) -> Vec<Value> {
+fn entries(bench: &EngineBench) -> Vec<Value> {
     let entered = bench.effects.iter().filter_map(|effect| match effect {
         Effect::Enter(payload) => Some(payload.fields().into()),
         _ => None,
@@ -24,7 +24,7 @@ fn entries(bench: &Bench) -> Vec<Value> {
 #[test]
 fn a_clock_step_keeps_the_remaining_time_of_a_gate() {
     for seconds in [-HOUR, HOUR, 10 * 24 * HOUR] {
-        let mut bench = Bench::in_acme("s-1");
+        let mut bench = EngineBench::in_acme("s-1");
         let ask = bench.request("s-1", "ticket.delete", json!({}));
         let whole = bench.held("c-2").deadline.since(bench.now);
         bench.advance(10);
@@ -56,7 +56,7 @@ fn a_clock_step_keeps_the_remaining_time_of_a_gate() {
 
 #[test]
 fn a_clock_step_is_logged_with_direction_and_size() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     set_clock(&mut bench, -600);
     let told = "the system clock was set back by 10 min";
     assert_eq!(
@@ -72,9 +72,9 @@ fn a_clock_step_keeps_the_remaining_lifetime_of_a_permit() {
             (PERMIT_LIFETIME.as_secs() - 1, true),
             (PERMIT_LIFETIME.as_secs(), false),
         ] {
-            let mut bench = Bench::in_acme("s-1");
+            let mut bench = EngineBench::in_acme("s-1");
             let gone = bench.request("s-1", "ticket.delete", json!({}));
-            bench.tell(Command::AskerLeft(gone));
+            bench.tell(EngineCommand::AskerLeft(gone));
             bench.pass("c-2");
             set_clock(&mut bench, seconds);
             bench.advance(wait);
@@ -91,7 +91,7 @@ fn a_clock_step_keeps_the_window_of_a_rate_limit() {
          policies: [{policy_id: few, type: rate_limit, actions: [look], max_calls: 1, window_seconds: 60}]\n",
     );
     for seconds in [-HOUR, HOUR] {
-        let mut bench = Bench::new(&[&limited]);
+        let mut bench = EngineBench::new(&[&limited]);
         bench.start("s-1");
         let first = bench.request("s-1", "look", json!({}));
         bench.allowed(first);
@@ -116,10 +116,10 @@ fn a_clock_step_keeps_the_window_of_a_limit_with_unknown_usage() {
         let ids = Box::new(CountedIds::starting_at(1000));
         let atlases = atlases_of(&[&limited]);
         let restored = Engine::restore(atlases, ids, kept, BTreeSet::new(), now);
-        Bench::with(restored.unwrap().0)
+        EngineBench::with(restored.unwrap().0)
     };
     for seconds in [-HOUR, HOUR] {
-        let now = Bench::new(&[&limited]).now;
+        let now = EngineBench::new(&[&limited]).now;
         let mut bench = restored(vec![Engine::usage_unknown(now)], now);
         bench.start("s-1");
         set_clock(&mut bench, seconds);
@@ -141,13 +141,13 @@ fn a_clock_step_keeps_the_window_of_a_limit_with_unknown_usage() {
 
 #[test]
 fn a_clock_step_moves_every_timestamp_of_a_session() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let id: SessionId = "s-1".parse().unwrap();
     let now = bench.now;
     let session = bench.engine.state.sessions.get_mut(&id).unwrap();
     session.contexts.insert("a/c".to_owned(), now);
-    session.beats.push(session::Beat {
+    session.beats.push(session::IntervalMark {
         key: ("a".to_owned(), "b".to_owned()),
         at: now,
         actions: 0,
@@ -172,11 +172,11 @@ fn a_clock_step_moves_every_timestamp_of_a_session() {
 
 #[test]
 fn a_clock_set_back_during_downtime_gives_a_gate_at_most_its_full_time() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let whole = bench.held("c-2").deadline.since(bench.now);
     let gone = bench.request("s-1", "user.ban", json!({"user": "x"}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-3");
     bench.now = Timestamp::from_micros(bench.now.micros() - HOUR * 1_000_000);
     let mut next = super::restarts::restart(&bench, &[ACME]);

@@ -21,42 +21,42 @@ checkpoints:
   - {checkpoint_id: tip, trigger: {type: keyword, patterns: [halt]}, inject_contexts: [price], unlock_capabilities: [vault]}
 ";
 
-fn bench() -> Bench {
-    let mut bench = Bench::new(&[&atlas(GATED)]);
+fn bench() -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(GATED)]);
     bench.start("s-1");
     bench
 }
 
-fn input(bench: &mut Bench, text: &str) -> AskId {
-    let input = Input {
+fn input(bench: &mut EngineBench, text: &str) -> CallerId {
+    let input = InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    bench.ask(|ask| Command::Input(ask, input))
+    bench.ask(|ask| EngineCommand::Input(ask, input))
 }
 
-fn context(bench: &mut Bench, hint: &str) -> AskId {
+fn context(bench: &mut EngineBench, hint: &str) -> CallerId {
     let request = ContextRequest {
         session: "s-1".parse().unwrap(),
         query: None,
         hints: vec![hint.to_owned()],
         checkpoint: None,
     };
-    bench.ask(|ask| Command::RequestContext(ask, request))
+    bench.ask(|ask| EngineCommand::RequestContext(ask, request))
 }
 
-fn resolve(bench: &mut Bench) -> AskId {
-    let resolve = Resolve {
+fn resolve(bench: &mut EngineBench) -> CallerId {
+    let resolve = ResolveRequest {
         session: "s-1".parse().unwrap(),
         input: None,
         actions: Vec::new(),
     };
-    bench.ask(|ask| Command::Resolve(ask, resolve))
+    bench.ask(|ask| EngineCommand::Resolve(ask, resolve))
 }
 
-fn failure(bench: &mut Bench) -> AskId {
+fn failure(bench: &mut EngineBench) -> CallerId {
     let report = ErrorReport {
         session: "s-1".parse().unwrap(),
         error_type: "io".to_owned(),
@@ -65,17 +65,17 @@ fn failure(bench: &mut Bench) -> AskId {
         recoverable: true,
         stack_trace: None,
     };
-    bench.ask(|ask| Command::ReportError(ask, report))
+    bench.ask(|ask| EngineCommand::ReportError(ask, report))
 }
 
 /// Returns the known texts that appear anywhere in a reply.
-fn texts(bench: &Bench, ask: AskId) -> Vec<&'static str> {
+fn texts(bench: &EngineBench, ask: CallerId) -> Vec<&'static str> {
     let told = serde_json::to_string(bench.reply(ask)).unwrap();
     let all = ["house rules", "price list", "the map", "be kind"];
     all.into_iter().filter(|text| told.contains(text)).collect()
 }
 
-fn ask_everything(bench: &mut Bench) -> Vec<AskId> {
+fn ask_everything(bench: &mut EngineBench) -> Vec<CallerId> {
     vec![
         bench.start("s-1"),
         input(bench, "the price"),
@@ -88,7 +88,7 @@ fn ask_everything(bench: &mut Bench) -> Vec<AskId> {
 // covers A17
 #[test]
 fn a_session_behind_its_start_gate_gets_no_contexts_or_grants() {
-    let mut bench = Bench::new(&[&atlas(GATED)]);
+    let mut bench = EngineBench::new(&[&atlas(GATED)]);
     let first = bench.start("s-1");
     let mut asked = ask_everything(&mut bench);
     asked.push(first);
@@ -162,10 +162,10 @@ fn a_session_with_a_refused_start_cannot_record_a_turn() {
     };
     let session: SessionId = "s-1".parse().unwrap();
     let note = |ask| {
-        Command::Note(
+        EngineCommand::Note(
             ask,
             session.clone(),
-            Box::new(Finding::Event(payload.clone().into())),
+            Box::new(RuntimeFinding::Event(payload.clone().into())),
         )
     };
     // A turn injects nothing from an Atlas here, so it does not wait for the gate.
@@ -179,7 +179,7 @@ fn a_session_with_a_refused_start_cannot_record_a_turn() {
 #[test]
 fn a_reloaded_start_gate_withholds_contexts_from_an_open_session() {
     let open = atlas("actions: [{action_id: a, risk_tier: low}]\n");
-    let mut bench = Bench::new(&[&open]);
+    let mut bench = EngineBench::new(&[&open]);
     bench.start("s-1");
     bench.engine.reload(atlases_of(&[&atlas(GATED)]).into());
     for ask in ask_everything(&mut bench) {
@@ -237,7 +237,7 @@ fn withheld_contexts_survive_a_restart() {
         bench.now,
     )
     .unwrap();
-    let mut next = Bench::with(engine);
+    let mut next = EngineBench::with(engine);
     next.pass("c-1");
     let ask = next.request("s-1", "a", json!({}));
     assert_eq!(

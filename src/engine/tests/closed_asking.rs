@@ -32,33 +32,33 @@ fn session() -> SessionId {
     "s-1".parse().unwrap()
 }
 
-fn bench() -> Bench {
-    let mut bench = Bench::new(&[&asking()]);
+fn bench() -> EngineBench {
+    let mut bench = EngineBench::new(&[&asking()]);
     bench.start("s-1");
     bench
 }
 
-fn input(bench: &mut Bench, text: &str) -> AskId {
-    let input = Input {
+fn input(bench: &mut EngineBench, text: &str) -> CallerId {
+    let input = InputReport {
         session: session(),
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    bench.ask(|ask| Command::Input(ask, input))
+    bench.ask(|ask| EngineCommand::Input(ask, input))
 }
 
-fn context(bench: &mut Bench, checkpoint: Option<&str>) -> AskId {
+fn context(bench: &mut EngineBench, checkpoint: Option<&str>) -> CallerId {
     let request = ContextRequest {
         session: session(),
         query: None,
         hints: Vec::new(),
         checkpoint: checkpoint.map(str::to_owned),
     };
-    bench.ask(|ask| Command::RequestContext(ask, request))
+    bench.ask(|ask| EngineCommand::RequestContext(ask, request))
 }
 
-fn failure(bench: &mut Bench) -> AskId {
+fn failure(bench: &mut EngineBench) -> CallerId {
     let report = ErrorReport {
         session: session(),
         error_type: "io".to_owned(),
@@ -67,30 +67,30 @@ fn failure(bench: &mut Bench) -> AskId {
         recoverable: true,
         stack_trace: None,
     };
-    bench.ask(|ask| Command::ReportError(ask, report))
+    bench.ask(|ask| EngineCommand::ReportError(ask, report))
 }
 
-fn resolve(bench: &mut Bench) -> AskId {
-    let resolve = Resolve {
+fn resolve(bench: &mut EngineBench) -> CallerId {
+    let resolve = ResolveRequest {
         session: session(),
         input: Some("survey".to_owned()),
         actions: Vec::new(),
     };
-    bench.ask(|ask| Command::Resolve(ask, resolve))
+    bench.ask(|ask| EngineCommand::Resolve(ask, resolve))
 }
 
-fn respond(bench: &mut Bench, gate: &str, checkpoint: &str) -> AskId {
-    let answer = Answer {
+fn respond(bench: &mut EngineBench, gate: &str, checkpoint: &str) -> CallerId {
+    let answer = AgentAnswer {
         session: session(),
         gate: gate.parse().unwrap(),
         answers: serde_json::from_value(json!({ checkpoint: { "q": true } })).unwrap(),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| Command::Answer(ask, answer))
+    bench.ask(|ask| EngineCommand::Answer(ask, answer))
 }
 
 /// Sends every command that could make the console ask the agent something.
-fn call_everything(bench: &mut Bench) {
+fn call_everything(bench: &mut EngineBench) {
     context(bench, Some("named"));
     input(bench, "survey");
     failure(bench);
@@ -105,7 +105,7 @@ fn call_everything(bench: &mut Bench) {
     }
 }
 
-fn assert_tells_nothing(bench: &Bench) {
+fn assert_tells_nothing(bench: &EngineBench) {
     for (ask, reply) in &bench.replies {
         let told = serde_json::to_string(reply).unwrap();
         assert!(!told.contains("secret"), "{ask:?}: {told}");
@@ -113,7 +113,7 @@ fn assert_tells_nothing(bench: &Bench) {
 }
 
 /// Returns the checkpoint at which a request is asked.
-fn asked_at(bench: &Bench, ask: AskId) -> String {
+fn asked_at(bench: &EngineBench, ask: CallerId) -> String {
     match bench.reply(ask) {
         Reply::Asked(asked) => asked.gates[0].checkpoint_id.clone(),
         other => panic!("not asked: {other:?}"),
@@ -157,11 +157,11 @@ fn a_session_behind_its_start_gate_is_asked_nothing_after_a_restart_or_a_reload(
         before.now,
     )
     .unwrap();
-    let mut restarted = Bench::with(engine);
+    let mut restarted = EngineBench::with(engine);
     call_everything(&mut restarted);
     assert_tells_nothing(&restarted);
 
-    let mut reloaded = Bench::new(&[&atlas("actions: [{action_id: a, risk_tier: low}]\n")]);
+    let mut reloaded = EngineBench::new(&[&atlas("actions: [{action_id: a, risk_tier: low}]\n")]);
     reloaded.start("s-1");
     reloaded.engine.reload(atlases_of(&[&asking()]).into());
     call_everything(&mut reloaded);
@@ -206,7 +206,7 @@ fn a_start_gate_that_the_agent_answers_asks_its_own_questions_and_no_others() {
         "{checkpoint_id: terms, trigger: {type: session_start}, mode: blocking, respondent: agent, \
          guidance: {content: own guidance}}",
     );
-    let mut bench = Bench::new(&[&own]);
+    let mut bench = EngineBench::new(&[&own]);
     let started = bench.start("s-1");
     let Reply::Started(start) = bench.reply(started) else {
         panic!("{:?}", bench.reply(started));

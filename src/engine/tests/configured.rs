@@ -12,16 +12,16 @@ context_blocks:
 ";
 
 /// Starts a session under this configuration. Returns it with its initial contexts.
-fn under(config: &str) -> (Bench, Vec<String>) {
-    let mut bench = Bench::new(&[&atlas(&format!("{CONTEXTS}checkpoint_config:\n{config}"))]);
+fn under(config: &str) -> (EngineBench, Vec<String>) {
+    let mut bench = EngineBench::new(&[&atlas(&format!("{CONTEXTS}checkpoint_config:\n{config}"))]);
     let ask = bench.start("s-1");
     let given = bench.given(ask);
     (bench, given)
 }
 
-impl Bench {
+impl EngineBench {
     /// Returns the contexts of a reply.
-    fn given(&self, ask: AskId) -> Vec<String> {
+    fn given(&self, ask: CallerId) -> Vec<String> {
         let given = match self.reply(ask) {
             Reply::Started(started) => &started.given,
             Reply::Accepted(accepted) => &accepted.given,
@@ -33,13 +33,13 @@ impl Bench {
     }
 
     fn say(&mut self, text: &str) -> Vec<String> {
-        let input = Input {
+        let input = InputReport {
             session: "s-1".parse().unwrap(),
             text: text.to_owned(),
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        let ask = self.ask(|ask| Command::Input(ask, input));
+        let ask = self.ask(|ask| EngineCommand::Input(ask, input));
         self.given(ask)
     }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::atlas::document::InjectMode;
-use crate::engine::consult::{Consult, Consulted, PolicyAnswer};
-use crate::engine::extension::PolicyWord;
+use crate::engine::consult::{Consultation, ConsultationAnswer, PolicyAnswer};
+use crate::engine::extension::PolicyDecisionKind;
 
 const ATLAS: &str = "\
 cache_config: {policy_ttl_seconds: 60, keyword_ttl_seconds: 10, context_ttl_seconds: 300}
@@ -18,15 +18,15 @@ checkpoints:
 actions: [{action_id: read}, {action_id: wipe}, {action_id: talk}]
 ";
 
-fn bench() -> Bench {
-    let mut bench = Bench::new(&[&atlas(ATLAS)]);
+fn bench() -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(ATLAS)]);
     bench.start("s-1");
     bench
 }
 
-impl Bench {
-    fn consult(&mut self, consult: Consult) -> Consulted {
-        let ask = self.ask(|ask| Command::Consult(ask, consult));
+impl EngineBench {
+    fn consult(&mut self, consult: Consultation) -> ConsultationAnswer {
+        let ask = self.ask(|ask| EngineCommand::Consult(ask, consult));
         match self.reply(ask) {
             Reply::Consulted(consulted) => consulted.clone(),
             other => panic!("not consulted: {other:?}"),
@@ -34,30 +34,30 @@ impl Bench {
     }
 
     fn policy(&mut self, action: &str) -> PolicyAnswer {
-        let consult = Consult::Policy {
+        let consult = Consultation::Policy {
             session: "s-1".parse().unwrap(),
             action: action.to_owned(),
             params: json!({}),
         };
         match self.consult(consult) {
-            Consulted::Policy(answer) => answer,
-            Consulted::Contexts(_) | Consulted::Owned => panic!(),
+            ConsultationAnswer::Policy(answer) => answer,
+            ConsultationAnswer::Contexts(_) | ConsultationAnswer::Owned => panic!(),
         }
     }
 
     fn found(&mut self, query: &str, mode: Option<InjectMode>, hints: &[&str]) -> Vec<String> {
-        let consult = Consult::Contexts {
+        let consult = Consultation::Contexts {
             session: "s-1".parse().unwrap(),
             query: query.to_owned(),
             mode,
             hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
         };
         match self.consult(consult) {
-            Consulted::Contexts(found) => found
+            ConsultationAnswer::Contexts(found) => found
                 .into_iter()
                 .map(|context| context.context_id)
                 .collect(),
-            Consulted::Policy(_) | Consulted::Owned => panic!(),
+            ConsultationAnswer::Policy(_) | ConsultationAnswer::Owned => panic!(),
         }
     }
 }
@@ -73,19 +73,19 @@ fn consultations_find_contexts_by_mode_hint_and_id_and_ask_policies() {
     assert_eq!(bench.found("a refund", None, &[]), ["refunds"]);
     assert_eq!(bench.found("hello", None, &["refund"]), ["refunds"]);
     assert_eq!(bench.found("hello", None, &[]), Vec::<String>::new());
-    let by_id = Consult::ContextsById {
+    let by_id = Consultation::ContextsById {
         session: "s-1".parse().unwrap(),
         ids: vec!["refunds".to_owned(), "none".to_owned()],
     };
-    let Consulted::Contexts(found) = bench.consult(by_id) else {
+    let ConsultationAnswer::Contexts(found) = bench.consult(by_id) else {
         panic!()
     };
     assert_eq!(found[0].content, "30 days");
     assert_eq!(found.len(), 1);
     let said = bench.policy("wipe");
-    assert_eq!(said.decision, PolicyWord::Deny);
+    assert_eq!(said.decision, PolicyDecisionKind::Deny);
     assert!(said.reason.contains("too much"), "{}", said.reason);
-    assert_eq!(bench.policy("talk").decision, PolicyWord::Allow);
+    assert_eq!(bench.policy("talk").decision, PolicyDecisionKind::Allow);
 }
 
 // covers A29, A30
@@ -100,7 +100,7 @@ fn cached_policy_answers_expire_and_never_allow_a_run() {
     bench.context(&[], Some("g"));
     let said = bench.policy("talk");
     assert!(!said.cached);
-    assert_eq!(said.decision, PolicyWord::Deny);
+    assert_eq!(said.decision, PolicyDecisionKind::Deny);
     let run = bench.request("s-1", "talk", json!({}));
     assert_eq!(bench.denied(run).code, DenyCode::DeniedAction);
 }
@@ -110,7 +110,7 @@ fn keyword_matches_of_an_input_are_cached_briefly() {
     let mut bench = bench();
     let text = "a refund please";
     bench.input(text);
-    let known = |bench: &Bench| {
+    let known = |bench: &EngineBench| {
         let hash = crate::base::digest::Digest::of(text);
         bench
             .engine
@@ -131,12 +131,12 @@ fn keyword_matches_of_an_input_are_cached_briefly() {
 #[test]
 fn a_policy_answer_with_a_limit_is_never_cached() {
     let mut bench = bench();
-    assert_eq!(bench.policy("read").decision, PolicyWord::Allow);
+    assert_eq!(bench.policy("read").decision, PolicyDecisionKind::Allow);
     let ask = bench.request("s-1", "read", json!({}));
     bench.allowed(ask);
-    assert_eq!(bench.policy("read").decision, PolicyWord::Deny);
+    assert_eq!(bench.policy("read").decision, PolicyDecisionKind::Deny);
     bench.advance(60);
-    assert_eq!(bench.policy("read").decision, PolicyWord::Allow);
+    assert_eq!(bench.policy("read").decision, PolicyDecisionKind::Allow);
 }
 
 #[test]
@@ -158,14 +158,14 @@ fn malformed_actions_are_rejected_in_consultations_and_resolutions() {
     let long = "x".repeat(10_000);
     for (action, params) in [(long.as_str(), json!({})), ("read", deep)] {
         let session: SessionId = "s-1".parse().unwrap();
-        let consult = Consult::Policy {
+        let consult = Consultation::Policy {
             session: session.clone(),
             action: action.to_owned(),
             params: params.clone(),
         };
-        let consulted = bench.ask(|ask| Command::Consult(ask, consult));
+        let consulted = bench.ask(|ask| EngineCommand::Consult(ask, consult));
         assert_eq!(bench.denied(consulted).code, DenyCode::BadRequest);
-        let resolve = Resolve {
+        let resolve = ResolveRequest {
             session,
             input: None,
             actions: vec![ResolveAction {
@@ -173,7 +173,7 @@ fn malformed_actions_are_rejected_in_consultations_and_resolutions() {
                 params,
             }],
         };
-        let resolved = bench.ask(|ask| Command::Resolve(ask, resolve));
+        let resolved = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
         assert_eq!(bench.denied(resolved).code, DenyCode::BadRequest);
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 // covers B19, T14, T18
 #[test]
 fn an_approval_records_approver_method_and_justification() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({"ids": [1]}));
     let hash = bench.held("c-2").request_hash.to_string();
     let decision = bench.answer(
@@ -17,7 +17,7 @@ fn an_approval_records_approver_method_and_justification() {
             {"justification": "the customer asked for it"},
         ]),
     );
-    assert_eq!(bench.outcome(decision), Outcome::Passed);
+    assert_eq!(bench.outcome(decision), HeldOutcome::Passed);
     bench.allowed(delete);
     assert_eq!(
         bench.payloads("policy_override"),
@@ -48,7 +48,7 @@ fn an_approval_records_approver_method_and_justification() {
 
 #[test]
 fn the_allowed_reply_comes_after_every_record() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.pass("c-2");
     let reply = bench
@@ -69,7 +69,7 @@ fn the_allowed_reply_comes_after_every_record() {
 // covers B11
 #[test]
 fn an_invalid_answer_keeps_the_request_held_and_lists_the_problems() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     let attempt = bench.answer(
         "c-2",
@@ -103,7 +103,7 @@ fn an_invalid_answer_keeps_the_request_held_and_lists_the_problems() {
 
 #[test]
 fn answering_no_to_the_terms_does_not_open_the_session() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     for said in [json!(false), json!("false"), json!("no")] {
@@ -113,14 +113,14 @@ fn answering_no_to_the_terms_does_not_open_the_session() {
     assert!(bench.waits(get));
 }
 
-fn gate_with(question: &str) -> Bench {
+fn gate_with(question: &str) -> EngineBench {
     let body = format!(
         "actions: [{{action_id: a}}]\n\
          checkpoints:\n\
          - checkpoint_id: g\n  trigger: {{type: action_pre, patterns: [a]}}\n  mode: blocking\n  \
          questions: [{{question_id: q, question: why, {question}}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     bench
 }
@@ -130,9 +130,9 @@ fn gate_with(question: &str) -> Bench {
 fn on_invalid_decides_the_consequence_of_an_invalid_answer() {
     let bad = json!([{"q": "x"}]);
     for (action, outcome) in [
-        ("block", Outcome::Denied),
-        ("warn_and_continue", Outcome::Passed),
-        ("log_and_continue", Outcome::Passed),
+        ("block", HeldOutcome::Denied),
+        ("warn_and_continue", HeldOutcome::Passed),
+        ("log_and_continue", HeldOutcome::Passed),
     ] {
         let mut bench = gate_with(&format!(
             "validation: {{min_length: 5}}, on_invalid: {action}"
@@ -142,7 +142,7 @@ fn on_invalid_decides_the_consequence_of_an_invalid_answer() {
         assert_eq!(bench.outcome(decision), outcome, "{action}");
         assert_eq!(
             matches!(bench.reply(ask), Reply::Allowed(_)),
-            outcome == Outcome::Passed
+            outcome == HeldOutcome::Passed
         );
         let response = &bench.payloads("checkpoint_response")[0];
         assert_eq!(response["validation_result"], "invalid");
@@ -159,7 +159,7 @@ fn the_justification_is_recorded_even_if_no_question_asks_for_it() {
     bench.request("s-1", "a", json!({}));
     let held = bench.held("c-1");
     let answers = std::collections::BTreeMap::from([("q".to_owned(), json!(true))]);
-    let decide = Decide {
+    let decide = DecisionRequest {
         gate: held.id.clone(),
         operator: "op-1".to_owned(),
         method: "console".to_owned(),
@@ -170,8 +170,8 @@ fn the_justification_is_recorded_even_if_no_question_asks_for_it() {
             answers: vec![answers],
         },
     };
-    let decision = bench.ask(|ask| Command::Decide(ask, decide));
-    assert_eq!(bench.outcome(decision), Outcome::Passed);
+    let decision = bench.ask(|ask| EngineCommand::Decide(ask, decide));
+    assert_eq!(bench.outcome(decision), HeldOutcome::Passed);
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["justification"], "asked for by mail");
 }
@@ -185,7 +185,7 @@ fn too_many_retries_refuse_the_request() {
         assert!(matches!(bench.reply(attempt), Reply::Invalid(_)));
     }
     let last = bench.answer("c-1", json!([{"q": "x"}]));
-    assert_eq!(bench.outcome(last), Outcome::Denied);
+    assert_eq!(bench.outcome(last), HeldOutcome::Denied);
     assert_eq!(bench.denied(ask).code, DenyCode::InvalidAnswer);
 }
 
@@ -195,7 +195,7 @@ fn a_gate_without_questions_asks_for_an_acknowledgment() {
 actions: [{action_id: a}]
 checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, mode: blocking}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let ask = bench.request("s-1", "a", json!({}));
     let empty = bench.answer("c-1", json!([{}]));
@@ -207,12 +207,15 @@ checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, mod
 
 #[test]
 fn a_refusal_carries_its_reason_to_the_agent_and_the_record() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     let silent = bench.refuse("c-2", "  ");
-    assert_eq!(bench.reply(silent), &Reply::Refused(Refused::ReasonMissing));
+    assert_eq!(
+        bench.reply(silent),
+        &Reply::Refused(DecisionRefusal::ReasonMissing)
+    );
     let refusal = bench.refuse("c-2", "wrong tenant");
-    assert_eq!(bench.outcome(refusal), Outcome::Denied);
+    assert_eq!(bench.outcome(refusal), HeldOutcome::Denied);
     assert_eq!(bench.denied(delete).reason, "refused by op-1: wrong tenant");
     let blocked = &bench.payloads("action_blocked")[0];
     assert_eq!(blocked["reason"], "refused by op-1: wrong tenant");
@@ -227,7 +230,7 @@ fn a_refusal_carries_its_reason_to_the_agent_and_the_record() {
 
 #[test]
 fn a_timeout_denies_and_is_recorded_as_expired() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(299);
     bench.wake();
@@ -245,7 +248,7 @@ fn a_timeout_denies_and_is_recorded_as_expired() {
 
 #[test]
 fn the_callers_deadline_counts_when_it_is_earlier() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let request = ActionRequest {
         session: "s-1".parse().unwrap(),
         action: "ticket.delete".to_owned(),
@@ -254,7 +257,7 @@ fn the_callers_deadline_counts_when_it_is_earlier() {
         resolution: None,
         call: None,
     };
-    let ask = bench.ask(|ask| Command::RequestAction(ask, request));
+    let ask = bench.ask(|ask| EngineCommand::RequestAction(ask, request));
     bench.advance(20);
     bench.wake();
     assert_eq!(bench.denied(ask).code, DenyCode::Expired);
@@ -262,21 +265,21 @@ fn the_callers_deadline_counts_when_it_is_earlier() {
 
 #[test]
 fn a_late_decision_is_rejected_with_the_earlier_outcome() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(301);
     // Without any wake-up, the deadline still counts.
     let late = bench.pass("c-2");
-    let Reply::Refused(Refused::AlreadySettled(decided)) = bench.reply(late) else {
+    let Reply::Refused(DecisionRefusal::AlreadySettled(decided)) = bench.reply(late) else {
         panic!()
     };
-    assert_eq!(decided.outcome, Outcome::Expired);
+    assert_eq!(decided.outcome, HeldOutcome::Expired);
     assert_eq!(bench.denied(delete).code, DenyCode::Expired);
 }
 
 #[test]
 fn a_second_decision_is_rejected_with_the_first_operator() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let held = bench.held("c-2");
     bench.refuse("c-2", "no");
@@ -297,27 +300,27 @@ fn a_second_decision_is_rejected_with_the_first_operator() {
     );
     assert!(matches!(
         bench.reply(unknown),
-        Reply::Refused(Refused::NotHeld(_))
+        Reply::Refused(DecisionRefusal::NotHeld(_))
     ));
 }
 
 #[test]
 fn a_decision_about_another_request_does_not_count() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({"id": 1}));
     let mut seen = bench.held("c-2");
     seen.request_hash = Digest::of(b"what the operator saw was something else");
     let decision = bench.decide(&seen, Ruling::Pass { answers: vec![] });
     assert_eq!(
         bench.reply(decision),
-        &Reply::Refused(Refused::RequestChanged)
+        &Reply::Refused(DecisionRefusal::RequestChanged)
     );
     assert!(bench.waits(delete));
 }
 
 #[test]
 fn a_repeated_call_joins_and_one_approval_is_one_run() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let first = bench.call("call-1", "ticket.delete", json!({"a": 1, "b": 2}));
     let second = bench.call("call-1", "ticket.delete", json!({"b": 2, "a": 1}));
     let other = bench.request("s-1", "ticket.delete", json!({"a": 1}));
@@ -331,9 +334,9 @@ fn a_repeated_call_joins_and_one_approval_is_one_run() {
 
 #[test]
 fn a_decision_after_the_caller_left_is_a_permit_for_the_identical_retry() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({"id": 1}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-2");
     assert!(bench.waits(gone), "nobody is there to be told");
 
@@ -347,9 +350,9 @@ fn a_decision_after_the_caller_left_is_a_permit_for_the_identical_retry() {
 
 #[test]
 fn a_permit_expires() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-2");
     bench.advance(PERMIT_LIFETIME.as_secs());
     let late = bench.request("s-1", "ticket.delete", json!({}));
@@ -358,11 +361,11 @@ fn a_permit_expires() {
 
 #[test]
 fn a_permit_does_not_count_for_another_session() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.start("s-2");
     bench.pass("c-2");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-3");
     let thief = bench.request("s-2", "ticket.delete", json!({}));
     assert!(bench.waits(thief));
@@ -371,7 +374,7 @@ fn a_permit_does_not_count_for_another_session() {
 #[test]
 fn equal_commands_give_equal_effects() {
     let run = || {
-        let mut bench = Bench::in_acme("s-1");
+        let mut bench = EngineBench::in_acme("s-1");
         bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
         bench.request("s-1", "ticket.delete", json!({"id": 1}));
         bench.pass("c-2");
@@ -389,7 +392,7 @@ fn a_sensitive_answer_is_recorded_only_as_a_salted_hash() {
     let mut bench = gate_with("sensitive: true");
     bench.request("s-1", "a", json!({}));
     let decision = bench.answer("c-1", json!([{"q": "my secret words"}]));
-    assert_eq!(bench.outcome(decision), Outcome::Passed);
+    assert_eq!(bench.outcome(decision), HeldOutcome::Passed);
     let answer = bench.payloads("checkpoint_response")[0]["answers"]["q"].clone();
     assert!(answer.as_str().unwrap().starts_with("sha256:"), "{answer}");
     let everything = format!("{:?}", bench.effects);
@@ -398,7 +401,7 @@ fn a_sensitive_answer_is_recorded_only_as_a_salted_hash() {
 
 #[test]
 fn a_decision_seen_under_other_atlases_does_not_count() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     let mut seen = bench.held("c-2");
     seen.atlas_hash = Digest::of(b"the operator saw it under something else");
@@ -406,16 +409,16 @@ fn a_decision_seen_under_other_atlases_does_not_count() {
     let decision = bench.decide(&seen, Ruling::Deny { reason });
     assert_eq!(
         bench.reply(decision),
-        &Reply::Refused(Refused::RequestChanged)
+        &Reply::Refused(DecisionRefusal::RequestChanged)
     );
     assert!(bench.waits(delete));
 }
 
 #[test]
 fn a_run_by_permit_is_recorded_with_the_permit() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-2");
     let before = bench.payloads("checkpoint_passed").len();
     let retry = bench.request("s-1", "ticket.delete", json!({}));
@@ -432,12 +435,12 @@ fn a_run_by_permit_is_recorded_with_the_permit() {
 
 #[test]
 fn unused_permits_are_dropped() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     for (n, gate) in [(1, "c-2"), (2, "c-3")] {
         let gone = bench.request("s-1", "ticket.delete", json!({"n": n}));
-        bench.tell(Command::AskerLeft(gone));
+        bench.tell(EngineCommand::AskerLeft(gone));
         bench.pass(gate);
-        let permits = |bench: &Bench| {
+        let permits = |bench: &EngineBench| {
             let kept = bench.kept().into_iter();
             kept.filter(|c| c.kind == StateKind::Permit).count()
         };
@@ -452,7 +455,7 @@ fn unused_permits_are_dropped() {
 #[test]
 fn records_that_release_or_stop_an_agent_are_sync() {
     use crate::trace::event::Durability;
-    let durability = |bench: &Bench, event_type: &str| -> Vec<_> {
+    let durability = |bench: &EngineBench, event_type: &str| -> Vec<_> {
         let drafts = bench.drafts();
         let of_type = drafts.filter(|draft| draft.payload.event_type() == event_type);
         of_type.map(|draft| draft.durability).collect()
@@ -464,7 +467,7 @@ fn records_that_release_or_stop_an_agent_are_sync() {
              - checkpoint_id: g\n  trigger: {{type: action_pre, patterns: [a]}}\n  \
              mode: blocking\n  force_sync_trace: {force}\n"
         );
-        let mut bench = Bench::new(&[&atlas(&body)]);
+        let mut bench = EngineBench::new(&[&atlas(&body)]);
         bench.start("s-1");
         bench.request("s-1", "a", json!({"n": 1}));
         bench.pass("c-1");

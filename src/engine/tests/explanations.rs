@@ -1,30 +1,31 @@
 //! Tests of explanations: they agree with real requests, give reasons, and change nothing.
 
 use super::super::explain::{
-    CheckpointOutcome, Imagined, Verdict, WhatIf, explain_input_under, explain_under,
+    CheckpointOutcome, ExplainedVerdict, HypotheticalRequest, HypotheticalSession,
+    explain_input_under, explain_under,
 };
 use super::*;
 
-fn what_if(action: &str, params: Value) -> WhatIf {
-    WhatIf {
+fn what_if(action: &str, params: Value) -> HypotheticalRequest {
+    HypotheticalRequest {
         action: action.to_owned(),
         params,
-        session: Imagined {
+        session: HypotheticalSession {
             agent: Some("bot".to_owned()),
             unlocked: BTreeSet::from(["basic-support".to_owned()]),
-            ..Imagined::default()
+            ..HypotheticalSession::default()
         },
     }
 }
 
 #[test]
 fn every_checkpoint_explains_its_expected_and_actual_value() {
-    let bench = Bench::acme();
+    let bench = EngineBench::acme();
     let told = bench
         .engine
         .explain(&what_if("ticket.comment", json!({})), bench.now);
     assert!(
-        matches!(told.verdict, Verdict::Allowed),
+        matches!(told.verdict, ExplainedVerdict::Allowed),
         "{:?}",
         told.verdict
     );
@@ -62,7 +63,7 @@ fn every_checkpoint_explains_its_expected_and_actual_value() {
 
 #[test]
 fn an_explanation_agrees_with_the_real_decision() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     for (action, params) in [
         ("ticket.get", json!({"ticket_id": "x"})),
         ("ticket.get", json!({})),
@@ -76,9 +77,9 @@ fn an_explanation_agrees_with_the_real_decision() {
             .verdict;
         let ask = bench.request("s-1", action, params);
         match told {
-            Verdict::Allowed => drop(bench.allowed(ask).clone()),
-            Verdict::Denied(denied) => assert_eq!(bench.denied(ask), &denied),
-            Verdict::Held { gates } => {
+            ExplainedVerdict::Allowed => drop(bench.allowed(ask).clone()),
+            ExplainedVerdict::Denied(denied) => assert_eq!(bench.denied(ask), &denied),
+            ExplainedVerdict::Held { gates } => {
                 assert!(bench.waits(ask));
                 let held = bench.engine.held();
                 let stands = held.iter().find(|held| held.action() == action).unwrap();
@@ -91,7 +92,7 @@ fn an_explanation_agrees_with_the_real_decision() {
 
 #[test]
 fn an_explanation_changes_nothing() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let before = (bench.engine.held(), format!("{:?}", bench.engine.state));
     for action in ["ticket.delete", "ticket.get", "x"] {
@@ -113,7 +114,7 @@ policies:
     actions: [pay]
     when: {all: [{path: params.amount, gt: 1000}, {path: session.agent, eq: bot}]}
 ";
-    let bench = Bench::new(&[&atlas(body)]);
+    let bench = EngineBench::new(&[&atlas(body)]);
     let told = bench
         .engine
         .explain(&what_if("pay", json!({"amount": 750})), bench.now);
@@ -157,8 +158,8 @@ checkpoint_config:
 #[test]
 fn input_is_explained_checkpoint_by_checkpoint() {
     let atlases = atlases_of(&[&atlas(MOMENTS)]);
-    let now = Bench::acme().now;
-    let session = Imagined::default();
+    let now = EngineBench::acme().now;
+    let session = HypotheticalSession::default();
     let told = explain_input_under(&atlases, "I want a REFUND", &session, now);
     let outcomes = told.checkpoints.iter().map(|checkpoint| {
         (
@@ -191,9 +192,9 @@ fn input_is_explained_checkpoint_by_checkpoint() {
         words(&told.contexts[0].outcome),
         "wanted one of [formula], none found"
     );
-    assert!(matches!(&told.verdict, Verdict::Held { gates } if gates == &["refund"]));
+    assert!(matches!(&told.verdict, ExplainedVerdict::Held { gates } if gates == &["refund"]));
     let nothing = explain_input_under(&atlases, "hello", &session, now);
-    assert!(matches!(nothing.verdict, Verdict::Allowed));
+    assert!(matches!(nothing.verdict, ExplainedVerdict::Allowed));
     assert_eq!(
         words(&nothing.checkpoints[2].outcome),
         "wanted one of [refund, cancel], none found"
@@ -203,14 +204,14 @@ fn input_is_explained_checkpoint_by_checkpoint() {
 #[test]
 fn due_intervals_come_before_a_request_and_the_most_specific_key_applies() {
     let atlases = atlases_of(&[&atlas(MOMENTS)]);
-    let now = Bench::acme().now;
+    let now = EngineBench::acme().now;
     let asked = |age_seconds| {
-        let session = Imagined {
+        let session = HypotheticalSession {
             age_seconds,
             actions: 3,
-            ..Imagined::default()
+            ..HypotheticalSession::default()
         };
-        let what_if = WhatIf {
+        let what_if = HypotheticalRequest {
             action: "delete_user".to_owned(),
             params: json!({}),
             session,
@@ -219,7 +220,7 @@ fn due_intervals_come_before_a_request_and_the_most_specific_key_applies() {
     };
     let told = asked(299);
     assert!(
-        matches!(told.verdict, Verdict::Allowed),
+        matches!(told.verdict, ExplainedVerdict::Allowed),
         "{:?}",
         told.verdict
     );
@@ -241,12 +242,12 @@ fn due_intervals_come_before_a_request_and_the_most_specific_key_applies() {
         words(&general.unwrap().outcome),
         "wanted no key closer than `delete_*`, `delete_user` matches delete_user as well"
     );
-    assert!(matches!(asked(300).verdict, Verdict::Held { gates } if gates == ["clock"]));
+    assert!(matches!(asked(300).verdict, ExplainedVerdict::Held { gates } if gates == ["clock"]));
 }
 
 #[test]
 fn held_and_hypothetical_requests_of_a_session_can_be_explained() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let held: GateId = "c-2".parse().unwrap();
     let before = bench.records().len();
@@ -269,7 +270,7 @@ fn held_and_hypothetical_requests_of_a_session_can_be_explained() {
 
     // The current state of the session counts: its gate is no longer in the way.
     let session = "s-1".parse().unwrap();
-    let again = |bench: &Bench| {
+    let again = |bench: &EngineBench| {
         let told = bench
             .engine
             .explain_request(&session, "user.ban", &json!({}), bench.now);

@@ -14,13 +14,13 @@ fn table(triggers: &[&str], handlers: &[&str], validators: &[&str]) -> Extension
     }
 }
 
-fn bench(checkpoint: &str, extensions: Extensions) -> Bench {
+fn bench(checkpoint: &str, extensions: Extensions) -> EngineBench {
     let body = format!(
         "capabilities: [{{capability_id: extra, actions: [b]}}]\n\
          actions: [{{action_id: a, risk_tier: low}}, {{action_id: b, risk_tier: low}}]\n\
          checkpoints: [{{checkpoint_id: g, {checkpoint}}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.engine.set_extensions(extensions);
     bench.start("s-1");
     bench
@@ -147,7 +147,7 @@ fn a_suspended_request_of_a_gone_caller_is_dropped_and_the_next_one_runs() {
     let left = bench.request("s-1", "a", json!({}));
     let next = bench.request("s-1", "a", json!({"n": 2}));
     assert_eq!(bench.calls().len(), 1);
-    bench.tell(Command::AskerLeft(left));
+    bench.tell(EngineCommand::AskerLeft(left));
     assert_eq!(bench.calls().len(), 2);
     bench.returns(json!(false));
     bench.allowed(next);
@@ -173,7 +173,7 @@ fn parked_requests_call_extensions_once_the_start_gate_is_passed() {
          {{checkpoint_id: hello, trigger: {{type: session_start}}, mode: blocking}}, \
          {{checkpoint_id: g, {MOOD}}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.engine.set_extensions(table(&["mood"], &[], &[]));
     bench.start("s-1");
     let ask = bench.request("s-1", "a", json!({}));
@@ -186,7 +186,7 @@ fn parked_requests_call_extensions_once_the_start_gate_is_passed() {
     bench.denied(ask);
 }
 
-fn validated(on_invalid: &str, extensions: Extensions) -> Bench {
+fn validated(on_invalid: &str, extensions: Extensions) -> EngineBench {
     let gate = format!(
         "trigger: {{type: action_pre, patterns: [a]}}, mode: blocking, questions: [\
          {{question_id: ticket, question: Which?, on_invalid: {on_invalid}, \
@@ -197,7 +197,7 @@ fn validated(on_invalid: &str, extensions: Extensions) -> Bench {
     bench
 }
 
-fn problems(bench: &Bench, ask: AskId) -> Vec<String> {
+fn problems(bench: &EngineBench, ask: CallerId) -> Vec<String> {
     match bench.reply(ask) {
         Reply::Invalid(invalid) => invalid.problems[0].rules.clone(),
         other => panic!("not invalid: {other:?}"),
@@ -224,7 +224,7 @@ fn a_validator_is_called_only_for_answers_that_keep_every_other_rule() {
     );
     let right = bench.answer("c-1", json!([{"ticket": "T-1"}]));
     bench.returns(json!(true));
-    assert_eq!(bench.outcome(right), Outcome::Passed);
+    assert_eq!(bench.outcome(right), HeldOutcome::Passed);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_validator_that_fails_never_lets_an_answer_pass() {
     let mut no = validated("warn_and_continue", table(&[], &[], &["is-ticket"]));
     let ask = no.answer("c-1", json!([{"ticket": "T-1"}]));
     no.returns(json!(false));
-    assert_eq!(no.outcome(ask), Outcome::Passed);
+    assert_eq!(no.outcome(ask), HeldOutcome::Passed);
     assert_eq!(
         no.payloads("checkpoint_response")[0]["validation_result"],
         json!("invalid")
@@ -257,10 +257,10 @@ fn a_decision_that_waits_for_a_validator_can_still_expire() {
     bench.advance(301);
     bench.wake();
     bench.returns(json!(true));
-    let Reply::Refused(Refused::AlreadySettled(settled)) = bench.reply(ask) else {
+    let Reply::Refused(DecisionRefusal::AlreadySettled(settled)) = bench.reply(ask) else {
         panic!("{:?}", bench.reply(ask));
     };
-    assert_eq!(settled.outcome, Outcome::Expired);
+    assert_eq!(settled.outcome, HeldOutcome::Expired);
 }
 
 #[test]
@@ -296,21 +296,21 @@ fn an_agent_answer_is_dropped_if_the_caller_leaves_before_validation() {
         questions: [{question_id: q, question: Q?, validation: {custom_validator: check}}]";
     let mut bench = bench(own, table(&[], &[], &["check"]));
     bench.request("s-1", "a", json!({}));
-    let answer = Answer {
+    let answer = AgentAnswer {
         session: "s-1".parse().unwrap(),
         gate: "c-1".parse().unwrap(),
         answers: serde_json::from_value(json!({"g": {"q": "yes"}})).unwrap(),
         release: ReleaseTo::default(),
     };
-    let left = bench.ask(|ask| Command::Answer(ask, answer.clone()));
-    bench.tell(Command::AskerLeft(left));
+    let left = bench.ask(|ask| EngineCommand::Answer(ask, answer.clone()));
+    bench.tell(EngineCommand::AskerLeft(left));
     bench.returns(json!(true));
     assert_eq!(
         bench.engine.sessions()[0].actions,
         0,
         "nobody is there to run it"
     );
-    let again = bench.ask(|ask| Command::Answer(ask, answer));
+    let again = bench.ask(|ask| EngineCommand::Answer(ask, answer));
     bench.returns(json!(true));
     bench.allowed(again);
 }
@@ -328,11 +328,11 @@ fn all_triggers_are_called_once_before_the_request_continues() {
     assert!(bench.waits(ask));
     assert_eq!(bench.calls().len(), 2, "the other one was asked already");
     let first = bench.calls().remove(0).id;
-    let returned = extension::Returned {
+    let returned = extension::CallResult {
         outcome: Ok(json!(false)),
         took: Duration::ZERO,
     };
-    bench.tell(Command::Returned(first, returned));
+    bench.tell(EngineCommand::Returned(first, returned));
     bench.allowed(ask);
 }
 
@@ -341,7 +341,7 @@ fn a_queued_command_is_dropped_when_its_caller_leaves() {
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     bench.request("s-1", "a", json!({}));
     let left = bench.request("s-1", "a", json!({"n": 2}));
-    bench.tell(Command::AskerLeft(left));
+    bench.tell(EngineCommand::AskerLeft(left));
     bench.returns(json!(false));
     assert_eq!(bench.calls().len(), 1, "nobody is there to hear about it");
     assert_eq!(bench.engine.sessions()[0].actions, 1);

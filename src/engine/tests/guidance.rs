@@ -3,14 +3,14 @@
 
 use super::*;
 
-fn bench(checkpoints: &str) -> Bench {
+fn bench(checkpoints: &str) -> EngineBench {
     let body = format!(
         "actions: [{{action_id: a}}, {{action_id: b}}, {{action_id: c}}]\n\
          context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n\
          cache_config: {{context_ttl_seconds: 60}}\n\
          checkpoints: [{checkpoints}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     bench
 }
@@ -22,8 +22,8 @@ fn checkpoint(action: &str, guidance: &str) -> String {
     )
 }
 
-impl Bench {
-    fn given_for(&mut self, action: &str) -> Given {
+impl EngineBench {
+    fn given_for(&mut self, action: &str) -> Injected {
         let ask = self.request("s-1", action, json!({}));
         self.allowed(ask).given.clone()
     }
@@ -132,7 +132,7 @@ fn a_budget_drops_low_priority_advice_and_never_a_gate() {
            {{checkpoint_id: high, {keyword}, priority: 30, inject_contexts: [short, wide]}}, \
            {{checkpoint_id: middle, {keyword}, priority: 20}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     let ask = bench.input("x");
     assert!(bench.waits(ask), "the gate is not dropped");
@@ -183,7 +183,7 @@ fn one_request_does_not_use_up_the_context_budget_of_another() {
         checkpoints: [{checkpoint_id: start, trigger: {type: session_start}, mode: blocking}, \
           {checkpoint_id: on-a, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips]}, \
           {checkpoint_id: on-b, trigger: {type: action_pre, patterns: [b]}, inject_contexts: [more]}]\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let first = bench.request("s-1", "a", json!({}));
     let second = bench.request("s-1", "b", json!({}));

@@ -10,7 +10,7 @@ pub(super) fn table(handlers: &[&str]) -> Extensions {
     }
 }
 
-pub(super) fn bench(checkpoints: &str, extensions: Extensions) -> Bench {
+pub(super) fn bench(checkpoints: &str, extensions: Extensions) -> EngineBench {
     let body = format!(
         "actions: [{{action_id: a, risk_tier: low}}, {{action_id: b, risk_tier: low}}]\n\
          context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n\
@@ -18,7 +18,7 @@ pub(super) fn bench(checkpoints: &str, extensions: Extensions) -> Bench {
          policies: [{{policy_id: never, type: deny, actions: [b]}}]\n\
          checkpoints: [{checkpoints}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.engine.set_extensions(extensions);
     bench
 }
@@ -28,7 +28,7 @@ const ON_A: &str =
 const ON_INPUT: &str = "{checkpoint_id: one, trigger: {type: keyword, patterns: [x]}, handler: outside, priority: 9}, \
      {checkpoint_id: two, trigger: {type: keyword, patterns: [x]}, handler: second, priority: 5}";
 
-pub(super) fn on_action() -> Bench {
+pub(super) fn on_action() -> EngineBench {
     let mut bench = bench(ON_A, table(&["outside"]));
     bench.start("s-1");
     bench
@@ -196,13 +196,13 @@ fn an_event_that_a_handler_stops_is_held_for_an_operator() {
     bench.start("s-1");
     let ask = bench.request("s-1", "a", json!({}));
     let execution = bench.allowed(ask).execution.clone();
-    let completed = ActionCompleted {
-        delivery: crate::engine::command::GivenWhen::Now,
+    let completed = ActionCompletion {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         execution,
         result: Ok(String::new()),
     };
-    bench.ask(|ask| Command::CompleteAction(ask, completed));
+    bench.ask(|ask| EngineCommand::CompleteAction(ask, completed));
     bench.returned(Err("gone".to_owned()), Duration::ZERO);
     assert_eq!(bench.held_ids(), ["c-1"]);
     let next = bench.request("s-1", "a", json!({}));

@@ -4,10 +4,10 @@ use super::handlers::{bench, on_action, table};
 use super::*;
 use crate::engine::extension::Extensions;
 
-type Happens = fn(&mut Bench) -> AskId;
+type CauseEventFn = fn(&mut EngineBench) -> CallerId;
 
 /// Returns every other event at which a handler can be called, with a function that causes it.
-fn moments() -> [(&'static str, Happens); 5] {
+fn moments() -> [(&'static str, CauseEventFn); 5] {
     [
         ("{type: session_start}", |bench| bench.start("s-1")),
         ("{type: keyword, patterns: [x]}", |bench| bench.input("x")),
@@ -17,7 +17,7 @@ fn moments() -> [(&'static str, Happens); 5] {
     ]
 }
 
-fn at_moment(trigger: &str, more: &str) -> Bench {
+fn at_moment(trigger: &str, more: &str) -> EngineBench {
     let checkpoint = format!("{{checkpoint_id: g, trigger: {trigger}, handler: outside{more}}}");
     let mut bench = bench(&checkpoint, table(&["outside"]));
     if !trigger.contains("session_start") {
@@ -112,7 +112,7 @@ fn handlers_are_called_for_a_request_whose_denial_was_overruled() {
     let body = "actions: [{action_id: pay, risk_tier: low}]\n\
          policies: [{policy_id: no, type: deny, actions: [pay], override: true}]\n\
          checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [pay]}, handler: outside}]\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.engine.set_extensions(table(&["outside"]));
     bench.start("s-1");
     bench.request("s-1", "pay", json!({}));
@@ -134,7 +134,7 @@ fn an_earlier_permit_does_not_cover_an_approval_required_at_the_retry() {
     bench.start("s-1");
     let left = bench.request("s-1", "a", json!({}));
     bench.returns(json!({"continue": true}));
-    bench.tell(Command::AskerLeft(left));
+    bench.tell(EngineCommand::AskerLeft(left));
     bench.pass("c-1");
     let retry = bench.request("s-1", "a", json!({}));
     bench.returns(json!({
@@ -169,7 +169,7 @@ fn extensions_are_called_again_under_another_atlas() {
         )
         .replace("version: \"1\"", version)
     };
-    let mut first = Bench::new(&[&body("version: \"1\"")]);
+    let mut first = EngineBench::new(&[&body("version: \"1\"")]);
     first.engine.set_extensions(table(&["outside"]));
     first.start("s-1");
     first.returns(json!({"continue": true}));
@@ -184,7 +184,7 @@ fn extensions_are_called_again_under_another_atlas() {
         first.now,
     )
     .unwrap();
-    let mut bench = Bench::with(engine);
+    let mut bench = EngineBench::with(engine);
     bench.engine.set_extensions(table(&["outside"]));
     let ask = bench.request("s-1", "a", json!({}));
     assert_eq!(bench.calls()[0].context.checkpoint_id, "first");
@@ -247,7 +247,7 @@ fn no_extension_is_called_for_a_refused_session() {
         before.now,
     )
     .unwrap();
-    let mut bench = Bench::with(engine);
+    let mut bench = EngineBench::with(engine);
     bench.engine.set_extensions(table(&["outside"]));
     let ask = bench.request("s-1", "a", json!({}));
     assert!(bench.denied(ask).reason.contains("not you"));

@@ -5,13 +5,13 @@ use super::*;
 const HELD: &str = "actions: [{action_id: pay, risk_tier: low}, {action_id: other, risk_tier: low}]\n\
     policies: [{policy_id: ask, type: requires_approval, actions: [pay]}]\n";
 
-fn bench() -> Bench {
-    let mut bench = Bench::new(&[&atlas(HELD)]);
+fn bench() -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(HELD)]);
     bench.start("s-1");
     bench
 }
 
-fn pay(bench: &mut Bench) -> AskId {
+fn pay(bench: &mut EngineBench) -> CallerId {
     bench.request("s-1", "pay", json!({"amount": 5}))
 }
 
@@ -32,7 +32,7 @@ fn two_identical_requests_with_waiting_callers_are_two_decisions() {
 fn a_retry_joins_when_the_earlier_caller_is_gone() {
     let mut bench = bench();
     let gone = pay(&mut bench);
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     let retry = pay(&mut bench);
     assert_eq!(bench.held_ids(), ["c-1"]);
     assert_eq!(bench.held("c-1").joined, 1);
@@ -45,8 +45,8 @@ fn a_retry_joins_when_the_earlier_caller_is_gone() {
 fn two_approvals_after_the_callers_left_are_two_permits() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
-    bench.tell(Command::AskerLeft(one));
-    bench.tell(Command::AskerLeft(two));
+    bench.tell(EngineCommand::AskerLeft(one));
+    bench.tell(EngineCommand::AskerLeft(two));
     bench.pass("c-1");
     bench.pass("c-2");
     let kept = bench.kept();
@@ -73,7 +73,7 @@ fn identical_requests_behind_a_start_gate_are_two_requests() {
     let body = format!(
         "{HELD}checkpoints: [{{checkpoint_id: terms, trigger: {{type: session_start}}, mode: blocking}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     let (one, two) = (pay(&mut bench), pay(&mut bench));
     bench.pass("c-1");
@@ -89,7 +89,7 @@ fn parked_requests_are_limited_by_bytes() {
     let body = format!(
         "{HELD}checkpoints: [{{checkpoint_id: terms, trigger: {{type: session_start}}, mode: blocking}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     let text = "x".repeat(MAX_PARAMS_BYTES - 100);
     let mut refused = None;
@@ -105,7 +105,7 @@ fn parked_requests_are_limited_by_bytes() {
     assert!(bench.denied(refused).reason.contains("MiB"));
     let _ = MAX_HELD_BYTES;
     // A caller that leaves makes room.
-    bench.tell(Command::AskerLeft(AskId(2)));
+    bench.tell(EngineCommand::AskerLeft(CallerId(2)));
     let ask = bench.request("s-1", "pay", json!({ "text": text }));
     assert!(bench.waits(ask));
 }
@@ -130,14 +130,14 @@ fn queue_indexes_and_byte_counts_follow_the_held_requests() {
     let one = bench.request("s-1", "pay", json!({"amount": 1}));
     bench.request("s-1", "pay", json!({"amount": 22}));
     let session: SessionId = "s-1".parse().unwrap();
-    let queue = |bench: &Bench| {
+    let queue = |bench: &EngineBench| {
         let held = &bench.engine.state.held;
         (held.count_of(&session), held.len(), held.bytes())
     };
     assert_eq!(queue(&bench), (2, 2, 25));
     bench.pass("c-2");
     assert_eq!(queue(&bench), (1, 1, 12));
-    bench.tell(Command::AskerLeft(one));
+    bench.tell(EngineCommand::AskerLeft(one));
     bench.end("s-1");
     assert_eq!(queue(&bench), (0, 0, 0));
 }
@@ -146,8 +146,8 @@ fn queue_indexes_and_byte_counts_follow_the_held_requests() {
 fn a_retry_uses_a_permit_before_it_joins_a_held_request() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
-    bench.tell(Command::AskerLeft(one));
-    bench.tell(Command::AskerLeft(two));
+    bench.tell(EngineCommand::AskerLeft(one));
+    bench.tell(EngineCommand::AskerLeft(two));
     bench.pass("c-1");
     let retry = pay(&mut bench);
     bench.allowed(retry);

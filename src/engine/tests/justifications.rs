@@ -3,8 +3,8 @@
 use super::*;
 
 /// An Atlas whose action `do` meets one gate with these questions.
-fn asking(questions: &str) -> Bench {
-    let mut bench = Bench::new(&[&atlas(&format!(
+fn asking(questions: &str) -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(&format!(
         "actions: [{{action_id: do, risk_tier: low}}]\n\
          default_decision: allow\n\
          checkpoints:\n\
@@ -17,7 +17,7 @@ fn asking(questions: &str) -> Bench {
     bench
 }
 
-fn justified(bench: &Bench, event_type: &str) -> (String, String) {
+fn justified(bench: &EngineBench, event_type: &str) -> (String, String) {
     let payloads = bench.payloads(event_type);
     let text = |name: &str| payloads[0][name].as_str().unwrap_or("none").to_owned();
     (text("justification"), text("justification_source"))
@@ -69,7 +69,7 @@ fn answers_are_the_justification_where_no_reason_was_typed() {
     for (questions, answers, expected) in cases {
         let mut bench = asking(questions);
         let passed = bench.answer("c-1", json!([answers]));
-        assert_eq!(bench.outcome(passed), Outcome::Passed, "{questions}");
+        assert_eq!(bench.outcome(passed), HeldOutcome::Passed, "{questions}");
         let expected = (expected.to_owned(), "answers".to_owned());
         assert_eq!(justified(&bench, "checkpoint_passed"), expected);
         let written = format!("{:?}", bench.drafts().collect::<Vec<_>>());
@@ -88,7 +88,7 @@ fn a_typed_reason_is_the_operators() {
 
 #[test]
 fn a_risk_gate_and_the_first_of_two_approvals_are_justified_by_answers_too() {
-    let mut bench = Bench::new(&[&atlas(
+    let mut bench = EngineBench::new(&[&atlas(
         "actions: [{action_id: ban, risk_tier: critical}]\n\
          default_decision: allow\n\
          checkpoints:\n\
@@ -104,7 +104,7 @@ fn a_risk_gate_and_the_first_of_two_approvals_are_justified_by_answers_too() {
     let first = bench.held("c-1").approval.unwrap();
     assert_eq!(first.justification.as_deref(), Some("Sure?: yes"));
     let held = bench.held("c-1");
-    let decide = Decide {
+    let decide = DecisionRequest {
         gate: held.id.clone(),
         operator: "op-2".to_owned(),
         method: "console".to_owned(),
@@ -115,7 +115,7 @@ fn a_risk_gate_and_the_first_of_two_approvals_are_justified_by_answers_too() {
             answers: vec![BTreeMap::from([("q".to_owned(), json!(true))])],
         },
     };
-    bench.ask(|ask| Command::Decide(ask, decide));
+    bench.ask(|ask| EngineCommand::Decide(ask, decide));
     assert_eq!(justified(&bench, "risk_verified"), expected);
     assert_eq!(justified(&bench, "checkpoint_passed"), expected);
 }
@@ -139,13 +139,13 @@ fn an_agents_answers_justify_only_the_gate_that_the_agent_answered() {
         "operator",
         "question: Agreed?, response_type: boolean",
     );
-    let mut bench = Bench::new(&[&atlas(&format!(
+    let mut bench = EngineBench::new(&[&atlas(&format!(
         "actions: [{{action_id: do, risk_tier: low}}]\n\
          default_decision: allow\ncheckpoints:\n{told}{ticked}{own}"
     ))]);
     bench.start("s-1");
     bench.request("s-1", "do", json!({}));
-    let answer = Answer {
+    let answer = AgentAnswer {
         session: "s-1".parse().unwrap(),
         gate: "c-1".parse().unwrap(),
         answers: serde_json::from_value(
@@ -154,7 +154,7 @@ fn an_agents_answers_justify_only_the_gate_that_the_agent_answered() {
         .unwrap(),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| Command::Answer(ask, answer));
+    bench.ask(|ask| EngineCommand::Answer(ask, answer));
     bench.answer("c-1", json!([{}, {}, {"q": true}]));
     let passed = bench.payloads("checkpoint_passed");
     let told = |id: &str| {
@@ -183,10 +183,10 @@ checkpoints:
 // covers B19, T8
 #[test]
 fn a_passed_gate_names_only_contexts_that_its_release_takes_along() {
-    let mut bench = Bench::new(&[&atlas(GIVING)]);
+    let mut bench = EngineBench::new(&[&atlas(GIVING)]);
     bench.start("s-1");
     let gone = bench.request("s-1", "do", json!({}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-1");
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["injected_contexts"], json!([]));
@@ -199,7 +199,7 @@ fn a_passed_gate_names_only_contexts_that_its_release_takes_along() {
     let injected = bench.payloads("context_injected");
     assert_eq!(injected[0]["context_ids"], json!(["help"]));
 
-    let mut bench = Bench::new(&[&atlas(GIVING)]);
+    let mut bench = EngineBench::new(&[&atlas(GIVING)]);
     bench.start("s-1");
     let waits = bench.request("s-1", "do", json!({}));
     bench.pass("c-1");

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn held_requests_of_a_session_are_limited() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let asks: Vec<_> = (0..70)
         .map(|n| bench.request("s-1", "ticket.delete", json!({"n": n})))
         .collect();
@@ -14,7 +14,7 @@ fn held_requests_of_a_session_are_limited() {
 
 #[test]
 fn repetitions_of_a_call_are_limited() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let asks: Vec<_> = (0..70)
         .map(|_| bench.call("call-1", "ticket.delete", json!({})))
         .collect();
@@ -28,8 +28,9 @@ fn repetitions_of_a_call_are_limited() {
 
 #[test]
 fn uncompleted_runs_are_limited() {
-    let mut bench = Bench::in_acme("s-1");
-    let get = |bench: &mut Bench| bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let mut bench = EngineBench::in_acme("s-1");
+    let get =
+        |bench: &mut EngineBench| bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let first = get(&mut bench);
     for _ in 0..300 {
         get(&mut bench);
@@ -37,15 +38,15 @@ fn uncompleted_runs_are_limited() {
     let last = get(&mut bench);
     assert_eq!(bench.engine.sessions()[0].running.len(), 256);
     for (ask, known) in [(first, false), (last, true)] {
-        let completed = ActionCompleted {
-            delivery: crate::engine::command::GivenWhen::Now,
+        let completed = ActionCompletion {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: "s-1".parse().unwrap(),
             execution: bench.allowed(ask).execution.clone(),
             result: Ok(String::new()),
         };
-        let done = bench.ask(|ask| Command::CompleteAction(ask, completed));
+        let done = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed));
         assert_eq!(
-            bench.reply(done) == &Reply::Completed(Given::default()),
+            bench.reply(done) == &Reply::Completed(Injected::default()),
             known
         );
     }
@@ -54,9 +55,9 @@ fn uncompleted_runs_are_limited() {
 #[test]
 fn a_session_keeps_its_last_256_running_actions_and_forgets_the_257th_oldest() {
     use crate::base::limits::MAX_RUNNING_PER_SESSION;
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let mut asks = Vec::new();
-    let mut get = |bench: &mut Bench| {
+    let mut get = |bench: &mut EngineBench| {
         let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
         asks.push(bench.allowed(ask).execution.clone());
         asks.clone()
@@ -65,7 +66,7 @@ fn a_session_keeps_its_last_256_running_actions_and_forgets_the_257th_oldest() {
     for _ in 0..MAX_RUNNING_PER_SESSION {
         runs = get(&mut bench);
     }
-    let running = |bench: &Bench| bench.engine.sessions()[0].running.clone();
+    let running = |bench: &EngineBench| bench.engine.sessions()[0].running.clone();
     assert_eq!(running(&bench).len(), MAX_RUNNING_PER_SESSION);
     assert!(running(&bench).contains_key(&runs[0]));
     runs = get(&mut bench);
@@ -78,7 +79,7 @@ fn a_session_keeps_its_last_256_running_actions_and_forgets_the_257th_oldest() {
 #[test]
 fn a_denial_because_of_a_full_queue_is_recorded() {
     use crate::base::limits::MAX_HELD;
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({"n": 0}));
     let gate = "c-2".parse().unwrap();
     let mut waiting = bench.engine.state.held.get(&gate).unwrap().clone();
@@ -98,7 +99,7 @@ fn a_denial_because_of_a_full_queue_is_recorded() {
 #[test]
 fn held_requests_are_limited_by_bytes() {
     use crate::base::limits::MAX_HELD_BYTES;
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let free = bench.engine.state.held.bytes();
     bench.request("s-1", "ticket.delete", json!({"n": "x".repeat(1000)}));
     let held = bench.engine.state.held.bytes() - free;
@@ -115,7 +116,7 @@ fn held_requests_are_limited_by_bytes() {
 
 #[test]
 fn texts_of_agents_are_limited() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     let long = "x".repeat(70_000);
     let start = |agent: &str, intent: Option<&String>| StartSession {
         session: "s-1".parse().unwrap(),
@@ -125,34 +126,34 @@ fn texts_of_agents_are_limited() {
         owner: None,
     };
     for start in [start(&long, None), start("bot", Some(&long))] {
-        let ask = bench.ask(|ask| Command::StartSession(ask, start));
+        let ask = bench.ask(|ask| EngineCommand::StartSession(ask, start));
         assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
     }
     bench.start("s-1");
     bench.pass("c-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
-    let completed = ActionCompleted {
-        delivery: crate::engine::command::GivenWhen::Now,
+    let completed = ActionCompletion {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         execution: bench.allowed(get).execution.clone(),
         result: Ok(long.clone()),
     };
-    let done = bench.ask(|ask| Command::CompleteAction(ask, completed));
+    let done = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed));
     assert_eq!(bench.denied(done).code, DenyCode::BadRequest);
     let end = EndSession {
-        delivery: crate::engine::command::GivenWhen::Now,
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         status: FinalStatus::Completed,
         summary: Some(long),
     };
-    let ended = bench.ask(|ask| Command::EndSession(ask, end));
+    let ended = bench.ask(|ask| EngineCommand::EndSession(ask, end));
     assert_eq!(bench.denied(ended).code, DenyCode::BadRequest);
     assert!(bench.drafts().all(|d| d.payload.fields().len() < 100));
 }
 
 #[test]
 fn parameters_that_are_too_large_are_denied() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let huge = "x".repeat(10 * 1024 * 1024);
     let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": huge}));
     assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
@@ -160,7 +161,7 @@ fn parameters_that_are_too_large_are_denied() {
 
 #[test]
 fn parked_requests_are_limited_in_number() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let asks: Vec<_> = (0..65)
         .map(|n| bench.request("s-1", "ticket.get", json!({"ticket_id": n.to_string()})))
@@ -182,7 +183,7 @@ checkpoints:
     trigger: {type: action_pre, patterns: [wipe]}
     unlock_capabilities: [admin]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let first = bench.request("s-1", "wipe", json!({"n": 1}));
     bench.refuse("c-1", "no");

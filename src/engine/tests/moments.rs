@@ -2,36 +2,36 @@
 
 use super::*;
 
-fn with(checkpoint: &str) -> Bench {
+fn with(checkpoint: &str) -> EngineBench {
     let body = format!(
         "actions: [{{action_id: a}}, {{action_id: pay}}]\n\
          context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n\
          checkpoints: [{{checkpoint_id: g, {checkpoint}}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     bench
 }
 
-impl Bench {
-    pub(super) fn input(&mut self, text: &str) -> AskId {
-        let input = Input {
+impl EngineBench {
+    pub(super) fn input(&mut self, text: &str) -> CallerId {
+        let input = InputReport {
             session: "s-1".parse().unwrap(),
             text: text.to_owned(),
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        self.ask(|ask| Command::Input(ask, input))
+        self.ask(|ask| EngineCommand::Input(ask, input))
     }
 
-    pub(super) fn accepted(&self, ask: AskId) -> &Given {
+    pub(super) fn accepted(&self, ask: CallerId) -> &Injected {
         match self.reply(ask) {
             Reply::Accepted(accepted) => &accepted.given,
             other => panic!("not accepted: {other:?}"),
         }
     }
 
-    pub(super) fn error(&mut self) -> AskId {
+    pub(super) fn error(&mut self) -> CallerId {
         let report = ErrorReport {
             error_code: None,
             stack_trace: None,
@@ -40,29 +40,29 @@ impl Bench {
             message: "the database is slow".to_owned(),
             recoverable: true,
         };
-        self.ask(|ask| Command::ReportError(ask, report))
+        self.ask(|ask| EngineCommand::ReportError(ask, report))
     }
 
-    pub(super) fn context(&mut self, hints: &[&str], checkpoint: Option<&str>) -> AskId {
+    pub(super) fn context(&mut self, hints: &[&str], checkpoint: Option<&str>) -> CallerId {
         let request = ContextRequest {
             session: "s-1".parse().unwrap(),
             query: None,
             hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
             checkpoint: checkpoint.map(str::to_owned),
         };
-        self.ask(|ask| Command::RequestContext(ask, request))
+        self.ask(|ask| EngineCommand::RequestContext(ask, request))
     }
 
-    pub(super) fn run(&mut self, action: &str) -> AskId {
+    pub(super) fn run(&mut self, action: &str) -> CallerId {
         let ask = self.request("s-1", action, json!({}));
         let execution = self.allowed(ask).execution.clone();
-        let completed = ActionCompleted {
-            delivery: crate::engine::command::GivenWhen::Now,
+        let completed = ActionCompletion {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: "s-1".parse().unwrap(),
             execution,
             result: Ok(String::new()),
         };
-        self.ask(|ask| Command::CompleteAction(ask, completed))
+        self.ask(|ask| EngineCommand::CompleteAction(ask, completed))
     }
 }
 
@@ -71,7 +71,7 @@ impl Bench {
 fn keywords_in_input_inject_context_and_only_the_hash_is_kept() {
     let mut bench = with("trigger: {type: keyword, patterns: [refund]}, inject_contexts: [tips]");
     let none = bench.input("hello");
-    assert_eq!(bench.accepted(none), &Given::default());
+    assert_eq!(bench.accepted(none), &Injected::default());
     let some = bench.input("I want a REFUND now");
     assert_eq!(bench.accepted(some).contexts[0].content, "take care");
     let received = bench.payloads("input_received");
@@ -112,7 +112,7 @@ fn an_action_post_gate_fires_only_after_the_action() {
     bench.allowed(pay);
     assert!(bench.held_ids().is_empty());
     let done = bench.run("pay");
-    assert_eq!(bench.reply(done), &Reply::Completed(Given::default()));
+    assert_eq!(bench.reply(done), &Reply::Completed(Injected::default()));
     assert_eq!(bench.held_ids(), ["c-1"]);
     let next = bench.request("s-1", "a", json!({}));
     assert!(bench.waits(next));
@@ -146,7 +146,7 @@ fn time_and_count_intervals_fire_repeatedly() {
     timed.advance(60);
     let due = timed.request("s-1", "a", json!({}));
     assert_eq!(timed.allowed(due).given.contexts.len(), 1);
-    let fired = |bench: &Bench| bench.payloads("checkpoint_triggered").len();
+    let fired = |bench: &EngineBench| bench.payloads("checkpoint_triggered").len();
     assert_eq!(fired(&timed), 1);
     timed.request("s-1", "a", json!({}));
     assert_eq!(fired(&timed), 1);
@@ -215,7 +215,7 @@ fn an_interactive_checkpoint_fires_by_its_name_only() {
 fn session_end_checkpoints_are_recorded_and_never_hold() {
     let mut bench = with("trigger: {type: session_end}, mode: observational");
     let end = bench.end("s-1");
-    assert_eq!(bench.reply(end), &Reply::Ended(Given::default()));
+    assert_eq!(bench.reply(end), &Reply::Ended(Injected::default()));
     let names = bench.records();
     let triggered = names
         .iter()
@@ -234,7 +234,7 @@ actions: [{action_id: pay}, {action_id: a}]
 checkpoints: [{checkpoint_id: g, mode: blocking, trigger: {type: action_post, patterns: [pay]}}]
 ",
     );
-    let mut bench = Bench::new(&[&text]);
+    let mut bench = EngineBench::new(&[&text]);
     bench.start("s-1");
     bench.run("pay");
     let mut next = super::restarts::restart(&bench, &[&text]);
@@ -260,12 +260,12 @@ context_blocks:
   - {context_id: danger, content: look out, inject_mode: risk_based}
   - {context_id: asked, content: only when asked, inject_mode: on_demand}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     let start = bench.start("s-1");
     let Reply::Started(started) = bench.reply(start) else {
         panic!()
     };
-    let ids = |given: &Given| -> Vec<String> {
+    let ids = |given: &Injected| -> Vec<String> {
         given
             .contexts
             .iter()
@@ -300,7 +300,7 @@ checkpoints:
     trigger: {type: action_pre, patterns: [a]}
     guidance: {content: heavy, priority: 100}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let ask = bench.request("s-1", "a", json!({}));
     let given = &bench.allowed(ask).given.guidance;

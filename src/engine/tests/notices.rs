@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::atlas::document::{NoticeTrigger, RiskTier};
-use crate::engine::notice::Notice;
+use crate::engine::notice::StewardNotice;
 
 /// Builds an Atlas with this name whose steward asks for these notices.
 fn told_of(id: &str, triggers: &str, body: &str) -> String {
@@ -15,8 +15,8 @@ fn told_of(id: &str, triggers: &str, body: &str) -> String {
 
 const BOTH: &str = "policy_override, high_risk_action";
 
-impl Bench {
-    fn notices(&self) -> Vec<&Notice> {
+impl EngineBench {
+    fn notices(&self) -> Vec<&StewardNotice> {
         let notices = self.effects.iter().filter_map(|effect| match effect {
             Effect::Notify(notice) => Some(notice),
             _ => None,
@@ -33,7 +33,7 @@ impl Bench {
     }
 
     /// Returns the type of the record that a notice names. The record must come before the notice.
-    fn cause_of(&self, notice: &Notice) -> String {
+    fn cause_of(&self, notice: &StewardNotice) -> String {
         let before = self.effects.iter();
         let before = before.take_while(|effect| **effect != Effect::Notify(notice.clone()));
         let found = before.filter_map(|effect| match effect {
@@ -54,12 +54,12 @@ const PAY: &str = "actions: [{action_id: pay, risk_tier: low}]\n\
 fn only_the_steward_of_the_overruled_policy_is_notified() {
     let mine = told_of("mine", BOTH, PAY);
     let other = told_of("other", BOTH, "");
-    let mut bench = Bench::new(&[&other, &mine]);
+    let mut bench = EngineBench::new(&[&other, &mine]);
     bench.start("s-1");
     bench.request("s-1", "pay", json!({"card": "4111"}));
     assert_eq!(bench.told(), []);
     bench.pass("c-1");
-    let wanted = Notice {
+    let wanted = StewardNotice {
         trigger: NoticeTrigger::PolicyOverride,
         address: "https://mine.example/".to_owned(),
         atlas_id: "mine".to_owned(),
@@ -89,7 +89,7 @@ fn a_required_approval_is_notified_and_a_refusal_is_not() {
         (BOTH, vec![("mine", "policy_override")]),
         ("high_risk_action", vec![]),
     ] {
-        let mut bench = Bench::new(&[&told_of("mine", triggers, body)]);
+        let mut bench = EngineBench::new(&[&told_of("mine", triggers, body)]);
         bench.start("s-1");
         bench.request("s-1", "pay", json!({}));
         bench.refuse("c-1", "no");
@@ -106,7 +106,7 @@ fn a_high_risk_run_is_notified_exactly_once() {
     let body = "actions: [{action_id: ban, risk_tier: critical}, {action_id: cut, risk_tier: high}, \
         {action_id: look, risk_tier: medium}]\ndefault_decision: allow\n\
         checkpoints: [{checkpoint_id: sure, trigger: {type: action_pre, patterns: [ban]}, mode: blocking}]\n";
-    let mut bench = Bench::new(&[&told_of("mine", BOTH, body)]);
+    let mut bench = EngineBench::new(&[&told_of("mine", BOTH, body)]);
     bench.start("s-1");
     let look = bench.request("s-1", "look", json!({}));
     bench.allowed(look);
@@ -132,7 +132,7 @@ fn a_high_risk_run_is_notified_exactly_once() {
     assert_eq!(notice.approver.as_deref(), Some("op-1"));
     // The caller had left: the action runs later, by the permit.
     let left = bench.request("s-1", "ban", json!({"n": 2}));
-    bench.tell(Command::AskerLeft(left));
+    bench.tell(EngineCommand::AskerLeft(left));
     bench.pass("c-2");
     assert_eq!(bench.told().len(), 2, "it does not run yet");
     let again = bench.request("s-1", "ban", json!({"n": 2}));
@@ -193,14 +193,14 @@ fn only_stewards_concerned_by_an_action_are_notified() {
     let atlases = [
         &declares, &lists, &rules, &watches, &weighs, &elsewhere, &deaf,
     ];
-    let mut bench = Bench::new(&atlases.map(String::as_str));
+    let mut bench = EngineBench::new(&atlases.map(String::as_str));
     bench.start("s-1");
     let ban = bench.request("s-1", "ban", json!({}));
     bench.allowed(ban);
     let told: Vec<_> = bench.told().into_iter().map(|(id, _)| id).collect();
     assert_eq!(told, ["declares", "lists", "rules", "watches", "weighs"]);
     // An action that no Atlas knows concerns all of them.
-    let mut bench = Bench::new(&[&elsewhere, &deaf].map(String::as_str));
+    let mut bench = EngineBench::new(&[&elsewhere, &deaf].map(String::as_str));
     bench.start("s-1");
     let drop = bench.request("s-1", "drop_database", json!({}));
     bench.allowed(drop);

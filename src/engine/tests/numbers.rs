@@ -21,7 +21,7 @@ checkpoints:
 
 #[test]
 fn a_condition_compares_large_integers_exactly() {
-    let mut bench = Bench::new(&[GATE]);
+    let mut bench = EngineBench::new(&[GATE]);
     bench.start("s-1");
     for (amount, is_held) in [
         (json!(9_007_199_254_740_992_u64), false),
@@ -38,7 +38,7 @@ fn a_condition_compares_large_integers_exactly() {
 #[test]
 fn a_condition_compares_an_integer_with_a_fraction_exactly() {
     let atlas = GATE.replace("gt: 9007199254740992", "gt: 9007199254740992.0");
-    let mut bench = Bench::new(&[&atlas]);
+    let mut bench = EngineBench::new(&[&atlas]);
     bench.start("s-1");
     let ask = bench.request("s-1", "pay", json!({"amount": 9_007_199_254_740_993_u64}));
     assert!(bench.waits(ask), "2^53 + 1 is more than 2^53");
@@ -57,7 +57,7 @@ actions: [{action_id: pay, name: Pay, risk_tier: low}]
 policies:
   - {policy_id: p, type: budget, actions: [pay], limit: 9007199254740992, cost: amount}
 ";
-    let mut bench = Bench::new(&[atlas]);
+    let mut bench = EngineBench::new(&[atlas]);
     bench.start("s-1");
     let all = bench.request("s-1", "pay", json!({"amount": 9_007_199_254_740_991_u64}));
     bench.allowed(all);
@@ -86,7 +86,7 @@ actions: [{action_id: pay, name: Pay, risk_tier: low}]
 policies:
   - {policy_id: p, type: budget, actions: [pay], limit: 9007199254740992, cost: amount}
 ";
-    let mut bench = Bench::new(&[atlas]);
+    let mut bench = EngineBench::new(&[atlas]);
     bench.start("s-1");
     let most = bench.request("s-1", "pay", json!({"amount": 9_007_199_254_740_000_u64}));
     bench.allowed(most);
@@ -105,7 +105,7 @@ policies:
 // covers T10
 #[test]
 fn requests_that_hash_differently_never_read_the_same_on_record() {
-    let mut bench = Bench::new(&[GATE]);
+    let mut bench = EngineBench::new(&[GATE]);
     bench.start("s-1");
     let sent = [
         (json!({"amount": 1}), json!({"amount": 1}), json!(null)),

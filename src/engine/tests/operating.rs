@@ -3,30 +3,35 @@
 use super::restarts::restart;
 use super::*;
 
-fn claim(bench: &mut Bench, operator: &str, seen: Option<&str>, wish: ClaimWish) -> Reply {
-    let claiming = Claiming {
+fn claim(
+    bench: &mut EngineBench,
+    operator: &str,
+    seen: Option<&str>,
+    wish: ClaimChangeKind,
+) -> Reply {
+    let claiming = ClaimChange {
         gate: "c-2".parse().unwrap(),
         operator: operator.to_owned(),
         seen: seen.map(str::to_owned),
         wish,
     };
-    let ask = bench.ask(|ask| Command::Operate(ask, Operate::Claim(claiming)));
+    let ask = bench.ask(|ask| EngineCommand::Operate(ask, OperatorAction::Claim(claiming)));
     bench.reply(ask).clone()
 }
 
-fn held() -> (Bench, AskId) {
-    let mut bench = Bench::in_acme("s-1");
+fn held() -> (EngineBench, CallerId) {
+    let mut bench = EngineBench::in_acme("s-1");
     let ask = bench.request("s-1", "ticket.delete", json!({"id": 1}));
     assert_eq!(bench.held_ids(), ["c-2"]);
     (bench, ask)
 }
 
-fn claimant(bench: &Bench) -> Option<String> {
+fn claimant(bench: &EngineBench) -> Option<String> {
     bench.held("c-2").claim.map(|claim| claim.by)
 }
 
 /// Returns the entries of the log.
-fn entries(bench: &Bench) -> Vec<Value> {
+fn entries(bench: &EngineBench) -> Vec<Value> {
     let entries = bench.effects.iter().filter_map(|effect| match effect {
         Effect::Enter(payload) => Some(payload.fields().into()),
         _ => None,
@@ -38,14 +43,14 @@ fn entries(bench: &Bench) -> Vec<Value> {
 fn a_claim_can_be_taken_released_and_taken_over_and_decides_nothing() {
     let (mut bench, ask) = held();
     assert_eq!(
-        claim(&mut bench, "op-1", None, ClaimWish::Take),
+        claim(&mut bench, "op-1", None, ClaimChangeKind::Take),
         Reply::Acted
     );
     assert_eq!(claimant(&bench).as_deref(), Some("op-1"));
-    let over = claim(&mut bench, "op-2", Some("op-1"), ClaimWish::Take);
+    let over = claim(&mut bench, "op-2", Some("op-1"), ClaimChangeKind::Take);
     assert_eq!(over, Reply::Acted);
     assert_eq!(claimant(&bench).as_deref(), Some("op-2"));
-    let let_go = claim(&mut bench, "op-2", Some("op-2"), ClaimWish::Release);
+    let let_go = claim(&mut bench, "op-2", Some("op-2"), ClaimChangeKind::Release);
     assert_eq!(let_go, Reply::Acted);
     assert_eq!(claimant(&bench), None);
     assert_eq!(
@@ -63,12 +68,15 @@ fn a_claim_can_be_taken_released_and_taken_over_and_decides_nothing() {
 #[test]
 fn a_claim_that_changed_since_it_was_seen_is_not_modified() {
     let (mut bench, _) = held();
-    claim(&mut bench, "op-1", None, ClaimWish::Take);
-    let refused = || Reply::Refused(Refused::ClaimChanged(Some("op-1".to_owned())));
-    assert_eq!(claim(&mut bench, "op-2", None, ClaimWish::Take), refused());
-    let stale = claim(&mut bench, "op-2", Some("op-3"), ClaimWish::Take);
+    claim(&mut bench, "op-1", None, ClaimChangeKind::Take);
+    let refused = || Reply::Refused(DecisionRefusal::ClaimChanged(Some("op-1".to_owned())));
+    assert_eq!(
+        claim(&mut bench, "op-2", None, ClaimChangeKind::Take),
+        refused()
+    );
+    let stale = claim(&mut bench, "op-2", Some("op-3"), ClaimChangeKind::Take);
     assert_eq!(stale, refused());
-    let other = claim(&mut bench, "op-2", Some("op-1"), ClaimWish::Release);
+    let other = claim(&mut bench, "op-2", Some("op-1"), ClaimChangeKind::Release);
     assert_eq!(
         other,
         refused(),
@@ -81,21 +89,21 @@ fn a_claim_that_changed_since_it_was_seen_is_not_modified() {
 #[test]
 fn a_claim_survives_a_restart_blocks_no_operator_and_ends_with_the_gate() {
     let (mut bench, _) = held();
-    claim(&mut bench, "op-2", None, ClaimWish::Take);
+    claim(&mut bench, "op-2", None, ClaimChangeKind::Take);
     let mut next = restart(&bench, &[ACME]);
     assert_eq!(claimant(&next).as_deref(), Some("op-2"));
     let decided = next.pass("c-2");
-    assert_eq!(next.outcome(decided), Outcome::Passed);
-    let gone = claim(&mut next, "op-2", Some("op-2"), ClaimWish::Release);
+    assert_eq!(next.outcome(decided), HeldOutcome::Passed);
+    let gone = claim(&mut next, "op-2", Some("op-2"), ClaimChangeKind::Release);
     let gate = "c-2".parse().unwrap();
-    assert_eq!(gone, Reply::Refused(Refused::NotHeld(gate)));
+    assert_eq!(gone, Reply::Refused(DecisionRefusal::NotHeld(gate)));
 }
 
 #[test]
 fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     let body = "actions: [{action_id: pay, risk_tier: low}]\npolicies:\n  \
                 - {policy_id: no-pay, type: deny, actions: [pay], reason: closed, override: true}\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.request("s-1", "pay", json!({}));
     assert_eq!(bench.engine.overruled(), []);
@@ -105,13 +113,13 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     assert_eq!(overruled.len(), 1);
     assert_eq!(overruled[0].by, "op-1");
     let acknowledge = |gates: Vec<GateId>| {
-        Operate::Acknowledge(Acknowledge {
+        OperatorAction::Acknowledge(OperatorAcknowledgement {
             operator: "op-2".to_owned(),
-            of: Known::Overruled(gates),
+            of: AcknowledgedSubject::Overruled(gates),
         })
     };
     let gates = vec![overruled[0].gate.clone()];
-    let ask = next.ask(|ask| Command::Operate(ask, acknowledge(gates.clone())));
+    let ask = next.ask(|ask| EngineCommand::Operate(ask, acknowledge(gates.clone())));
     assert_eq!(next.reply(ask), &Reply::Acted);
     assert_eq!(
         entries(&next),
@@ -122,8 +130,8 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     );
     let mut last = restart(&next, &[&atlas(body)]);
     assert_eq!(last.engine.overruled(), [], "it does not come back");
-    let ask = last.ask(|ask| Command::Operate(ask, acknowledge(gates)));
-    let nothing = Reply::Refused(Refused::NothingToAcknowledge);
+    let ask = last.ask(|ask| EngineCommand::Operate(ask, acknowledge(gates)));
+    let nothing = Reply::Refused(DecisionRefusal::NothingToAcknowledge);
     assert_eq!(last.reply(ask), &nothing);
 }
 
@@ -135,41 +143,44 @@ fn an_acknowledged_fault_is_kept_until_the_record_is_intact() {
         session: Some("s-9".parse().unwrap()),
         what: "CHAIN BROKEN in s-9".to_owned(),
     };
-    let acknowledge = Acknowledge {
+    let acknowledge = OperatorAcknowledgement {
         operator: "op-1".to_owned(),
-        of: Known::Fault(fault.clone()),
+        of: AcknowledgedSubject::Fault(fault.clone()),
     };
-    bench.ask(|ask| Command::Operate(ask, Operate::Acknowledge(acknowledge)));
+    bench.ask(|ask| EngineCommand::Operate(ask, OperatorAction::Acknowledge(acknowledge)));
     assert_eq!(entries(&bench)[0]["about"], json!("broken_chain"));
     assert_eq!(
         entries(&bench)[0]["fault_hash"],
         json!(fault.mark.to_string())
     );
     let mut next = restart(&bench, &[ACME]);
-    assert_eq!(next.engine.known_fault(), Some(&fault));
-    next.tell(Command::RecordSound);
-    assert_eq!(next.engine.known_fault(), None);
+    assert_eq!(next.engine.acknowledged_fault(), Some(&fault));
+    next.tell(EngineCommand::RecordSound);
+    assert_eq!(next.engine.acknowledged_fault(), None);
     let last = restart(&next, &[ACME]);
-    assert_eq!(last.engine.known_fault(), None);
+    assert_eq!(last.engine.acknowledged_fault(), None);
 }
 
 #[test]
 fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
     let (mut bench, _) = held();
     let seat = |operator: &str| {
-        Operate::TakeSeat(TakeSeat {
+        OperatorAction::TakeSeat(OperatorChange {
             operator: operator.to_owned(),
             before: "op-1".to_owned(),
         })
     };
-    let ask = bench.ask(|ask| Command::Operate(ask, seat(" op-2 ")));
+    let ask = bench.ask(|ask| EngineCommand::Operate(ask, seat(" op-2 ")));
     assert_eq!(bench.reply(ask), &Reply::Acted);
     let entry = json!({"operator": "op-2", "before": "op-1"});
     assert_eq!(entries(&bench), [entry]);
     assert!(bench.effects.contains(&Effect::Seat("op-2".to_owned())));
     for name in ["", "a\u{202e}b", "agent bot"] {
-        let ask = bench.ask(|ask| Command::Operate(ask, seat(name)));
-        let refused = matches!(bench.reply(ask), Reply::Refused(Refused::BadName(_)));
+        let ask = bench.ask(|ask| EngineCommand::Operate(ask, seat(name)));
+        let refused = matches!(
+            bench.reply(ask),
+            Reply::Refused(DecisionRefusal::BadName(_))
+        );
         assert!(refused, "{name:?}");
     }
     assert_eq!(entries(&bench).len(), 1);

@@ -8,8 +8,8 @@ policies:
   - {policy_id: no-pay, type: deny, actions: [pay], reason: closed, override: true}
 ";
 
-fn bench(more: &str) -> Bench {
-    let mut bench = Bench::new(&[&atlas(&format!("{OVERRIDABLE}{more}"))]);
+fn bench(more: &str) -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(&format!("{OVERRIDABLE}{more}"))]);
     bench.start("s-1");
     bench
 }
@@ -109,7 +109,7 @@ fn a_permit_from_an_override_survives_a_restart() {
         bench.now,
     )
     .unwrap();
-    let mut bench = Bench::with(engine);
+    let mut bench = EngineBench::with(engine);
     let retry = bench.request("s-1", "pay", json!({}));
     bench.allowed(retry);
 }
@@ -121,10 +121,10 @@ fn a_permit_opens_only_the_gates_that_were_passed() {
         - {checkpoint_id: one, trigger: {type: action_pre, patterns: [pay]}, mode: blocking}\n\
         - {checkpoint_id: two, trigger: {type: action_pre, patterns: [pay]}, mode: blocking, \
            when: {path: session.actions, gte: 1}}\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let left = bench.request("s-1", "pay", json!({}));
-    bench.tell(Command::AskerLeft(left));
+    bench.tell(EngineCommand::AskerLeft(left));
     bench.pass("c-1");
     bench.request("s-1", "look", json!({}));
     let retry = bench.request("s-1", "pay", json!({}));
@@ -193,7 +193,7 @@ fn a_repeated_attempt_meets_the_verdict_of_now() {
     let body = "actions: [{action_id: pay, risk_tier: low}]\npolicies:\n\
         - {policy_id: no-pay, type: deny, actions: [pay], reason: closed, override: true, \
            when: {path: session.age_seconds, lt: 60}}\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let closed = bench.request("s-1", "pay", json!({}));
     assert!(bench.denied(closed).reason.ends_with("closed"));
@@ -238,5 +238,5 @@ fn a_reason_that_is_too_short_to_overrule_is_recorded_and_overrules_nothing() {
     assert_eq!(refused["answered_by"], json!("op-1"));
     assert_eq!(bench.held_ids(), ["c-1"]);
     let enough = bench.answer("c-1", json!([{"justification": "twenty characters ok"}]));
-    assert_eq!(bench.outcome(enough), Outcome::Passed);
+    assert_eq!(bench.outcome(enough), HeldOutcome::Passed);
 }

@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn limited(policy: &str) -> Bench {
+fn limited(policy: &str) -> EngineBench {
     let body = format!(
         "actions: [{{action_id: pay}}, {{action_id: look}}]\n\
          policies: [{{policy_id: p, actions: [pay], {policy}}}]\n"
     );
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
     bench
 }
@@ -54,14 +54,14 @@ policies:
   - {policy_id: ask, type: requires_approval, actions: [pay]}
   - {policy_id: once, type: rate_limit, actions: [pay], max_calls: 1, window_seconds: 600}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let first = bench.request("s-1", "pay", json!({"n": 1}));
     let second = bench.request("s-1", "pay", json!({"n": 2}));
     bench.pass("c-1");
     bench.allowed(first);
     let decision = bench.pass("c-2");
-    assert_eq!(bench.outcome(decision), Outcome::Denied);
+    assert_eq!(bench.outcome(decision), HeldOutcome::Denied);
     assert_eq!(bench.denied(second).code, DenyCode::Limit);
 }
 
@@ -104,7 +104,7 @@ actions: [{action_id: pay}]
 policies: [{policy_id: p, type: budget, actions: [pay], limit: 2}]
 ",
     );
-    let mut bench = Bench::new(&[&text]);
+    let mut bench = EngineBench::new(&[&text]);
     bench.start("s-1");
     for _ in 0..2 {
         let ask = bench.request("s-1", "pay", json!({}));
@@ -130,7 +130,7 @@ policies:
     actions: [pay]
     when: {not: {path: params.country, in: [DE, FR]}}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let small = bench.request("s-1", "pay", json!({"amount": 750, "country": "DE"}));
     bench.allowed(small);
@@ -150,7 +150,7 @@ checkpoints:
     mode: blocking
     when: {path: params.amount, gt: 1000}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     for params in [
         json!({}),
@@ -169,7 +169,7 @@ default_decision: deny
 actions: [{action_id: pay}]
 policies: [{policy_id: small, type: allow, actions: [pay], when: {path: params.amount, lt: 10}}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let small = bench.request("s-1", "pay", json!({"amount": 9}));
     bench.allowed(small);
@@ -190,7 +190,7 @@ checkpoints:
     unlock_capabilities: [admin]
     when: {path: params.dry_run, eq: true}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let wet = bench.request("s-1", "wipe", json!({"dry_run": false}));
     assert_eq!(bench.denied(wet).code, DenyCode::CapabilityLocked);
@@ -209,7 +209,7 @@ checkpoints:
     timeout_seconds: 30
     when: {path: session.age_seconds, lt: 60}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.advance(120);
     bench.wake();
@@ -229,7 +229,7 @@ checkpoints:
     mode: blocking
     when: {path: session.agent, ne: bot}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let ask = bench.request("s-1", "a", json!({}));
     bench.allowed(ask);
@@ -245,13 +245,13 @@ fn the_risk_mode_selects_the_tier_detection() {
              checkpoints: [{{checkpoint_id: g, mode: blocking, trigger: {{type: risk_threshold}}}}]\n"
         ))
     };
-    let mut words = Bench::new(&[&body("detect")]);
+    let mut words = EngineBench::new(&[&body("detect")]);
     words.start("s-1");
     let held = words.request("s-1", "ticket.delete", json!({}));
     assert!(words.waits(held));
     let declared = words.request("s-1", "calm.delete", json!({}));
     words.allowed(declared);
-    let mut beginning = Bench::new(&[&body("first_match")]);
+    let mut beginning = EngineBench::new(&[&body("first_match")]);
     beginning.start("s-1");
     let run = beginning.request("s-1", "ticket.delete", json!({}));
     beginning.allowed(run);
@@ -276,7 +276,7 @@ fn an_unknown_action_with_an_approval_policy_has_one_gate() {
 unknown_actions: approve
 policies: [{policy_id: tools, type: requires_approval, actions: ['mcp.*']}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.request("s-1", "mcp.git.push", json!({}));
     let held = bench.held("c-1");

@@ -3,43 +3,47 @@
 use super::*;
 use crate::atlas::redact::MARKER;
 use crate::base::id::EventId;
-use crate::trace::event::{Durability, Payload, Tier};
+use crate::trace::event::{Durability, Payload, RiskTierInfo};
 
 pub(super) fn session() -> crate::base::id::SessionId {
     "s-1".parse().unwrap()
 }
 
-pub(super) fn bench(body: &str) -> Bench {
-    let mut bench = Bench::new(&[&atlas(body)]);
+pub(super) fn bench(body: &str) -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench
 }
 
-impl Bench {
-    pub(super) fn report(&mut self, report: Report) -> AskId {
-        self.ask(|ask| Command::Report(ask, report))
+impl EngineBench {
+    pub(super) fn report(&mut self, report: AgentReport) -> CallerId {
+        self.ask(|ask| EngineCommand::Report(ask, report))
     }
 
-    pub(super) fn noted(&self, ask: AskId) -> &Noted {
+    pub(super) fn noted(&self, ask: CallerId) -> &ReportReceipt {
         match self.reply(ask) {
             Reply::Noted(noted) => noted,
             other => panic!("not noted: {other:?}"),
         }
     }
 
-    pub(super) fn hear(&mut self, text: &str) -> AskId {
-        let input = Input {
+    pub(super) fn hear(&mut self, text: &str) -> CallerId {
+        let input = InputReport {
             session: session(),
             text: text.to_owned(),
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        self.ask(|ask| Command::Input(ask, input))
+        self.ask(|ask| EngineCommand::Input(ask, input))
     }
 
-    pub(super) fn complete(&mut self, ask: AskId, result: Result<&str, (&str, &str)>) -> AskId {
-        let completed = ActionCompleted {
-            delivery: crate::engine::command::GivenWhen::Now,
+    pub(super) fn complete(
+        &mut self,
+        ask: CallerId,
+        result: Result<&str, (&str, &str)>,
+    ) -> CallerId {
+        let completed = ActionCompletion {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: session(),
             execution: self.allowed(ask).execution.clone(),
             result: result
@@ -49,7 +53,7 @@ impl Bench {
                     message: message.to_owned(),
                 }),
         };
-        self.ask(|ask| Command::CompleteAction(ask, completed))
+        self.ask(|ask| EngineCommand::CompleteAction(ask, completed))
     }
 
     pub(super) fn fail(&mut self, message: &str) -> EventId {
@@ -61,7 +65,7 @@ impl Bench {
             recoverable: true,
             stack_trace: Some("main.rs:1".to_owned()),
         };
-        let ask = self.ask(|ask| Command::ReportError(ask, report));
+        let ask = self.ask(|ask| EngineCommand::ReportError(ask, report));
         match self.reply(ask) {
             Reply::Accepted(accepted) => accepted.error.clone().expect("it has an event"),
             other => panic!("not accepted: {other:?}"),
@@ -89,7 +93,7 @@ pub(super) const TIERS: &str = "actions: [{action_id: l, risk_tier: low}, {actio
      {action_id: h, risk_tier: high}, {action_id: c, risk_tier: critical}]\n";
 
 /// Runs a session with many kinds of events, with one passed and one refused gate.
-fn busy(level: &str) -> Bench {
+fn busy(level: &str) -> EngineBench {
     let body = format!(
         "{TIERS}trace_config: {{level: {level}}}\ncontext_blocks: [{{context_id: k, content: x, \
          inject_mode: on_demand}}]\npolicies: [{{policy_id: no, type: deny, actions: [c]}}]\n\
@@ -157,7 +161,7 @@ fn the_most_detailed_level_of_several_atlases_applies() {
     let minimal = atlas(&format!("{TIERS}trace_config: {{level: minimal}}\n"));
     let standard =
         atlas("trace_config: {level: standard}\n").replace("atlas_id: test", "atlas_id: b");
-    let mut bench = Bench::new(&[&minimal, &standard]);
+    let mut bench = EngineBench::new(&[&minimal, &standard]);
     bench.start("s-1");
     bench.hear("hello");
     bench.request("s-1", "l", json!({}));
@@ -170,8 +174,8 @@ fn the_most_detailed_level_of_several_atlases_applies() {
 /// Returns a payload of every event type, with the wanted durability (true for sync).
 fn sync_table() -> Vec<(&'static str, Value, bool)> {
     let mut rows = Vec::new();
-    for tier in Tier::ALL {
-        let risky = *tier >= Tier::High;
+    for tier in RiskTierInfo::ALL {
+        let risky = *tier >= RiskTierInfo::High;
         let attempted = json!({"action_type": "a", "action_params": {}, "risk_tier": tier,
             "policy_checked": true});
         rows.push(("action_attempted", attempted, risky));
@@ -250,7 +254,7 @@ fn the_sync_table_holds_for_every_event_type_and_tier() {
             "{event_type} is not in the table"
         );
     }
-    assert_eq!(Payload::TYPES, crate::base::event_type::BUILT_IN);
+    assert_eq!(Payload::TYPES, crate::base::event_type::BUILT_IN_TYPES);
     for (event_type, fields, sync) in table {
         let payload = read(event_type, &fields);
         let wanted = if sync {
@@ -323,7 +327,7 @@ fn an_agent_waits_only_for_sync_records() {
     bench.hear("hello");
     let low = bench.request("s-1", "l", json!({}));
     bench.complete(low, Ok("done"));
-    let waited = |bench: &Bench| {
+    let waited = |bench: &EngineBench| {
         let mut drafts = bench.drafts();
         drafts.any(|draft| draft.durability == Durability::Sync)
     };
@@ -347,7 +351,7 @@ fn secrets_are_redacted_in_records_only() {
     let ask = bench.request("s-1", "db.login", params.clone());
     // The operator sees the real request, and the decision is bound to it.
     let held = bench.held("c-1");
-    let held::Subject::Action(call) = &held.subject else {
+    let held::HeldSubject::Action(call) = &held.subject else {
         panic!("{held:?}");
     };
     assert_eq!(call.params, params);
@@ -423,14 +427,14 @@ fn texts_of_agents_are_redacted_by_value_patterns() {
         hints: Vec::new(),
         checkpoint: None,
     };
-    bench.ask(|ask| Command::RequestContext(ask, context));
+    bench.ask(|ask| EngineCommand::RequestContext(ask, context));
     let end = EndSession {
-        delivery: crate::engine::command::GivenWhen::Now,
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: session(),
         status: FinalStatus::Completed,
         summary: Some("used sk-4".to_owned()),
     };
-    bench.ask(|ask| Command::EndSession(ask, end));
+    bench.ask(|ask| EngineCommand::EndSession(ask, end));
     let recorded = bench.recorded();
     assert!(!recorded.contains("sk-"), "{recorded}");
     let ended = &bench.payloads("session_ended")[0];
@@ -445,7 +449,7 @@ fn extension_texts_are_recorded_without_secrets() {
          handler: board}, {checkpoint_id: mood, trigger: {type: custom, trigger_id: mood, \
          on: [action]}, mode: blocking, questions: [{question_id: q, question: Q?, validation: \
          {custom_validator: judge}}]}]\n";
-    let mut bench = Bench::new(&[&atlas(&format!("{SECRETIVE}{handled}"))]);
+    let mut bench = EngineBench::new(&[&atlas(&format!("{SECRETIVE}{handled}"))]);
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
     bench.engine.set_extensions(extension::Extensions {
         handlers: names("board"),

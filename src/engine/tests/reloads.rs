@@ -3,7 +3,7 @@
 use super::*;
 use crate::engine::extension::Extensions;
 
-impl Bench {
+impl EngineBench {
     fn reload(&mut self, atlas: &str) {
         self.engine.reload(atlases_of(&[atlas]).into());
     }
@@ -15,11 +15,14 @@ fn stricter() -> String {
 
 #[test]
 fn a_held_request_passes_only_under_its_own_atlas() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let asked = bench.request("s-1", "ticket.delete", json!({}));
     bench.reload(&stricter());
     let pass = bench.pass("c-2");
-    assert_eq!(bench.reply(pass), &Reply::Refused(Refused::AtlasChanged));
+    assert_eq!(
+        bench.reply(pass),
+        &Reply::Refused(DecisionRefusal::AtlasChanged)
+    );
     assert!(bench.waits(asked));
     bench.reload(ACME);
     bench.pass("c-2");
@@ -28,28 +31,28 @@ fn a_held_request_passes_only_under_its_own_atlas() {
     let asked = bench.request("s-1", "ticket.delete", json!({"id": 2}));
     bench.reload(&stricter());
     let deny = bench.refuse("c-3", "asked under old rules");
-    assert_eq!(bench.outcome(deny), Outcome::Denied);
+    assert_eq!(bench.outcome(deny), HeldOutcome::Denied);
     assert!(matches!(bench.reply(asked), Reply::Denied(_)));
 }
 
 #[test]
 fn an_atlas_without_gates_releases_no_held_request() {
     let open = atlas("actions: [{action_id: ticket.delete, risk_tier: low}]\n");
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let asked = bench.request("s-1", "ticket.delete", json!({}));
     bench.reload(&open);
     assert!(bench.waits(asked));
     assert_eq!(bench.held_ids(), ["c-2"]);
     bench.advance(1000);
-    bench.tell(Command::DeadlineReached("c-2".parse().unwrap()));
+    bench.tell(EngineCommand::DeadlineReached("c-2".parse().unwrap()));
     assert!(matches!(bench.reply(asked), Reply::Denied(_)));
 }
 
 #[test]
 fn a_permit_from_an_earlier_atlas_opens_nothing() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-2");
     bench.reload(&stricter());
     let retry = bench.request("s-1", "ticket.delete", json!({}));
@@ -62,7 +65,7 @@ fn a_permit_from_an_earlier_atlas_opens_nothing() {
 #[test]
 fn a_session_restarts_under_a_new_atlas_with_its_next_command() {
     let open = atlas("actions: [{action_id: ticket.get, risk_tier: low}]\n");
-    let mut bench = Bench::new(&[&open]);
+    let mut bench = EngineBench::new(&[&open]);
     bench.start("s-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     bench.allowed(get);
@@ -82,7 +85,7 @@ fn an_extension_answer_for_an_earlier_atlas_does_not_count() {
              trigger_id: mood, params: {{threshold: {threshold}}}, on: [action]}}}}]\n"
         ))
     };
-    let mut bench = Bench::new(&[&body("1")]);
+    let mut bench = EngineBench::new(&[&body("1")]);
     bench.engine.set_extensions(Extensions {
         triggers: ["mood".to_owned()].into(),
         ..Extensions::default()

@@ -28,8 +28,8 @@ fn wrapper() -> Wrapper {
 #[test]
 fn a_wrapper_is_recorded_and_verified_by_its_proof() {
     let mut bench = bench(TIERS);
-    let good = bench.report(Report::Wrapper(wrapper()));
-    assert_eq!(bench.noted(good), &Noted::default());
+    let good = bench.report(AgentReport::Wrapper(wrapper()));
+    assert_eq!(bench.noted(good), &ReportReceipt::default());
     let canonical = r#"{"cache_backend":"memory","capabilities":{"intercept_actions":true,"intercept_input":true,"intercept_output":false},"components":["ioHooks","traceQueue"],"plugins":[],"transport":"mcp","wrapper_version":"1.0.0"}"#;
     assert_eq!(
         bench.payloads("wrapper_constructed")[0]["construction_hash"],
@@ -43,7 +43,7 @@ fn a_wrapper_is_recorded_and_verified_by_its_proof() {
     let mut bad = wrapper();
     bad.transport = "pigeon".to_owned();
     bad.capabilities.intercept_actions = false;
-    let bad = bench.report(Report::Wrapper(bad));
+    let bad = bench.report(AgentReport::Wrapper(bad));
     assert_eq!(bench.noted(bad).failures.len(), 3);
     let verified = &bench.payloads("wrapper_verified")[1];
     assert_eq!(verified["verification_passed"], json!(false));
@@ -58,7 +58,7 @@ fn a_wrapper_is_recorded_and_verified_by_its_proof() {
     }
     let mut huge = wrapper();
     huge.components = vec!["x".to_owned(); 300];
-    let huge = bench.report(Report::Wrapper(huge));
+    let huge = bench.report(AgentReport::Wrapper(huge));
     assert_eq!(bench.denied(huge).code, DenyCode::BadRequest);
 }
 
@@ -67,7 +67,7 @@ fn a_wrapper_is_recorded_and_verified_by_its_proof() {
 fn feedback_needs_a_context_that_was_injected() {
     let mut bench = bench("context_blocks: [{context_id: k, content: x, inject_mode: always}]\n");
     let feedback = |context_id: &str| {
-        Report::Feedback(Feedback {
+        AgentReport::Feedback(Feedback {
             session: session(),
             context_id: context_id.to_owned(),
             helpful: false,
@@ -92,7 +92,7 @@ fn feedback_needs_a_context_that_was_injected() {
 #[test]
 fn output_is_recorded_only_as_hash_and_size() {
     let mut bench = bench(TIERS);
-    let ask = bench.report(Report::Output(Output {
+    let ask = bench.report(AgentReport::Output(OutputReport {
         session: session(),
         text: "the answer is 42".to_owned(),
         output_type: OutputType::Text,
@@ -122,7 +122,7 @@ fn a_recovery_names_its_error() {
             "recoverable": true, "stack_trace": "main.rs:1"})
     );
     let recovery = |error: &EventId, success| {
-        Report::Recovery(Recovery {
+        AgentReport::Recovery(Recovery {
             session: session(),
             error: error.clone(),
             method: "retried".to_owned(),

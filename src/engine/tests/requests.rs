@@ -5,7 +5,7 @@ use super::*;
 // covers B17, B18
 #[test]
 fn an_acme_session_waits_at_its_onboarding_gate() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     let start = bench.start("s-1");
     let Reply::Started(started) = bench.reply(start) else {
         panic!()
@@ -19,7 +19,7 @@ fn an_acme_session_waits_at_its_onboarding_gate() {
 
 #[test]
 fn a_request_waits_behind_a_pending_start_gate() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     assert!(bench.waits(get));
@@ -30,20 +30,20 @@ fn a_request_waits_behind_a_pending_start_gate() {
 
 #[test]
 fn contexts_of_the_start_gate_reach_the_agent_once() {
-    let ids = |given: &Given| -> Vec<_> {
+    let ids = |given: &Injected| -> Vec<_> {
         let contexts = given.contexts.iter();
         contexts.map(|c| c.context_id.clone()).collect()
     };
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     bench.pass("c-1");
     let first = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let injected = bench.payloads("context_injected")[0]["context_ids"].clone();
     assert_eq!(json!(ids(&bench.allowed(first).given)), injected);
     let second = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-    assert_eq!(bench.allowed(second).given, Given::default());
+    assert_eq!(bench.allowed(second).given, Injected::default());
 
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     bench.pass("c-1");
     let again = bench.start("s-1");
@@ -56,9 +56,9 @@ fn contexts_of_the_start_gate_reach_the_agent_once() {
 // covers B14
 #[test]
 fn passing_the_onboarding_unlocks_and_injects() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
-    let lacks = |bench: &Bench| {
+    let lacks = |bench: &EngineBench| {
         let atlas = &bench.engine.atlases()[0];
         bench.engine.sessions()[0].lacks(atlas, &atlas.capabilities[0])
     };
@@ -87,11 +87,11 @@ fn passing_the_onboarding_unlocks_and_injects() {
 
 #[test]
 fn a_refused_session_may_not_act() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let before = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let refusal = bench.refuse("c-1", "");
-    assert_eq!(bench.outcome(refusal), Outcome::Denied);
+    assert_eq!(bench.outcome(refusal), HeldOutcome::Denied);
     let after = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     assert_eq!(bench.denied(before).code, DenyCode::Refused);
     assert_eq!(bench.denied(after).code, DenyCode::Refused);
@@ -100,7 +100,7 @@ fn a_refused_session_may_not_act() {
 
 #[test]
 fn an_expired_start_gate_is_raised_again_with_the_next_request() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let waiting = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     bench.advance(300);
@@ -115,7 +115,7 @@ fn an_expired_start_gate_is_raised_again_with_the_next_request() {
 // covers B5
 #[test]
 fn a_deletion_is_held_at_every_gate_that_applies() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({"ids": [1]}));
     assert!(bench.waits(delete));
     let held = bench.held("c-2");
@@ -155,7 +155,7 @@ fn a_deletion_is_held_at_every_gate_that_applies() {
 
 #[test]
 fn an_action_without_gates_runs_at_once() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     bench.allowed(get);
     let sync = bench
@@ -167,24 +167,24 @@ fn an_action_without_gates_runs_at_once() {
 
 #[test]
 fn parameters_that_break_the_schema_are_denied() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     for params in [json!({}), json!({"ticket_id": 7}), json!(null)] {
         let get = bench.request("s-1", "ticket.get", params);
         assert_eq!(bench.denied(get).code, DenyCode::Parameters);
     }
     assert!(
-        bench.denied(AskId(4)).reason.contains("/ticket_id"),
+        bench.denied(CallerId(4)).reason.contains("/ticket_id"),
         "{:?}",
-        bench.denied(AskId(4))
+        bench.denied(CallerId(4))
     );
 }
 
 #[test]
 fn an_action_that_no_atlas_knows_is_denied() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let refund = bench.request("s-1", "payment.refund", json!({}));
     assert_eq!(bench.denied(refund).code, DenyCode::UnknownAction);
-    let mut bare = Bench::new(&[]);
+    let mut bare = EngineBench::new(&[]);
     bare.start("s-1");
     let anything = bare.request("s-1", "ticket.get", json!({}));
     assert_eq!(
@@ -202,7 +202,7 @@ policies:
   - {policy_id: approve-it, type: requires_approval, actions: ['db.*']}
   - {policy_id: never, type: deny, actions: ['*.drop'], reason: not here}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let drop = bench.request("s-1", "db.drop", json!({}));
     assert_eq!(
@@ -230,7 +230,7 @@ checkpoints:
     lock_capabilities: [admin]
 actions: [{action_id: promote}, {action_id: retire}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let early = bench.request("s-1", "admin.show", json!({}));
     assert_eq!(bench.denied(early).code, DenyCode::CapabilityLocked);
@@ -269,13 +269,13 @@ checkpoints:
     lock_capabilities: [admin]
 actions: [{action_id: leave}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let show = bench.request("s-1", "admin.show", json!({}));
     bench.request("s-1", "leave", json!({}));
     bench.pass("c-2");
     let decision = bench.pass("c-1");
-    assert_eq!(bench.outcome(decision), Outcome::Denied);
+    assert_eq!(bench.outcome(decision), HeldOutcome::Denied);
     assert_eq!(bench.denied(show).code, DenyCode::CapabilityLocked);
 }
 
@@ -298,7 +298,7 @@ checkpoints:
     deny_actions: [watched]
 actions: [{action_id: work}, {action_id: watched}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let work = bench.request("s-1", "work", json!({}));
     let given = &bench.allowed(work).given;
@@ -312,7 +312,7 @@ actions: [{action_id: work}, {action_id: watched}]
 
     for _ in 0..2 {
         let watched = bench.request("s-1", "watched", json!({}));
-        assert_eq!(bench.allowed(watched).given, Given::default());
+        assert_eq!(bench.allowed(watched).given, Injected::default());
     }
     let modes: Vec<_> = bench.payloads("checkpoint_triggered");
     assert_eq!(
@@ -333,7 +333,7 @@ policies:
   - {policy_id: ok, type: allow, actions: [a]}
   - {policy_id: ask, type: requires_approval, actions: [b]}
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let a = bench.request("s-1", "a", json!({}));
     bench.allowed(a);
@@ -349,7 +349,7 @@ fn a_declared_tier_wins_over_the_detected_one() {
 actions: [{action_id: cache.delete, risk_tier: low}, {action_id: hello, risk_tier: critical}]
 checkpoints: [{checkpoint_id: g, trigger: {type: risk_threshold, min_tier: high}, mode: blocking}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let delete = bench.request("s-1", "cache.delete", json!({}));
     bench.allowed(delete);
@@ -360,7 +360,7 @@ checkpoints: [{checkpoint_id: g, trigger: {type: risk_threshold, min_tier: high}
 
 #[test]
 fn malformed_requests_are_denied() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let long = "x".repeat(300);
     for (session, action, params) in [
         ("s-1", "", json!({})),
@@ -383,18 +383,18 @@ fn malformed_requests_are_denied() {
 
 #[test]
 fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let execution = bench.allowed(get).execution.clone();
-    let completed = |execution: &crate::base::id::ExecutionId| ActionCompleted {
-        delivery: crate::engine::command::GivenWhen::Now,
+    let completed = |execution: &crate::base::id::ExecutionId| ActionCompletion {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         execution: execution.clone(),
         result: Ok("done".to_owned()),
     };
     bench.advance(2);
-    let first = bench.ask(|ask| Command::CompleteAction(ask, completed(&execution)));
-    assert_eq!(bench.reply(first), &Reply::Completed(Given::default()));
+    let first = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed(&execution)));
+    assert_eq!(bench.reply(first), &Reply::Completed(Injected::default()));
     assert_eq!(
         bench.payloads("action_completed"),
         [json!({
@@ -402,7 +402,7 @@ fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
             "result_summary": "done",
         })]
     );
-    let second = bench.ask(|ask| Command::CompleteAction(ask, completed(&execution)));
+    let second = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed(&execution)));
     assert_eq!(bench.denied(second).code, DenyCode::BadRequest);
     assert_eq!(bench.payloads("error_occurred").len(), 1);
 }
@@ -410,7 +410,7 @@ fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
 // covers T29
 #[test]
 fn records_belong_to_the_span_tree_of_their_operation() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let drafts: Vec<_> = bench.drafts().collect();
     let (started, attempted, checked) = (drafts[0], drafts[5], drafts[6]);
@@ -427,7 +427,7 @@ fn records_belong_to_the_span_tree_of_their_operation() {
 // covers T4
 #[test]
 fn ending_a_session_withdraws_its_requests_and_records_a_summary() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(5);
     let end = bench.end("s-1");
@@ -451,7 +451,7 @@ fn ending_a_session_withdraws_its_requests_and_records_a_summary() {
 
 #[test]
 fn a_session_belongs_to_the_agent_that_started_it() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let again = bench.start("s-1");
     assert!(matches!(bench.reply(again), Reply::Started(_)));
     let start = StartSession {
@@ -461,17 +461,17 @@ fn a_session_belongs_to_the_agent_that_started_it() {
         intent: None,
         owner: None,
     };
-    let stolen = bench.ask(|ask| Command::StartSession(ask, start));
+    let stolen = bench.ask(|ask| EngineCommand::StartSession(ask, start));
     assert_eq!(bench.denied(stolen).code, DenyCode::Session);
     assert_eq!(bench.payloads("session_started").len(), 1);
 }
 
 #[test]
 fn a_caller_that_left_at_the_start_gate_runs_nothing() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let gone = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-1");
     assert!(bench.waits(gone));
     assert_eq!(bench.engine.sessions()[0].actions, 0);
@@ -490,7 +490,7 @@ checkpoints:
     lock_capabilities: [admin]
 actions: [{action_id: retire}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let retire = bench.request("s-1", "retire", json!({}));
     bench.allowed(retire);

@@ -33,30 +33,30 @@ actions:
     parameters_schema: {type: object, required: [id]}
 ";
 
-fn bench() -> Bench {
-    let mut bench = Bench::new(&[&atlas(ATLAS)]);
+fn bench() -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(ATLAS)]);
     bench.start("s-1");
     bench
 }
 
-impl Bench {
-    pub(super) fn resolve(&mut self, input: Option<&str>) -> AskId {
-        let resolve = Resolve {
+impl EngineBench {
+    pub(super) fn resolve(&mut self, input: Option<&str>) -> CallerId {
+        let resolve = ResolveRequest {
             session: "s-1".parse().unwrap(),
             input: input.map(str::to_owned),
             actions: Vec::new(),
         };
-        self.ask(|ask| Command::Resolve(ask, resolve))
+        self.ask(|ask| EngineCommand::Resolve(ask, resolve))
     }
 
-    fn resolved(&self, ask: AskId) -> &Resolution {
+    fn resolved(&self, ask: CallerId) -> &Resolution {
         match self.reply(ask) {
             Reply::Resolved(resolution) => resolution,
             other => panic!("not resolved: {other:?}"),
         }
     }
 
-    fn rely(&mut self, session: &str, action: &str, resolution: &str) -> AskId {
+    fn rely(&mut self, session: &str, action: &str, resolution: &str) -> CallerId {
         let request = ActionRequest {
             session: session.parse().unwrap(),
             action: action.to_owned(),
@@ -65,7 +65,7 @@ impl Bench {
             resolution: Some(resolution.to_owned()),
             call: None,
         };
-        self.ask(|ask| Command::RequestAction(ask, request))
+        self.ask(|ask| EngineCommand::RequestAction(ask, request))
     }
 }
 
@@ -158,7 +158,7 @@ fn an_invented_foreign_expired_or_uncovered_resolution_is_denied() {
 
 #[test]
 fn a_resolution_of_a_held_session_lists_its_gate_and_allows_nothing() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let ask = bench.resolve(None);
     let resolution = bench.resolved(ask);
@@ -178,7 +178,7 @@ fn a_resolution_of_a_held_session_lists_its_gate_and_allows_nothing() {
 fn named_actions_are_judged_with_their_parameters() {
     let mut bench = bench();
     let actions = [json!({}), json!({"id": 1})];
-    let resolve = Resolve {
+    let resolve = ResolveRequest {
         session: "s-1".parse().unwrap(),
         input: None,
         actions: actions
@@ -189,7 +189,7 @@ fn named_actions_are_judged_with_their_parameters() {
             })
             .collect(),
     };
-    let ask = bench.ask(|ask| Command::Resolve(ask, resolve));
+    let ask = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
     let resolution = bench.resolved(ask);
     assert_eq!(resolution.denied.len(), 1);
     assert_eq!(resolution.allowed, ["shaped"]);

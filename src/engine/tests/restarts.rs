@@ -3,7 +3,7 @@
 use super::*;
 
 /// Restores the engine as a new process would, at the same time.
-pub(super) fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
+pub(super) fn restart(bench: &EngineBench, atlases: &[&str]) -> EngineBench {
     let ids = Box::new(CountedIds::default());
     let restored = Engine::restore(
         atlases_of(atlases),
@@ -13,7 +13,7 @@ pub(super) fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
         bench.now,
     );
     let (engine, effects) = restored.unwrap();
-    let mut next = Bench::with(engine);
+    let mut next = EngineBench::with(engine);
     next.now = bench.now;
     next.asks = 1000;
     next.effects = bench.effects.clone();
@@ -23,7 +23,7 @@ pub(super) fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
 
 #[test]
 fn held_requests_keep_their_identifiers_after_a_restart() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({"id": 1}));
     let mut next = restart(&bench, &[ACME]);
     assert_eq!(next.engine.held(), bench.engine.held());
@@ -37,7 +37,7 @@ fn held_requests_keep_their_identifiers_after_a_restart() {
 
 #[test]
 fn a_retry_after_a_restart_joins_its_held_request() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({"id": 1}));
     let mut next = restart(&bench, &[ACME]);
     let again = next.request("s-1", "ticket.delete", json!({"id": 1}));
@@ -48,7 +48,7 @@ fn a_retry_after_a_restart_joins_its_held_request() {
 
 #[test]
 fn requests_that_expired_during_downtime_are_denied_at_start() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(1000);
     let next = restart(&bench, &[ACME]);
@@ -58,9 +58,9 @@ fn requests_that_expired_during_downtime_are_denied_at_start() {
 
 #[test]
 fn permits_survive_a_restart() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-2");
     let mut next = restart(&bench, &[ACME]);
     let retry = next.request("s-1", "ticket.delete", json!({}));
@@ -75,19 +75,22 @@ fn permits_survive_a_restart() {
 
 #[test]
 fn under_another_atlas_a_held_request_can_be_denied_but_not_passed() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let changed = ACME.replace("min_length: 20", "min_length: 30");
     let mut next = restart(&bench, &[&changed]);
     let pass = next.pass("c-2");
-    assert_eq!(next.reply(pass), &Reply::Refused(Refused::AtlasChanged));
+    assert_eq!(
+        next.reply(pass),
+        &Reply::Refused(DecisionRefusal::AtlasChanged)
+    );
     let deny = next.refuse("c-2", "asked under old rules");
-    assert_eq!(next.outcome(deny), Outcome::Denied);
+    assert_eq!(next.outcome(deny), HeldOutcome::Denied);
 }
 
 #[test]
 fn a_repeated_request_under_another_atlas_is_judged_anew() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     let changed = ACME.replace("min_length: 20", "min_length: 30");
     let mut next = restart(&bench, &[&changed]);
@@ -105,7 +108,7 @@ fn a_session_admitted_under_another_atlas_waits_at_the_new_start_gate() {
     let open = atlas("actions: [{action_id: ticket.get}]\n");
     let asked = ACME.replace("min_length: 20", "min_length: 30");
     for before in [open, asked] {
-        let mut bench = Bench::new(&[&before]);
+        let mut bench = EngineBench::new(&[&before]);
         bench.start("s-1");
         if !bench.held_ids().is_empty() {
             bench.pass("c-1");
@@ -142,7 +145,7 @@ checkpoints:
     unlock_capabilities: [admin]
 actions: [{action_id: promote}]
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.request("s-1", "promote", json!({}));
     bench.pass("c-1");
@@ -154,7 +157,7 @@ actions: [{action_id: promote}]
 
 #[test]
 fn a_refused_session_stays_refused_under_another_atlas() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     bench.refuse("c-1", "");
     let mut next = restart(&bench, &[&atlas("unknown_actions: allow\n")]);
@@ -165,7 +168,7 @@ fn a_refused_session_stays_refused_under_another_atlas() {
 #[test]
 fn a_session_acts_at_once_when_the_new_atlas_has_no_start_gate() {
     for expires in [false, true] {
-        let mut bench = Bench::acme();
+        let mut bench = EngineBench::acme();
         bench.start("s-1");
         if expires {
             bench.advance(300);
@@ -179,7 +182,7 @@ fn a_session_acts_at_once_when_the_new_atlas_has_no_start_gate() {
 
 #[test]
 fn a_lost_start_gate_is_raised_again() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     bench
         .effects
@@ -193,9 +196,9 @@ fn a_lost_start_gate_is_raised_again() {
 
 #[test]
 fn a_permit_given_under_another_atlas_is_void() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(Command::AskerLeft(gone));
+    bench.tell(EngineCommand::AskerLeft(gone));
     bench.pass("c-2");
     let changed = ACME.replace("min_length: 20", "min_length: 30");
     let mut next = restart(&bench, &[&changed]);
@@ -205,7 +208,7 @@ fn a_permit_given_under_another_atlas_is_void() {
 
 #[test]
 fn a_start_gate_of_another_atlas_is_raised_anew() {
-    let mut bench = Bench::acme();
+    let mut bench = EngineBench::acme();
     bench.start("s-1");
     let changed = ACME.replace("min_length: 20", "min_length: 30");
     let mut next = restart(&bench, &[&changed]);
@@ -217,7 +220,7 @@ fn a_start_gate_of_another_atlas_is_raised_anew() {
 
 #[test]
 fn unreadable_state_stops_the_start() {
-    let bench = Bench::in_acme("s-1");
+    let bench = EngineBench::in_acme("s-1");
     let mut kept = bench.kept();
     kept.push(StateChange {
         kind: StateKind::Held,
@@ -235,12 +238,12 @@ fn unreadable_state_stops_the_start() {
 
 #[test]
 fn a_held_request_without_its_session_cannot_be_passed() {
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
     bench
         .effects
         .retain(|e| !matches!(e, Effect::Persist(c) if c.kind == StateKind::Session));
     let mut next = restart(&bench, &[ACME]);
     let pass = next.pass("c-2");
-    assert_eq!(next.outcome(pass), Outcome::Denied);
+    assert_eq!(next.outcome(pass), HeldOutcome::Denied);
 }

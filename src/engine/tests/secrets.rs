@@ -20,8 +20,8 @@ checkpoints:
     questions: [{question_id: why, question: Why?}]
 ";
 
-fn started() -> Bench {
-    let mut bench = Bench::new(&[&atlas(ASKS)]);
+fn started() -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(ASKS)]);
     let start = StartSession {
         session: "s-1".parse().unwrap(),
         agent: format!("bot {KEY}"),
@@ -29,12 +29,12 @@ fn started() -> Bench {
         intent: Some(format!("deploy with {KEY}")),
         owner: None,
     };
-    bench.ask(|ask| Command::StartSession(ask, start));
+    bench.ask(|ask| EngineCommand::StartSession(ask, start));
     bench
 }
 
 #[track_caller]
-fn assert_nowhere(bench: &Bench) {
+fn assert_nowhere(bench: &EngineBench) {
     for draft in bench.drafts() {
         let written = serde_json::to_string(&draft.payload.fields()).unwrap();
         assert!(!written.contains(KEY), "{written}");
@@ -72,13 +72,13 @@ fn answers_of_an_agent_are_written_without_secrets() {
     let mut bench = started();
     bench.pass("c-1");
     bench.request("s-1", "do", json!({}));
-    let answer = Answer {
+    let answer = AgentAnswer {
         session: "s-1".parse().unwrap(),
         gate: "c-2".parse().unwrap(),
         answers: serde_json::from_value(json!({"own": {"why": format!("I have {KEY}")}})).unwrap(),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| Command::Answer(ask, answer));
+    bench.ask(|ask| EngineCommand::Answer(ask, answer));
     let responses = bench.payloads("checkpoint_response");
     let own = responses
         .iter()
@@ -111,14 +111,14 @@ fn a_wrapper_and_its_check_are_written_without_secrets() {
         },
         construction_hash: "none".to_owned(),
     };
-    bench.ask(|ask| Command::Report(ask, Report::Wrapper(wrapper)));
+    bench.ask(|ask| EngineCommand::Report(ask, AgentReport::Wrapper(wrapper)));
     let check = WrapperCheck {
         session: "s-1".parse().unwrap(),
         verification_passed: false,
         tests_run: vec![format!("with {KEY}")],
         failures: vec![format!("{KEY} was refused")],
     };
-    bench.ask(|ask| Command::Report(ask, Report::WrapperCheck(check)));
+    bench.ask(|ask| EngineCommand::Report(ask, AgentReport::WrapperCheck(check)));
     assert_eq!(bench.payloads("wrapper_constructed").len(), 1);
     assert_eq!(bench.payloads("wrapper_verified").len(), 2);
     assert_nowhere(&bench);

@@ -1,20 +1,20 @@
 //! Tests of the bounds on live sessions: per caller, and in all.
 
 use super::*;
-use crate::base::limits::{MAX_SESSIONS, MAX_SESSIONS_PER_PEER, SESSIONS_ENDED_TOGETHER};
+use crate::base::limits::{IDLE_SESSIONS_PER_EVICTION, MAX_SESSIONS, MAX_SESSIONS_PER_PEER};
 
-fn start_from(bench: &mut Bench, session: &str, pid: i32) -> AskId {
+fn start_from(bench: &mut EngineBench, session: &str, pid: i32) -> CallerId {
     start_under(bench, session, pid, None)
 }
 
 /// Starts a session from a process with this process session leader.
-fn start_under(bench: &mut Bench, session: &str, pid: i32, leader: Option<i32>) -> AskId {
+fn start_under(bench: &mut EngineBench, session: &str, pid: i32, leader: Option<i32>) -> CallerId {
     let start = StartSession {
         session: session.parse().unwrap(),
         agent: "bot".to_owned(),
         agent_version: None,
         intent: None,
-        owner: Some(Owner {
+        owner: Some(SessionOwner {
             secret: Digest::ZERO,
             api_key: None,
             from: Some(Caller::Socket {
@@ -24,15 +24,15 @@ fn start_under(bench: &mut Bench, session: &str, pid: i32, leader: Option<i32>) 
             }),
         }),
     };
-    bench.ask(|ask| Command::StartSession(ask, start))
+    bench.ask(|ask| EngineCommand::StartSession(ask, start))
 }
 
-fn open_bench() -> Bench {
-    Bench::new(&[&atlas("default_decision: allow\nunknown_actions: allow\n")])
+fn open_bench() -> EngineBench {
+    EngineBench::new(&[&atlas("default_decision: allow\nunknown_actions: allow\n")])
 }
 
 /// Adds live sessions to the engine without recording them.
-fn fill(bench: &mut Bench, count: usize) {
+fn fill(bench: &mut EngineBench, count: usize) {
     let (hash, now) = (bench.engine.atlas_hash(), bench.now);
     for n in 0..count {
         let id: SessionId = format!("f-{n}").parse().unwrap();
@@ -44,7 +44,7 @@ fn fill(bench: &mut Bench, count: usize) {
 #[test]
 fn the_session_limit_of_one_process_does_not_affect_others() {
     let mut bench = open_bench();
-    let started = |bench: &Bench, ask| matches!(bench.reply(ask), Reply::Started(_));
+    let started = |bench: &EngineBench, ask| matches!(bench.reply(ask), Reply::Started(_));
     for n in 0..MAX_SESSIONS_PER_PEER {
         let ask = start_from(&mut bench, &format!("s-{n}"), 7);
         assert!(started(&bench, ask));
@@ -66,7 +66,7 @@ fn the_longest_idle_sessions_make_room_and_busy_ones_stay() {
     let gate = "checkpoints:\n  - {checkpoint_id: g, name: G, mode: blocking, \
                 trigger: {type: action_pre, patterns: [pay]}}\n";
     let body = format!("default_decision: allow\nunknown_actions: allow\n{gate}");
-    let mut bench = Bench::new(&[&atlas(&body)]);
+    let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("works");
     bench.request("works", "look", json!({}));
     bench.start("waits");
@@ -80,14 +80,14 @@ fn the_longest_idle_sessions_make_room_and_busy_ones_stay() {
     assert!(matches!(bench.reply(ask), Reply::Started(_)));
     assert_eq!(
         bench.engine.sessions().len(),
-        MAX_SESSIONS - SESSIONS_ENDED_TOGETHER + 1
+        MAX_SESSIONS - IDLE_SESSIONS_PER_EVICTION + 1
     );
     for name in ["works", "waits", "fresh", "new"] {
         let session: SessionId = name.parse().unwrap();
         assert!(bench.engine.session(&session).is_some(), "{name}");
     }
     let ended = bench.payloads("session_ended");
-    assert_eq!(ended.len(), SESSIONS_ENDED_TOGETHER);
+    assert_eq!(ended.len(), IDLE_SESSIONS_PER_EVICTION);
     assert_eq!(ended[0]["final_status"], "timeout");
 }
 
@@ -147,11 +147,11 @@ fn a_caller_with_few_sessions_loses_none_to_a_caller_with_many() {
     );
     assert_eq!(
         bench.payloads("session_ended").len(),
-        SESSIONS_ENDED_TOGETHER
+        IDLE_SESSIONS_PER_EVICTION
     );
     let left = bench.engine.sessions().into_iter();
     let of_many = left
         .filter(|session| session.id.as_str().starts_with("m-"))
         .count();
-    assert_eq!(of_many, MAX_SESSIONS_PER_PEER - SESSIONS_ENDED_TOGETHER);
+    assert_eq!(of_many, MAX_SESSIONS_PER_PEER - IDLE_SESSIONS_PER_EVICTION);
 }

@@ -12,7 +12,7 @@ checkpoints:
     unlock_capabilities: [admin-support]
 ";
     let lax = atlas(lax).replace("atlas_id: test", "atlas_id: lax");
-    let mut bench = Bench::new(&[&lax, ACME]);
+    let mut bench = EngineBench::new(&[&lax, ACME]);
     bench.start("s-1");
     bench.pass("c-1");
     let own = bench.request("s-1", "lax.use", json!({}));
@@ -34,7 +34,7 @@ policies: [{policy_id: ok, type: allow, actions: ['*']}]
     let strict = atlas(strict);
     let lax = atlas(lax).replace("atlas_id: test", "atlas_id: lax");
     for atlases in [[&*strict, &*lax], [&*lax, &*strict]] {
-        let mut bench = Bench::new(&atlases);
+        let mut bench = EngineBench::new(&atlases);
         bench.start("s-1");
         let a = bench.request("s-1", "a", json!({}));
         assert_eq!(bench.denied(a).code, DenyCode::Policy);
@@ -57,7 +57,7 @@ checkpoints:
 ";
     let lax = atlas(lax).replace("atlas_id: test", "atlas_id: lax");
     for atlases in [[&*strict, &*lax], [&*lax, &*strict]] {
-        let mut bench = Bench::new(&atlases);
+        let mut bench = EngineBench::new(&atlases);
         bench.start("s-1");
         let a = bench.request("s-1", "a", json!({}));
         assert_eq!(bench.denied(a).code, DenyCode::Policy);
@@ -78,7 +78,7 @@ fn the_highest_tier_and_priority_of_several_atlases_apply() {
         );
         atlas(&body).replace("atlas_id: test", &format!("atlas_id: {id}"))
     };
-    let mut bench = Bench::new(&[&with("one", "low", 5), &with("two", "high", 50)]);
+    let mut bench = EngineBench::new(&[&with("one", "low", 5), &with("two", "high", 50)]);
     bench.start("s-1");
     bench.request("s-1", "a", json!({}));
     let held = bench.held("c-1");
@@ -89,11 +89,11 @@ fn the_highest_tier_and_priority_of_several_atlases_apply() {
 
 #[test]
 fn the_policy_record_names_the_deciding_rule() {
-    let verdict = |bench: &Bench, n: usize| {
+    let verdict = |bench: &EngineBench, n: usize| {
         let checked = bench.payloads("policy_checked")[n].clone();
         (checked["policy_id"].clone(), checked["decision"].clone())
     };
-    let mut bench = Bench::in_acme("s-1");
+    let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "payment.refund", json!({}));
     assert_eq!(
         verdict(&bench, 0),
@@ -109,7 +109,7 @@ checkpoints:
     trigger: {type: action_pre, patterns: [open]}
     allow_actions: [work, 'unknown.*']
 ";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.request("s-1", "work", json!({}));
     assert_eq!(
@@ -128,12 +128,12 @@ checkpoints:
 
 #[test]
 fn unknown_actions_can_be_allowed_or_left_to_the_operator() {
-    let mut open = Bench::new(&[&atlas("unknown_actions: allow\n")]);
+    let mut open = EngineBench::new(&[&atlas("unknown_actions: allow\n")]);
     open.start("s-1");
     let ask = open.request("s-1", "x.y", json!({}));
     open.allowed(ask);
 
-    let mut asked = Bench::new(&[&atlas("unknown_actions: approve\n")]);
+    let mut asked = EngineBench::new(&[&atlas("unknown_actions: approve\n")]);
     asked.start("s-1");
     let ask = asked.request("s-1", "x.y", json!({}));
     assert!(asked.waits(ask));
@@ -141,7 +141,7 @@ fn unknown_actions_can_be_allowed_or_left_to_the_operator() {
     asked.allowed(ask);
 
     // A denial in any Atlas wins.
-    let mut both = Bench::new(&[&atlas("unknown_actions: allow\n"), ACME]);
+    let mut both = EngineBench::new(&[&atlas("unknown_actions: allow\n"), ACME]);
     both.start("s-1");
     both.pass("c-1");
     let ask = both.request("s-1", "x.y", json!({}));

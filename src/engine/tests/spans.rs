@@ -8,7 +8,7 @@ const BODY: &str = "context_blocks: [{context_id: k, content: hello, inject_mode
      checkpoints:\n  - {checkpoint_id: word, trigger: {type: keyword, patterns: [refund]}, \
      inject_contexts: [k]}\n";
 
-impl Bench {
+impl EngineBench {
     /// Returns the tree as lines: each record is indented below the record of its parent span.
     fn tree(&self) -> Vec<String> {
         let drafts: Vec<_> = self.drafts().collect();
@@ -46,13 +46,13 @@ impl Bench {
         drafts.collect()
     }
 
-    fn done(&mut self, ask: AskId) {
+    fn done(&mut self, ask: CallerId) {
         self.complete(ask, Ok("done"));
     }
 }
 
-fn bench() -> Bench {
-    let mut bench = Bench::new(&[&atlas(BODY)]);
+fn bench() -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(BODY)]);
     bench.start("s-1");
     bench
 }
@@ -115,9 +115,9 @@ fn a_gate_is_a_child_of_its_request_and_its_decision_a_child_of_the_gate() {
 fn a_request_with_its_gates_decision_permit_and_completion_is_one_operation() {
     let mut bench = bench();
     let asker = bench.request("s-1", "wipe", json!({}));
-    bench.tell(Command::AskerLeft(asker));
+    bench.tell(EngineCommand::AskerLeft(asker));
     let again = bench.request("s-1", "wipe", json!({}));
-    bench.tell(Command::AskerLeft(again));
+    bench.tell(EngineCommand::AskerLeft(again));
     bench.pass("c-1");
     // The caller had left: the identical retry uses the permit.
     let retry = bench.request("s-1", "wipe", json!({}));
@@ -151,13 +151,13 @@ fn actions_after_an_input_belong_to_its_operation() {
         let ask = bench.request("s-1", "read", json!({}));
         bench.done(ask);
     }
-    let output = Output {
+    let output = OutputReport {
         session: "s-1".parse().unwrap(),
         text: "done".to_owned(),
         output_type: crate::trace::event::OutputType::Text,
         contains_action: false,
     };
-    bench.ask(|ask| Command::Report(ask, Report::Output(output)));
+    bench.ask(|ask| EngineCommand::Report(ask, AgentReport::Output(output)));
     bench.hear("two");
     bench.end("s-1");
     let numbers: Vec<_> = bench
@@ -175,7 +175,7 @@ fn actions_after_an_input_belong_to_its_operation() {
 fn a_denial_that_may_be_overruled_stays_one_operation() {
     let body = "actions: [{action_id: pay, risk_tier: low}]\n\
                 policies: [{policy_id: no, type: deny, actions: [pay], override: true}]\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.request("s-1", "pay", json!({}));
     bench.request("s-1", "pay", json!({}));
@@ -270,7 +270,7 @@ fn a_checkpoint_is_recorded_from_firing_to_completion() {
 fn a_context_request_is_recorded_with_its_type_and_query() {
     let body = "context_blocks: [{context_id: k, content: x, keywords: [refund, money]}]\n\
                 checkpoints: [{checkpoint_id: i, trigger: {type: interactive}}]\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
+    let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.hear("my money: a refund, a refund");
     let ask = |query: Option<&str>, hints: &[&str], checkpoint: Option<&str>| ContextRequest {
@@ -280,7 +280,7 @@ fn a_context_request_is_recorded_with_its_type_and_query() {
         checkpoint: checkpoint.map(str::to_owned),
     };
     for request in [ask(Some("how?"), &["k"], None), ask(None, &[], Some("i"))] {
-        bench.ask(|ask| Command::RequestContext(ask, request));
+        bench.ask(|ask| EngineCommand::RequestContext(ask, request));
     }
     assert_eq!(
         bench.payloads("context_requested"),

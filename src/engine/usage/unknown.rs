@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Usage;
 use crate::atlas::compiled::Limit;
-use crate::atlas::document::Scope;
+use crate::atlas::document::LimitScope;
 use crate::base::clock::Timestamp;
 use crate::engine::Engine;
 use crate::engine::command::{StateChange, StateKind};
@@ -32,7 +32,7 @@ pub(in crate::engine) struct UnknownUsage {
 impl UnknownUsage {
     /// Returns the reason why a limit counts as spent, if it does.
     pub(super) fn refusal(&self, limit: &Limit, now: Timestamp) -> Option<String> {
-        if limit.scope() == Scope::Session {
+        if limit.scope() == LimitScope::Session {
             return None;
         }
         let lost = "the state was changed while no console was open, so what was used is not known";

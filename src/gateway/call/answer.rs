@@ -6,11 +6,11 @@ use strsim::jaro_winkler;
 
 use crate::base::json::JsonFault;
 use crate::base::text::one_line;
-use crate::engine::command::{Asked, Denied, DenyCode, InvalidAnswers};
+use crate::engine::command::{AgentQuestions, DenialReply, DenyCode, InvalidAnswers};
 
 /// Reason why a call has no result, as a JSON-RPC error object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct CallFault {
     /// Code for programs.
     pub code: i64,
     /// Message for people.
@@ -20,7 +20,7 @@ pub struct Fault {
     pub data: Option<Value>,
 }
 
-impl Fault {
+impl CallFault {
     /// The text is not JSON.
     pub const PARSE: i64 = -32700;
     /// The JSON is not a request.
@@ -72,7 +72,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn no_such_call(method: &str) -> Self {
+    pub(super) fn unknown_call(method: &str) -> Self {
         let near = super::names()
             .map(|name| (jaro_winkler(name, method), name))
             .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -89,7 +89,7 @@ impl Fault {
     }
 
     /// Creates a fault that asks the agent to answer questions before the request continues.
-    pub(super) fn answer_first(asked: &Asked) -> Self {
+    pub(super) fn answer_first(asked: &AgentQuestions) -> Self {
         Self {
             data: Some(json!({"asked": asked, "answer_with": answer_with()})),
             ..Self::new(
@@ -105,7 +105,7 @@ impl Fault {
 
     /// Returns the questions to the agent, if they are the reason of this fault.
     #[must_use]
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn asked(&self) -> Option<AgentQuestions> {
         let asked = self.data.as_ref()?.get("asked")?;
         serde_json::from_value(asked.clone()).ok()
     }
@@ -151,8 +151,8 @@ pub(super) fn answer_with() -> Value {
     json!({"call": "checkpoint.answer", "path": "/v1/checkpoint/answer"})
 }
 
-impl From<Denied> for Fault {
-    fn from(denied: Denied) -> Self {
+impl From<DenialReply> for CallFault {
+    fn from(denied: DenialReply) -> Self {
         Self {
             code: Self::DENIED,
             message: denied.reason,

@@ -5,27 +5,31 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::answer::answer_with;
-use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
+use super::{
+    AgentCall, AnswerParams, CallFault, CompletedParams, RequestParams, RunName, SessionKey,
+    StartParams,
+};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
-    ActionCompleted, Caller, Denied, DenyCode, Given, Owner, SessionStarted, StartSession,
+    ActionCompletion, Caller, DenialReply, DenyCode, Injected, SessionOwner, StartSession,
+    StartedSession,
 };
 use crate::engine::held::request_hash;
-use crate::gateway::hall::{Hall, Joined, Named, NamedRun};
-use crate::memento::Name;
-use crate::runtime::{Agents, Answered, Requested, TakeTurn, Taken, TurnTaken};
+use crate::gateway::hall::{GatewayState, JoinedRequest, NamedRun, RunLookup};
+use crate::memento::ExternalName;
+use crate::runtime::{AgentHandle, AnswerReply, EventReply, RequestReply, SessionTurn, TurnReply};
 
 /// A session that a call has started or resumed.
 #[derive(Clone, Debug)]
-pub(in crate::gateway) struct Begun {
+pub(in crate::gateway) struct OpenedSession {
     pub(in crate::gateway) session: SessionId,
-    pub(in crate::gateway) key: Key,
-    pub(in crate::gateway) started: SessionStarted,
+    pub(in crate::gateway) key: SessionKey,
+    pub(in crate::gateway) started: StartedSession,
 }
 
-impl Begun {
-    pub(in crate::gateway) fn result(&self) -> Result<Value, Fault> {
+impl OpenedSession {
+    pub(in crate::gateway) fn result(&self) -> Result<Value, CallFault> {
         let mut result = told(&self.started)?;
         if let Some(fields) = result.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
@@ -38,17 +42,17 @@ impl Begun {
     }
 }
 
-impl Start {
+impl StartParams {
     /// Starts the session, or resumes it with its secret.
     pub(in crate::gateway) async fn begin(
         self,
-        key: Option<Key>,
+        key: Option<SessionKey>,
         from: Option<Caller>,
-        agents: &Agents,
-    ) -> Result<Begun, Fault> {
+        agents: &AgentHandle,
+    ) -> Result<OpenedSession, CallFault> {
         let key = match key {
             Some(key) => key,
-            None => Key::random().map_err(no_secret)?,
+            None => SessionKey::random().map_err(secret_fault)?,
         };
         let session = self.session.unwrap_or_else(|| Uuid::now_v7().into());
         let start = StartSession {
@@ -56,14 +60,14 @@ impl Start {
             agent: self.agent,
             agent_version: self.version,
             intent: self.intent,
-            owner: Some(Owner {
+            owner: Some(SessionOwner {
                 secret: key.digest(),
                 api_key: self.api_key,
                 from,
             }),
         };
         let started = agents.start_session(start).await?;
-        Ok(Begun {
+        Ok(OpenedSession {
             session,
             key,
             started,
@@ -71,8 +75,8 @@ impl Start {
     }
 }
 
-fn no_secret(error: getrandom::Error) -> Fault {
-    Fault::from(Denied {
+fn secret_fault(error: getrandom::Error) -> CallFault {
+    CallFault::from(DenialReply {
         code: DenyCode::Unavailable,
         reason: format!("no secret could be made: {error}"),
         help: None,
@@ -80,9 +84,12 @@ fn no_secret(error: getrandom::Error) -> Fault {
     })
 }
 
-impl Call {
+impl AgentCall {
     /// Executes the call. The caller has already checked that the connection may act for the session.
-    pub(in crate::gateway) async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
+    pub(in crate::gateway) async fn carry_out(
+        self,
+        hall: &GatewayState,
+    ) -> Result<Value, CallFault> {
         let agents = &hall.agents;
         match self {
             Self::Start(start) => start.begin(None, None, agents).await?.result(),
@@ -93,18 +100,18 @@ impl Call {
             Self::Input(call) => {
                 let session = call.session.clone();
                 taken(
-                    hall.waiting(session, agents.take_input(call.into()))
+                    hall.waiting(session, agents.send_input(call.into()))
                         .await?,
                 )
             }
             Self::Request(call) => call.carry_out(hall).await,
             Self::Completed(call) => call.carry_out(hall).await,
-            Self::Context(call) => taken(agents.take_context_request(call.into()).await?),
+            Self::Context(call) => taken(agents.send_context_request(call.into()).await?),
             Self::Feedback(call) => done(agents.context_feedback(call.into()).await),
-            Self::Turn(call) => Ok(turned(&agents.turn(TakeTurn::from(*call)).await?)),
+            Self::Turn(call) => Ok(turned(&agents.turn(SessionTurn::from(*call)).await?)),
             Self::HandOver(call) => done(agents.hand_over(call.into()).await),
             Self::Answer(call) => call.carry_out(agents).await,
-            Self::Error(call) => taken(agents.take_error(call.into()).await?),
+            Self::Error(call) => taken(agents.send_error(call.into()).await?),
             Self::Recovered(call) => done(agents.error_recovered(call.into()).await),
             Self::Output(call) => done(agents.output(call.into()).await),
             Self::Resolve(call) => told(&agents.resolve(call.into()).await?),
@@ -123,8 +130,8 @@ impl Call {
     }
 }
 
-impl Request {
-    async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
+impl RequestParams {
+    async fn carry_out(self, hall: &GatewayState) -> Result<Value, CallFault> {
         let Some(call) = self.call_id() else {
             return self.ask(hall).await;
         };
@@ -132,12 +139,12 @@ impl Request {
         let what = request_hash(&self.session, &self.action, &params);
         let of = (self.session.clone(), call, what);
         match hall.join(of) {
-            Joined::First(first) => {
+            JoinedRequest::First(first) => {
                 let outcome = self.ask(hall).await;
                 first.tell(&outcome);
                 outcome
             }
-            Joined::Later(mut told) => {
+            JoinedRequest::Later(mut told) => {
                 let outcome = told.wait_for(Option::is_some).await;
                 let outcome = outcome.ok().and_then(|shared| shared.clone());
                 match outcome {
@@ -149,12 +156,12 @@ impl Request {
         }
     }
 
-    async fn ask(self, hall: &Hall) -> Result<Value, Fault> {
+    async fn ask(self, hall: &GatewayState) -> Result<Value, CallFault> {
         let session = self.session.clone();
         let (name, call) = (self.reference.clone(), self.call_id());
         let asked = hall.agents.request_action(self.into());
         match hall.waiting(session.clone(), asked).await? {
-            Requested::Allowed(allowed) => {
+            RequestReply::Allowed(allowed) => {
                 if let (Some(name), Some(call)) = (name, call) {
                     let named = NamedRun {
                         name: name.to_string(),
@@ -165,26 +172,26 @@ impl Request {
                 }
                 told(&allowed)
             }
-            Requested::Asked(asked) => Err(Fault::answer_first(&asked)),
+            RequestReply::Asked(asked) => Err(CallFault::answer_first(&asked)),
         }
     }
 }
 
-impl Completed {
-    async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
+impl CompletedParams {
+    async fn carry_out(self, hall: &GatewayState) -> Result<Value, CallFault> {
         let runs = match self.run {
-            Run::Execution(execution) => vec![execution],
-            Run::Reference(name) => match hall.take_runs(&self.session, name.as_str()) {
-                Named::Runs(runs) => runs,
-                Named::Done => Vec::new(),
-                Named::Unknown => return Err(no_such_run(&name)),
+            RunName::Execution(execution) => vec![execution],
+            RunName::Reference(name) => match hall.take_runs(&self.session, name.as_str()) {
+                RunLookup::Runs(runs) => runs,
+                RunLookup::Done => Vec::new(),
+                RunLookup::Unknown => return Err(unknown_run(&name)),
             },
         };
         // If one run cannot be completed, the others still are.
-        let mut given = Given::default();
-        let mut outcome: Result<(), Fault> = Ok(());
+        let mut given = Injected::default();
+        let mut outcome: Result<(), CallFault> = Ok(());
         for execution in runs {
-            let completed = ActionCompleted {
+            let completed = ActionCompletion {
                 delivery: self.given,
                 session: self.session.clone(),
                 execution,
@@ -192,15 +199,15 @@ impl Completed {
             };
             match hall.agents.complete_action(completed).await {
                 Ok(more) => given.extend(more),
-                Err(denied) => outcome = outcome.and(Err(Fault::from(denied))),
+                Err(denied) => outcome = outcome.and(Err(CallFault::from(denied))),
             }
         }
         outcome.map(|()| handed(&given))
     }
 }
 
-fn no_such_run(name: &Name) -> Fault {
-    Fault::from(Denied {
+fn unknown_run(name: &ExternalName) -> CallFault {
+    CallFault::from(DenialReply {
         code: DenyCode::BadRequest,
         reason: format!(
             "no run is known by the reference `{}`",
@@ -211,19 +218,19 @@ fn no_such_run(name: &Name) -> Fault {
     })
 }
 
-impl Answers {
-    async fn carry_out(self, agents: &Agents) -> Result<Value, Fault> {
+impl AnswerParams {
+    async fn carry_out(self, agents: &AgentHandle) -> Result<Value, CallFault> {
         match agents.answer(self.into()).await? {
-            Answered::Allowed(allowed) => told(&allowed),
-            Answered::Accepted(accepted) => told(&accepted),
-            Answered::Invalid(invalid) => Err(Fault::invalid(&invalid)),
-            Answered::Asked(asked) => Err(Fault::answer_first(&asked)),
+            AnswerReply::Allowed(allowed) => told(&allowed),
+            AnswerReply::Accepted(accepted) => told(&accepted),
+            AnswerReply::Invalid(invalid) => Err(CallFault::invalid(&invalid)),
+            AnswerReply::Asked(asked) => Err(CallFault::answer_first(&asked)),
         }
     }
 }
 
 /// Builds a result with the injected contexts, or an empty one.
-fn handed(given: &Given) -> Value {
+fn handed(given: &Injected) -> Value {
     if given.is_empty() {
         return json!({});
     }
@@ -231,20 +238,20 @@ fn handed(given: &Given) -> Value {
 }
 
 /// Builds an empty result.
-fn done(result: Result<(), Denied>) -> Result<Value, Fault> {
-    result.map(|()| json!({})).map_err(Fault::from)
+fn done(result: Result<(), DenialReply>) -> Result<Value, CallFault> {
+    result.map(|()| json!({})).map_err(CallFault::from)
 }
 
-fn taken(taken: Taken) -> Result<Value, Fault> {
+fn taken(taken: EventReply) -> Result<Value, CallFault> {
     match taken {
-        Taken::Accepted(accepted) => told(&accepted),
-        Taken::Asked(asked) => Err(Fault::answer_first(&asked)),
+        EventReply::Accepted(accepted) => told(&accepted),
+        EventReply::Asked(asked) => Err(CallFault::answer_first(&asked)),
     }
 }
 
-fn told(result: &impl Serialize) -> Result<Value, Fault> {
+fn told(result: &impl Serialize) -> Result<Value, CallFault> {
     serde_json::to_value(result).map_err(|error| {
-        Fault::from(Denied {
+        CallFault::from(DenialReply {
             code: DenyCode::Unavailable,
             reason: format!("the answer cannot be written: {error}"),
             help: None,
@@ -253,7 +260,7 @@ fn told(result: &impl Serialize) -> Result<Value, Fault> {
     })
 }
 
-fn turned(taken: &TurnTaken) -> Value {
+fn turned(taken: &TurnReply) -> Value {
     let outcome = &taken.outcome;
     let mut turned = json!({
         "decision": outcome.decided.decision,

@@ -10,9 +10,9 @@ const KEY_LEN: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// Secret of a session. A caller that knows it may act for the session.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct SessionKey(String);
 
-impl Key {
+impl SessionKey {
     /// Creates a random secret.
     ///
     /// # Errors
@@ -36,13 +36,13 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for SessionKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(..)")
     }
 }
 
-impl TryFrom<Value> for Key {
+impl TryFrom<Value> for SessionKey {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {

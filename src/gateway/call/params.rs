@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, ExecutionId, GateId, SessionId};
 use crate::engine::command::{self as engine, FinalStatus, InputSource};
-use crate::memento::{Name, Turn};
-use crate::runtime::{HandOver, TakeTurn};
+use crate::memento::{ExternalName, Turn};
+use crate::runtime::{SessionTurn, ThreadHandOver};
 use crate::trace::event::{OutputType, UsageOutcome};
 
 /// `session.start`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Start {
+pub struct StartParams {
     /// Identifier of the session. If it is missing, the console creates one.
     #[serde(default)]
     pub session: Option<SessionId>,
@@ -35,7 +35,7 @@ pub struct Start {
 /// `session.end`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct End {
+pub struct EndParams {
     /// The session.
     pub session: SessionId,
     /// Final status.
@@ -46,15 +46,15 @@ pub struct End {
     pub summary: Option<String>,
     /// The answer that delivers the last contexts to the agent.
     #[serde(default)]
-    pub given: engine::GivenWhen,
+    pub given: engine::DeliveryTime,
 }
 
 fn completed() -> FinalStatus {
     FinalStatus::Completed
 }
 
-impl From<End> for engine::EndSession {
-    fn from(call: End) -> Self {
+impl From<EndParams> for engine::EndSession {
+    fn from(call: EndParams) -> Self {
         Self {
             session: call.session,
             status: call.status,
@@ -67,7 +67,7 @@ impl From<End> for engine::EndSession {
 /// `input`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Heard {
+pub struct InputParams {
     /// The session.
     pub session: SessionId,
     /// The text. Only its hash is kept.
@@ -84,8 +84,8 @@ fn from_user() -> InputSource {
     InputSource::User
 }
 
-impl From<Heard> for engine::Input {
-    fn from(call: Heard) -> Self {
+impl From<InputParams> for engine::InputReport {
+    fn from(call: InputParams) -> Self {
         Self {
             session: call.session,
             text: call.text,
@@ -98,7 +98,7 @@ impl From<Heard> for engine::Input {
 /// `action.request`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct RequestParams {
     /// The session.
     pub session: SessionId,
     /// The action's name.
@@ -115,13 +115,13 @@ pub struct Request {
     /// The agent's name for the run, to report its result later. A repeated request with an equal reference
     /// joins the first one while that waits: both are one call.
     #[serde(default)]
-    pub reference: Option<Name>,
+    pub reference: Option<ExternalName>,
     /// Identifier of this call, where identical calls share a reference.
     #[serde(default)]
-    pub call: Option<Name>,
+    pub call: Option<ExternalName>,
 }
 
-impl Request {
+impl RequestParams {
     /// Returns the identifier of this call, if it has one.
     pub(super) fn call_id(&self) -> Option<String> {
         let id = self.call.as_ref().or(self.reference.as_ref());
@@ -129,8 +129,8 @@ impl Request {
     }
 }
 
-impl From<Request> for engine::ActionRequest {
-    fn from(call: Request) -> Self {
+impl From<RequestParams> for engine::ActionRequest {
+    fn from(call: RequestParams) -> Self {
         Self {
             call: call.call_id(),
             session: call.session,
@@ -144,43 +144,43 @@ impl From<Request> for engine::ActionRequest {
 
 /// A run, named in one of two ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum RunName {
     /// Name from the console.
     Execution(ExecutionId),
     /// Name from the agent's request.
-    Reference(Name),
+    Reference(ExternalName),
 }
 
 /// `action.completed`: of an `execution` or a `reference`, with a `result` or with an `error`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "WrittenCompleted")]
-pub struct Completed {
+#[serde(try_from = "RawCompletedParams")]
+pub struct CompletedParams {
     /// The session.
     pub session: SessionId,
     /// The run that was allowed.
-    pub run: Run,
+    pub run: RunName,
     /// Outcome of the run.
     pub result: Result<String, engine::ActionError>,
     /// The answer that delivers contexts caused by this result.
-    pub given: engine::GivenWhen,
+    pub given: engine::DeliveryTime,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenCompleted {
+struct RawCompletedParams {
     session: SessionId,
     execution: Option<ExecutionId>,
-    reference: Option<Name>,
+    reference: Option<ExternalName>,
     result: Option<String>,
     error: Option<engine::ActionError>,
     #[serde(default)]
-    given: engine::GivenWhen,
+    given: engine::DeliveryTime,
 }
 
-impl TryFrom<WrittenCompleted> for Completed {
+impl TryFrom<RawCompletedParams> for CompletedParams {
     type Error = &'static str;
 
-    fn try_from(call: WrittenCompleted) -> Result<Self, Self::Error> {
+    fn try_from(call: RawCompletedParams) -> Result<Self, Self::Error> {
         let result = match (call.result, call.error) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(error),
@@ -188,8 +188,8 @@ impl TryFrom<WrittenCompleted> for Completed {
             (Some(_), Some(_)) => return Err("there is a `result` or an `error`, and not both"),
         };
         let run = match (call.execution, call.reference) {
-            (Some(execution), None) => Run::Execution(execution),
-            (None, Some(reference)) => Run::Reference(reference),
+            (Some(execution), None) => RunName::Execution(execution),
+            (None, Some(reference)) => RunName::Reference(reference),
             (None, None) | (Some(_), Some(_)) => {
                 return Err("a run is named by its `execution` or by its `reference`");
             }
@@ -206,7 +206,7 @@ impl TryFrom<WrittenCompleted> for Completed {
 /// `context.request`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct ContextParams {
     /// The session.
     pub session: SessionId,
     /// Search text.
@@ -220,8 +220,8 @@ pub struct Wanted {
     pub checkpoint: Option<String>,
 }
 
-impl From<Wanted> for engine::ContextRequest {
-    fn from(call: Wanted) -> Self {
+impl From<ContextParams> for engine::ContextRequest {
+    fn from(call: ContextParams) -> Self {
         Self {
             session: call.session,
             query: call.query,
@@ -234,7 +234,7 @@ impl From<Wanted> for engine::ContextRequest {
 /// `context.feedback`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Helped {
+pub struct FeedbackParams {
     /// The session.
     pub session: SessionId,
     /// The context.
@@ -249,8 +249,8 @@ pub struct Helped {
     pub usage_outcome: Option<UsageOutcome>,
 }
 
-impl From<Helped> for engine::Feedback {
-    fn from(call: Helped) -> Self {
+impl From<FeedbackParams> for engine::Feedback {
+    fn from(call: FeedbackParams) -> Self {
         Self {
             session: call.session,
             context_id: call.context_id,
@@ -264,18 +264,18 @@ impl From<Helped> for engine::Feedback {
 /// `turn`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Taken {
+pub struct TurnParams {
     /// The session.
     pub session: SessionId,
     /// Conversation; without a name, the session's own thread.
     #[serde(default)]
-    pub thread: Option<Name>,
+    pub thread: Option<ExternalName>,
     /// The turn.
     pub turn: Turn,
 }
 
-impl From<Taken> for TakeTurn {
-    fn from(call: Taken) -> Self {
+impl From<TurnParams> for SessionTurn {
+    fn from(call: TurnParams) -> Self {
         Self {
             session: call.session,
             thread: call.thread,
@@ -287,18 +287,18 @@ impl From<Taken> for TakeTurn {
 /// `thread.hand_over`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HandsOver {
+pub struct HandOverParams {
     /// Session that owns the thread.
     pub session: SessionId,
     /// Name of the thread; without a name, the session's own thread.
     #[serde(default)]
-    pub thread: Option<Name>,
+    pub thread: Option<ExternalName>,
     /// Session that may continue the thread.
     pub to: SessionId,
 }
 
-impl From<HandsOver> for HandOver {
-    fn from(call: HandsOver) -> Self {
+impl From<HandOverParams> for ThreadHandOver {
+    fn from(call: HandOverParams) -> Self {
         Self {
             session: call.session,
             thread: call.thread,
@@ -310,7 +310,7 @@ impl From<HandsOver> for HandOver {
 /// `checkpoint.answer`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answers {
+pub struct AnswerParams {
     /// The session.
     pub session: SessionId,
     /// The held request.
@@ -322,8 +322,8 @@ pub struct Answers {
     pub release: engine::ReleaseTo,
 }
 
-impl From<Answers> for engine::Answer {
-    fn from(call: Answers) -> Self {
+impl From<AnswerParams> for engine::AgentAnswer {
+    fn from(call: AnswerParams) -> Self {
         Self {
             session: call.session,
             gate: call.gate,
@@ -336,7 +336,7 @@ impl From<Answers> for engine::Answer {
 /// `error`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Erred {
+pub struct ErrorParams {
     /// The session.
     pub session: SessionId,
     /// Kind of error.
@@ -354,8 +354,8 @@ pub struct Erred {
     pub stack_trace: Option<String>,
 }
 
-impl From<Erred> for engine::ErrorReport {
-    fn from(call: Erred) -> Self {
+impl From<ErrorParams> for engine::ErrorReport {
+    fn from(call: ErrorParams) -> Self {
         Self {
             session: call.session,
             error_type: call.error_type,
@@ -370,7 +370,7 @@ impl From<Erred> for engine::ErrorReport {
 /// `error.recovered`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recovered {
+pub struct RecoveryParams {
     /// The session.
     pub session: SessionId,
     /// The error, by the event that recorded it.
@@ -381,8 +381,8 @@ pub struct Recovered {
     pub success: bool,
 }
 
-impl From<Recovered> for engine::Recovery {
-    fn from(call: Recovered) -> Self {
+impl From<RecoveryParams> for engine::Recovery {
+    fn from(call: RecoveryParams) -> Self {
         Self {
             session: call.session,
             error: call.error,
@@ -395,7 +395,7 @@ impl From<Recovered> for engine::Recovery {
 /// `output`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Produced {
+pub struct OutputParams {
     /// The session.
     pub session: SessionId,
     /// The text. Only its hash and its size are kept.
@@ -412,8 +412,8 @@ fn words() -> OutputType {
     OutputType::Text
 }
 
-impl From<Produced> for engine::Output {
-    fn from(call: Produced) -> Self {
+impl From<OutputParams> for engine::OutputReport {
+    fn from(call: OutputParams) -> Self {
         Self {
             session: call.session,
             text: call.text,
@@ -426,7 +426,7 @@ impl From<Produced> for engine::Output {
 /// `resolve`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Resolve {
+pub struct ResolveParams {
     /// The session.
     pub session: SessionId,
     /// Task of the session, as the agent was given it.
@@ -434,13 +434,13 @@ pub struct Resolve {
     pub input: Option<String>,
     /// Actions to resolve; if empty, all known actions.
     #[serde(default)]
-    pub actions: Vec<Asked>,
+    pub actions: Vec<ResolvedAction>,
 }
 
 /// An action that an agent asks about in `resolve`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct ResolvedAction {
     /// The action.
     pub action: String,
     /// Its parameters.
@@ -448,8 +448,8 @@ pub struct Asked {
     pub params: Map<String, Value>,
 }
 
-impl From<Resolve> for engine::Resolve {
-    fn from(call: Resolve) -> Self {
+impl From<ResolveParams> for engine::ResolveRequest {
+    fn from(call: ResolveParams) -> Self {
         let actions = call
             .actions
             .into_iter()

@@ -4,7 +4,7 @@ use crate::gateway::hook::Host;
 
 /// Limits of the control over an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct AgentLimits {
     /// Reaction of the agent to a late hook.
     pub late: &'static str,
     /// Reaction of the agent to a hook that cannot be run or dies.
@@ -17,33 +17,33 @@ pub struct Bounds {
 
 /// Returns the limits of a connected agent.
 #[must_use]
-pub fn bounds(host: Host) -> Bounds {
+pub fn bounds(host: Host) -> AgentLimits {
     match host {
-        Host::ClaudeCode => Bounds {
+        Host::ClaudeCode => AgentLimits {
             late: "goes on",
             broken: "stops",
             ask: "yes",
             unseen: "everything, where managed settings switch hooks off",
         },
-        Host::Codex => Bounds {
+        Host::Codex => AgentLimits {
             late: "goes on",
             broken: "stops",
             ask: "no, denies",
             unseen: "everything, until each hook is trusted in Codex (/hooks)",
         },
-        Host::Gemini => Bounds {
+        Host::Gemini => AgentLimits {
             late: "goes on",
             broken: "stops",
             ask: "yes",
             unseen: "everything, in a folder that is not trusted",
         },
-        Host::Cursor => Bounds {
+        Host::Cursor => AgentLimits {
             late: "stops",
             broken: "stops",
             ask: "no, denies",
             unseen: "files that completions (Tab) read and edit",
         },
-        Host::Copilot => Bounds {
+        Host::Copilot => AgentLimits {
             late: "goes on",
             broken: "stops",
             ask: "yes, not in the cloud",

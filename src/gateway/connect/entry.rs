@@ -5,22 +5,22 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::table::{self, When};
-use super::{Wiring, words};
-use crate::gateway::hook::{Host, Offline};
+use super::table::{self, EventPhase};
+use super::{HookConfig, words};
+use crate::gateway::hook::{Host, OfflineBehavior};
 
 /// An entry of an event's list, with its fields in the order that people expect.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Entry {
+pub(super) enum HookEntry {
     /// Handlers that share a matcher. Our entry has none, so it runs for every tool.
-    Group { hooks: [Handler; 1] },
+    Group { hooks: [HookHandler; 1] },
     /// A single handler.
-    Plain(Handler),
+    Plain(HookHandler),
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Handler {
+pub(super) struct HookHandler {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -40,40 +40,40 @@ pub(super) struct Handler {
 }
 
 /// Returns all entries of an agent with their events.
-pub(super) fn all(host: Host, wiring: &Wiring) -> Vec<(&'static str, Entry)> {
+pub(super) fn all(host: Host, wiring: &HookConfig) -> Vec<(&'static str, HookEntry)> {
     let events = table::events(host).iter();
     let entries = events.map(|(event, when)| (*event, entry(host, *when, wiring)));
     entries.collect()
 }
 
-fn entry(host: Host, when: When, wiring: &Wiring) -> Entry {
+fn entry(host: Host, when: EventPhase, wiring: &HookConfig) -> HookEntry {
     let timer = table::timer(host, when, wiring.timeout);
     let command = command(host, when, wiring);
-    let status = (when == When::Before).then_some("Waiting for the operator (cra)");
-    let shared = Handler {
+    let status = (when == EventPhase::Before).then_some("Waiting for the operator (cra)");
+    let shared = HookHandler {
         kind: Some("command"),
         command: Some(command.clone()),
         timeout: Some(timer),
-        ..Handler::default()
+        ..HookHandler::default()
     };
     match host {
-        Host::ClaudeCode | Host::Codex => Entry::Group {
-            hooks: [Handler { status, ..shared }],
+        Host::ClaudeCode | Host::Codex => HookEntry::Group {
+            hooks: [HookHandler { status, ..shared }],
         },
-        Host::Gemini => Entry::Group {
-            hooks: [Handler {
+        Host::Gemini => HookEntry::Group {
+            hooks: [HookHandler {
                 name: Some(NAME),
                 timeout: Some(timer * 1000),
                 ..shared
             }],
         },
         // A hook that only reports must not stop the agent when it breaks.
-        Host::Cursor => Entry::Plain(Handler {
+        Host::Cursor => HookEntry::Plain(HookHandler {
             kind: None,
             fail_closed: when.is_gate().then_some(true),
             ..shared
         }),
-        Host::Copilot => Entry::Plain(Handler {
+        Host::Copilot => HookEntry::Plain(HookHandler {
             command: None,
             bash: Some(command),
             timeout: None,
@@ -89,7 +89,7 @@ pub(super) const NAME: &str = "cra";
 /// Builds the command line of a hook. Claude Code, Codex and Gemini continue when a hook cannot be run or
 /// dies, but stop when it exits with 2: the shell exits with 2 in that case. Cursor and Copilot stop
 /// without help.
-fn command(host: Host, when: When, wiring: &Wiring) -> String {
+fn command(host: Host, when: EventPhase, wiring: &HookConfig) -> String {
     let timer = table::timer(host, when, wiring.timeout).to_string();
     let program = wiring.program.to_string_lossy();
     let offline = wiring.offline.as_str();
@@ -150,7 +150,7 @@ fn program(words: &[String]) -> Option<usize> {
 }
 
 /// Reads hook settings from a command line.
-pub(super) fn wiring_of(words: &[String]) -> Option<Wiring> {
+pub(super) fn parse_hook_config(words: &[String]) -> Option<HookConfig> {
     let rest = words.get(program(words)?..)?;
     let (program, rest) = rest.split_first()?;
     let after = |name: &str| {
@@ -159,10 +159,10 @@ pub(super) fn wiring_of(words: &[String]) -> Option<Wiring> {
     };
     let place = ["--data-dir", "--socket"];
     let place = place.iter().filter_map(|name| Some([*name, after(name)?]));
-    Some(Wiring {
+    Some(HookConfig {
         program: program.into(),
         timeout: after("--timer")?.parse().ok()?,
-        offline: Offline::named(after("--offline").unwrap_or("deny"))?,
+        offline: OfflineBehavior::named(after("--offline").unwrap_or("deny"))?,
         place: place.flatten().map(str::to_owned).collect(),
         key: after("--key").map(str::to_owned),
     })

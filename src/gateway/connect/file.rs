@@ -13,7 +13,7 @@ const MAX_BACKUPS: u32 = 1000;
 
 /// A settings file as it was read.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SettingsFile {
     /// Real path, with links resolved.
     pub path: PathBuf,
     /// Content; `None` if the file does not exist.
@@ -21,7 +21,7 @@ pub struct Found {
     mode: Option<Permissions>,
 }
 
-impl Found {
+impl SettingsFile {
     /// Reads a file and follows links, as an editor would.
     ///
     /// # Errors

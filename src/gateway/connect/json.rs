@@ -10,7 +10,7 @@ use crate::base::json;
 
 /// Reason why a text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JsonError {
+pub enum JsonEditError {
     /// The text is not JSON.
     #[error("it is not JSON at line {line}, column {column}: {what}")]
     Form {
@@ -43,38 +43,38 @@ pub enum JsonError {
 
 /// A value with its position in the text.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) span: Range<usize>,
-    pub(super) kind: Kind,
+    pub(super) kind: JsonKind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
-    Object(Vec<Member>),
-    Array(Vec<Node>),
+pub(super) enum JsonKind {
+    Object(Vec<JsonMember>),
+    Array(Vec<JsonNode>),
     Other,
 }
 
 /// A member of an object.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
+pub(super) struct JsonMember {
     pub(super) name: String,
     start: usize,
-    pub(super) value: Node,
+    pub(super) value: JsonNode,
 }
 
-impl Node {
+impl JsonNode {
     /// Returns the positions of its children.
     fn children(&self) -> Vec<Range<usize>> {
         match &self.kind {
-            Kind::Object(members) => {
+            JsonKind::Object(members) => {
                 let spans = members
                     .iter()
                     .map(|member| member.start..member.value.span.end);
                 spans.collect()
             }
-            Kind::Array(items) => items.iter().map(|item| item.span.clone()).collect(),
-            Kind::Other => Vec::new(),
+            JsonKind::Array(items) => items.iter().map(|item| item.span.clone()).collect(),
+            JsonKind::Other => Vec::new(),
         }
     }
 
@@ -84,23 +84,23 @@ impl Node {
     }
 
     /// Returns the members of an object.
-    pub(super) fn members(&self) -> &[Member] {
+    pub(super) fn members(&self) -> &[JsonMember] {
         match &self.kind {
-            Kind::Object(members) => members,
-            Kind::Array(_) | Kind::Other => &[],
+            JsonKind::Object(members) => members,
+            JsonKind::Array(_) | JsonKind::Other => &[],
         }
     }
 
     /// Returns the items of a list.
-    pub(super) fn items(&self) -> &[Node] {
+    pub(super) fn items(&self) -> &[JsonNode] {
         match &self.kind {
-            Kind::Array(items) => items,
-            Kind::Object(_) | Kind::Other => &[],
+            JsonKind::Array(items) => items,
+            JsonKind::Object(_) | JsonKind::Other => &[],
         }
     }
 
     /// Returns the value of a member.
-    pub(super) fn member(&self, name: &str) -> Option<&Node> {
+    pub(super) fn member(&self, name: &str) -> Option<&JsonNode> {
         let found = self.members().iter().find(|member| member.name == name);
         found.map(|member| &member.value)
     }
@@ -113,11 +113,11 @@ impl Node {
 
 /// A JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Text(String);
+pub(super) struct JsonText(String);
 
-impl Text {
+impl JsonText {
     /// Reads a text that is an object. A blank text counts as an empty object.
-    pub(super) fn read(text: &str) -> Result<Self, JsonError> {
+    pub(super) fn read(text: &str) -> Result<Self, JsonEditError> {
         let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
         if bare.trim().is_empty() {
             return Ok(Self("{}\n".to_owned()));
@@ -126,11 +126,11 @@ impl Text {
         json::check_keys(bare.as_bytes()).map_err(|error| {
             let (line, column) = error.place(bare.as_bytes());
             match error {
-                json::JsonError::Ambiguous(fault) => JsonError::Twice {
+                json::StrictJsonError::Ambiguous(fault) => JsonEditError::Twice {
                     line,
                     name: fault.path,
                 },
-                error => JsonError::Form {
+                error => JsonEditError::Form {
                     line,
                     column,
                     what: error.message(),
@@ -147,12 +147,12 @@ impl Text {
     }
 
     /// Parses the whole text.
-    pub(super) fn root(&self) -> Result<Node, JsonError> {
-        let mut walk = Walk {
+    pub(super) fn root(&self) -> Result<JsonNode, JsonEditError> {
+        let mut walk = JsonTextParser {
             text: &self.0,
             at: 0,
         };
-        walk.value().ok_or_else(|| JsonError::Form {
+        walk.value().ok_or_else(|| JsonEditError::Form {
             line: self.line(walk.at),
             column: 1,
             what: "it cannot be read".to_owned(),
@@ -160,20 +160,20 @@ impl Text {
     }
 
     /// Returns the value of a node.
-    pub(super) fn value(&self, node: &Node) -> Value {
+    pub(super) fn value(&self, node: &JsonNode) -> Value {
         let written = self.0.get(node.span.clone()).unwrap_or_default();
         serde_json::from_str(written).unwrap_or_default()
     }
 
     /// Checks that a value is an object in which each name occurs once.
-    pub(super) fn object(&self, name: &str, node: &Node) -> Result<(), JsonError> {
-        let Kind::Object(members) = &node.kind else {
+    pub(super) fn object(&self, name: &str, node: &JsonNode) -> Result<(), JsonEditError> {
+        let JsonKind::Object(members) = &node.kind else {
             return Err(self.shape(name, node, "an object"));
         };
         for (at, member) in members.iter().enumerate() {
             let earlier = members.iter().take(at);
             if earlier.into_iter().any(|other| other.name == member.name) {
-                return Err(JsonError::Twice {
+                return Err(JsonEditError::Twice {
                     line: self.line(member.start),
                     name: member.name.clone(),
                 });
@@ -183,15 +183,15 @@ impl Text {
     }
 
     /// Checks that a value is a list.
-    pub(super) fn array(&self, name: &str, node: &Node) -> Result<(), JsonError> {
+    pub(super) fn array(&self, name: &str, node: &JsonNode) -> Result<(), JsonEditError> {
         match node.kind {
-            Kind::Array(_) => Ok(()),
-            Kind::Object(_) | Kind::Other => Err(self.shape(name, node, "a list")),
+            JsonKind::Array(_) => Ok(()),
+            JsonKind::Object(_) | JsonKind::Other => Err(self.shape(name, node, "a list")),
         }
     }
 
-    fn shape(&self, name: &str, node: &Node, wanted: &'static str) -> JsonError {
-        JsonError::Shape {
+    fn shape(&self, name: &str, node: &JsonNode, wanted: &'static str) -> JsonEditError {
+        JsonEditError::Shape {
             line: self.line(node.span.start),
             name: name.to_owned(),
             wanted,
@@ -204,16 +204,16 @@ impl Text {
     }
 
     /// Adds a member at the end of an object.
-    pub(super) fn add_member(&mut self, object: &Node, name: &str, value: &impl Serialize) {
+    pub(super) fn add_member(&mut self, object: &JsonNode, name: &str, value: &impl Serialize) {
         self.add(object, Some(name), value);
     }
 
     /// Adds an item at the end of a list.
-    pub(super) fn add_item(&mut self, array: &Node, value: &impl Serialize) {
+    pub(super) fn add_item(&mut self, array: &JsonNode, value: &impl Serialize) {
         self.add(array, None, value);
     }
 
-    fn add(&mut self, parent: &Node, name: Option<&str>, value: &impl Serialize) {
+    fn add(&mut self, parent: &JsonNode, name: Option<&str>, value: &impl Serialize) {
         let name = name.map(|name| format!("{}: ", Value::from(name)));
         let name = name.unwrap_or_default();
         let nl = self.newline();
@@ -245,7 +245,7 @@ impl Text {
     }
 
     /// Replaces one value by another.
-    pub(super) fn replace(&mut self, node: &Node, value: &impl Serialize) {
+    pub(super) fn replace(&mut self, node: &JsonNode, value: &impl Serialize) {
         let written = self.0.get(node.span.clone()).unwrap_or_default();
         let one_line = !written.contains('\n');
         let new = match self.unit() {
@@ -259,7 +259,7 @@ impl Text {
     }
 
     /// Removes a child together with its comma.
-    pub(super) fn remove(&mut self, parent: &Node, at: usize) {
+    pub(super) fn remove(&mut self, parent: &JsonNode, at: usize) {
         let children = parent.children();
         let before = at.checked_sub(1).and_then(|index| children.get(index));
         let gone = match (before, children.get(at), children.get(at + 1)) {
@@ -322,12 +322,12 @@ fn compact(value: &impl Serialize) -> String {
 }
 
 /// Parser for a text that is known to be JSON.
-struct Walk<'t> {
+struct JsonTextParser<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl Walk<'_> {
+impl JsonTextParser<'_> {
     fn peek(&mut self) -> Option<u8> {
         let rest = self.text.get(self.at..)?;
         let skipped = rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
@@ -350,31 +350,31 @@ impl Walk<'_> {
         }
     }
 
-    fn value(&mut self) -> Option<Node> {
+    fn value(&mut self) -> Option<JsonNode> {
         let found = self.peek()?;
         let start = self.at;
         let kind = match found {
-            b'{' => Kind::Object(self.object()?),
-            b'[' => Kind::Array(self.array()?),
+            b'{' => JsonKind::Object(self.object()?),
+            b'[' => JsonKind::Array(self.array()?),
             b'"' => {
                 self.string()?;
-                Kind::Other
+                JsonKind::Other
             }
             _ => {
                 let rest = self.text.get(self.at..)?;
                 let end = rest
                     .find(|letter: char| ",]}".contains(letter) || letter.is_ascii_whitespace());
                 self.at += end.unwrap_or(rest.len());
-                Kind::Other
+                JsonKind::Other
             }
         };
-        Some(Node {
+        Some(JsonNode {
             span: start..self.at,
             kind,
         })
     }
 
-    fn object(&mut self) -> Option<Vec<Member>> {
+    fn object(&mut self) -> Option<Vec<JsonMember>> {
         let mut members = Vec::new();
         self.take(b'{')?;
         if self.peek()? == b'}' {
@@ -387,14 +387,14 @@ impl Walk<'_> {
             let name = self.string()?;
             self.take(b':')?;
             let value = self.value()?;
-            members.push(Member { name, start, value });
+            members.push(JsonMember { name, start, value });
             if !self.more()? {
                 return Some(members);
             }
         }
     }
 
-    fn array(&mut self) -> Option<Vec<Node>> {
+    fn array(&mut self) -> Option<Vec<JsonNode>> {
         let mut items = Vec::new();
         self.take(b'[')?;
         if self.peek()? == b']' {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{Found, replace};
-use super::table::{Folders, read_with};
-use super::{Scope, State, Wiring, inspect, switched_off};
+use super::file::{SettingsFile, replace};
+use super::table::{Folders, related_settings_files};
+use super::{ConnectScope, HookConfig, SettingsState, disabling_settings, inspect};
 use crate::base::json;
 use crate::gateway::hook::Host;
 use crate::gateway::proof::AnswerVerifier;
@@ -20,18 +20,18 @@ const MAX_DISCONNECTED: usize = 64;
 
 /// All connected agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registry {
+pub struct ConnectionRegistry {
     /// One connection per agent and settings file.
     #[serde(default)]
-    pub connections: Vec<Connection>,
+    pub connections: Vec<ConnectedAgent>,
     /// Orderly disconnections, the newest last. They cause no alarm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disconnected: Vec<Disconnected>,
+    pub disconnected: Vec<DisconnectedAgent>,
 }
 
 /// An agent that was disconnected in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Disconnected {
+pub struct DisconnectedAgent {
     /// The agent.
     pub agent: Host,
     /// The settings file.
@@ -40,23 +40,23 @@ pub struct Disconnected {
 
 /// An agent that was connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct ConnectedAgent {
     /// The agent.
     pub agent: Host,
     /// Project or user.
-    pub scope: Scope,
+    pub scope: ConnectScope,
     /// The settings file.
     pub file: PathBuf,
     /// Settings of the hooks.
-    pub wiring: Wiring,
+    pub wiring: HookConfig,
     /// Members of the file that were created for our entries. An empty name stands for the file.
     pub made: Vec<String>,
 }
 
-impl Connection {
+impl ConnectedAgent {
     /// Returns true if the file was created for our entries.
     #[must_use]
-    pub fn made_the_file(&self) -> bool {
+    pub fn created_file(&self) -> bool {
         self.made.iter().any(String::is_empty)
     }
 
@@ -64,21 +64,21 @@ impl Connection {
     /// key.
     #[must_use]
     pub fn trouble(&self, key: Option<&AnswerVerifier>) -> Option<String> {
-        let state = match Found::read(&self.file) {
+        let state = match SettingsFile::read(&self.file) {
             Ok(found) => inspect(found.text(), self.agent, &self.wiring),
             Err(error) => return Some(format!("the settings cannot be read: {error}")),
         };
         match state {
-            Ok(State::Intact) if !self.wiring.program.is_file() => Some(format!(
+            Ok(SettingsState::Intact) if !self.wiring.program.is_file() => Some(format!(
                 "its program `{}` is gone",
                 self.wiring.program.display()
             )),
-            Ok(State::Intact) => self
+            Ok(SettingsState::Intact) => self
                 .wiring
-                .key_trouble(self.agent, key)
-                .or_else(|| off_elsewhere(self.agent, &self.file, None)),
-            Ok(State::Absent) => Some("its hooks were removed".to_owned()),
-            Ok(State::Changed(what)) => Some(first_of(&what)),
+                .key_problem(self.agent, key)
+                .or_else(|| disabled_elsewhere(self.agent, &self.file, None)),
+            Ok(SettingsState::Absent) => Some("its hooks were removed".to_owned()),
+            Ok(SettingsState::Changed(what)) => Some(first_of(&what)),
             Err(error) => Some(format!("the settings cannot be read: {error}")),
         }
     }
@@ -86,11 +86,11 @@ impl Connection {
 
 /// Describes a setting in another file of the agent that disables our hooks.
 #[must_use]
-pub fn off_elsewhere(agent: Host, file: &Path, folders: Option<&Folders>) -> Option<String> {
-    let mut others = read_with(agent, file, folders).into_iter();
+pub fn disabled_elsewhere(agent: Host, file: &Path, folders: Option<&Folders>) -> Option<String> {
+    let mut others = related_settings_files(agent, file, folders).into_iter();
     others.find_map(|other| {
-        let found = Found::read(&other).ok()?;
-        let off = switched_off(found.text(), agent);
+        let found = SettingsFile::read(&other).ok()?;
+        let off = disabling_settings(found.text(), agent);
         Some(format!("{} in {}", off.first()?, other.display()))
     })
 }
@@ -103,13 +103,13 @@ fn first_of(what: &[String]) -> String {
     }
 }
 
-impl Registry {
+impl ConnectionRegistry {
     /// Reads the list. A missing list counts as empty.
     ///
     /// # Errors
     /// Fails when the file exists but cannot be read.
     pub fn load(folder: &Path) -> io::Result<Self> {
-        let found = Found::read(&folder.join(FILE_NAME))?;
+        let found = SettingsFile::read(&folder.join(FILE_NAME))?;
         match &found.text {
             None => Ok(Self::default()),
             Some(text) => json::read(text.as_bytes())
@@ -128,14 +128,14 @@ impl Registry {
 
     /// Returns the connection of an agent in a file.
     #[must_use]
-    pub fn find(&self, agent: Host, file: &Path) -> Option<&Connection> {
+    pub fn find(&self, agent: Host, file: &Path) -> Option<&ConnectedAgent> {
         let mut all = self.connections.iter();
         all.find(|connection| connection.agent == agent && connection.file == file)
     }
 
     /// Adds a connection. Members that were created for an earlier connection of the agent in this file
     /// count for this one.
-    pub fn remember(&mut self, mut connection: Connection) {
+    pub fn remember(&mut self, mut connection: ConnectedAgent) {
         let (agent, file) = (connection.agent, &connection.file);
         self.disconnected
             .retain(|gone| !(gone.agent == agent && gone.file == *file));
@@ -148,14 +148,15 @@ impl Registry {
             connection.made.extend(fresh);
         }
         self.connections.push(connection);
-        let name =
-            |connection: &Connection| (connection.agent, connection.scope, connection.file.clone());
+        let name = |connection: &ConnectedAgent| {
+            (connection.agent, connection.scope, connection.file.clone())
+        };
         self.connections.sort_by_key(name);
     }
 
     /// Removes a connection because the user asked for it.
-    pub fn disconnect(&mut self, agent: Host, file: &Path) -> Option<Connection> {
-        let gone = Disconnected {
+    pub fn disconnect(&mut self, agent: Host, file: &Path) -> Option<ConnectedAgent> {
+        let gone = DisconnectedAgent {
             agent,
             file: file.to_owned(),
         };
@@ -174,7 +175,7 @@ impl Registry {
     }
 
     /// Removes a connection.
-    pub fn forget(&mut self, agent: Host, file: &Path) -> Option<Connection> {
+    pub fn forget(&mut self, agent: Host, file: &Path) -> Option<ConnectedAgent> {
         let mut all = self.connections.iter();
         let at = all.position(|connection| connection.agent == agent && connection.file == file)?;
         Some(self.connections.remove(at))

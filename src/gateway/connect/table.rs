@@ -10,14 +10,14 @@ use crate::gateway::hook::Host;
 /// Reach of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum ConnectScope {
     /// One project.
     Project,
     /// Everything that this user runs.
     User,
 }
 
-impl Scope {
+impl ConnectScope {
     /// Both scopes.
     pub const ALL: [Self; 2] = [Self::Project, Self::User];
 
@@ -58,23 +58,25 @@ impl Folders {
 /// Returns the settings file of an agent. In a project, this is the file that is not shared with others, if
 /// the agent has one: the entry names a program on this machine.
 #[must_use]
-pub fn settings_file(host: Host, scope: Scope, folders: &Folders) -> PathBuf {
+pub fn settings_file(host: Host, scope: ConnectScope, folders: &Folders) -> PathBuf {
     let (project, home) = (&folders.project, &folders.home);
     let join = |folder: &Path, names: [&str; 2]| folder.join(names[0]).join(names[1]);
     match (host, scope) {
-        (Host::ClaudeCode, Scope::Project) => join(project, [".claude", "settings.local.json"]),
-        (Host::ClaudeCode, Scope::User) => match &folders.claude {
+        (Host::ClaudeCode, ConnectScope::Project) => {
+            join(project, [".claude", "settings.local.json"])
+        }
+        (Host::ClaudeCode, ConnectScope::User) => match &folders.claude {
             Some(folder) => folder.join("settings.json"),
             None => join(home, [".claude", "settings.json"]),
         },
-        (Host::Codex, Scope::Project) => join(project, [".codex", "hooks.json"]),
-        (Host::Codex, Scope::User) => folders.codex().join("hooks.json"),
-        (Host::Gemini, Scope::Project) => join(project, [".gemini", "settings.json"]),
-        (Host::Gemini, Scope::User) => join(home, [".gemini", "settings.json"]),
-        (Host::Cursor, Scope::Project) => join(project, [".cursor", "hooks.json"]),
-        (Host::Cursor, Scope::User) => join(home, [".cursor", "hooks.json"]),
-        (Host::Copilot, Scope::Project) => project.join(".github/hooks/cra.json"),
-        (Host::Copilot, Scope::User) => match &folders.copilot {
+        (Host::Codex, ConnectScope::Project) => join(project, [".codex", "hooks.json"]),
+        (Host::Codex, ConnectScope::User) => folders.codex().join("hooks.json"),
+        (Host::Gemini, ConnectScope::Project) => join(project, [".gemini", "settings.json"]),
+        (Host::Gemini, ConnectScope::User) => join(home, [".gemini", "settings.json"]),
+        (Host::Cursor, ConnectScope::Project) => join(project, [".cursor", "hooks.json"]),
+        (Host::Cursor, ConnectScope::User) => join(home, [".cursor", "hooks.json"]),
+        (Host::Copilot, ConnectScope::Project) => project.join(".github/hooks/cra.json"),
+        (Host::Copilot, ConnectScope::User) => match &folders.copilot {
             Some(folder) => join(folder, ["hooks", "cra.json"]),
             None => home.join(".copilot/hooks/cra.json"),
         },
@@ -83,7 +85,7 @@ pub fn settings_file(host: Host, scope: Scope, folders: &Folders) -> PathBuf {
 
 /// Phase of an agent's work at which an event comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum EventPhase {
     /// Before a prompt of the user, which may be held.
     Prompt,
     /// Before a tool call.
@@ -94,7 +96,7 @@ pub(super) enum When {
     Beside,
 }
 
-impl When {
+impl EventPhase {
     /// Returns true if a request may be held for an operator.
     pub(super) fn is_gate(self) -> bool {
         match self {
@@ -107,52 +109,52 @@ impl When {
 /// Returns all events of an agent that its hook handles. Of Cursor's two layers it has only the one that
 /// sees every tool: with both, the operator would be asked twice. Copilot does not name events in its
 /// payloads, so only events that their payload identifies are listed.
-pub(super) fn events(host: Host) -> &'static [(&'static str, When)] {
+pub(super) fn events(host: Host) -> &'static [(&'static str, EventPhase)] {
     match host {
         Host::ClaudeCode => &[
-            ("SessionStart", When::Beside),
-            ("UserPromptSubmit", When::Prompt),
-            ("PreToolUse", When::Before),
-            ("PostToolUse", When::Beside),
-            ("PostToolUseFailure", When::Beside),
-            ("SubagentStop", When::Beside),
-            ("Stop", When::Beside),
-            ("StopFailure", When::Beside),
-            ("SessionEnd", When::End),
+            ("SessionStart", EventPhase::Beside),
+            ("UserPromptSubmit", EventPhase::Prompt),
+            ("PreToolUse", EventPhase::Before),
+            ("PostToolUse", EventPhase::Beside),
+            ("PostToolUseFailure", EventPhase::Beside),
+            ("SubagentStop", EventPhase::Beside),
+            ("Stop", EventPhase::Beside),
+            ("StopFailure", EventPhase::Beside),
+            ("SessionEnd", EventPhase::End),
         ],
         Host::Codex => &[
-            ("SessionStart", When::Beside),
-            ("UserPromptSubmit", When::Prompt),
-            ("PreToolUse", When::Before),
-            ("PostToolUse", When::Beside),
-            ("SubagentStop", When::Beside),
-            ("Stop", When::Beside),
-            ("SessionEnd", When::End),
+            ("SessionStart", EventPhase::Beside),
+            ("UserPromptSubmit", EventPhase::Prompt),
+            ("PreToolUse", EventPhase::Before),
+            ("PostToolUse", EventPhase::Beside),
+            ("SubagentStop", EventPhase::Beside),
+            ("Stop", EventPhase::Beside),
+            ("SessionEnd", EventPhase::End),
         ],
         Host::Gemini => &[
-            ("SessionStart", When::Beside),
-            ("BeforeAgent", When::Prompt),
-            ("BeforeTool", When::Before),
-            ("AfterTool", When::Beside),
-            ("AfterAgent", When::Beside),
-            ("SessionEnd", When::End),
+            ("SessionStart", EventPhase::Beside),
+            ("BeforeAgent", EventPhase::Prompt),
+            ("BeforeTool", EventPhase::Before),
+            ("AfterTool", EventPhase::Beside),
+            ("AfterAgent", EventPhase::Beside),
+            ("SessionEnd", EventPhase::End),
         ],
         Host::Cursor => &[
-            ("sessionStart", When::Beside),
-            ("beforeSubmitPrompt", When::Prompt),
-            ("preToolUse", When::Before),
-            ("postToolUse", When::Beside),
-            ("postToolUseFailure", When::Beside),
-            ("afterAgentResponse", When::Beside),
-            ("sessionEnd", When::End),
+            ("sessionStart", EventPhase::Beside),
+            ("beforeSubmitPrompt", EventPhase::Prompt),
+            ("preToolUse", EventPhase::Before),
+            ("postToolUse", EventPhase::Beside),
+            ("postToolUseFailure", EventPhase::Beside),
+            ("afterAgentResponse", EventPhase::Beside),
+            ("sessionEnd", EventPhase::End),
         ],
         Host::Copilot => &[
-            ("sessionStart", When::Beside),
-            ("userPromptSubmitted", When::Prompt),
-            ("preToolUse", When::Before),
-            ("postToolUse", When::Beside),
-            ("errorOccurred", When::Beside),
-            ("sessionEnd", When::End),
+            ("sessionStart", EventPhase::Beside),
+            ("userPromptSubmitted", EventPhase::Prompt),
+            ("preToolUse", EventPhase::Before),
+            ("postToolUse", EventPhase::Beside),
+            ("errorOccurred", EventPhase::Beside),
+            ("sessionEnd", EventPhase::End),
         ],
     }
 }
@@ -163,18 +165,20 @@ pub fn event_names(host: Host) -> impl Iterator<Item = &'static str> {
 }
 
 /// Events at which agents report their output.
-const SAID: [&str; 3] = ["Stop", "AfterAgent", "afterAgentResponse"];
+const OUTPUT_EVENTS: [&str; 3] = ["Stop", "AfterAgent", "afterAgentResponse"];
 
 /// Returns whether the hooks of an agent intercept input, output and actions.
 pub(in crate::gateway) fn intercepts(host: Host) -> (bool, bool, bool) {
-    let has = |wanted: When| events(host).iter().any(|(_, when)| *when == wanted);
-    let output = event_names(host).any(|name| SAID.contains(&name));
-    (has(When::Prompt), output, has(When::Before))
+    let has = |wanted: EventPhase| events(host).iter().any(|(_, when)| *when == wanted);
+    let output = event_names(host).any(|name| OUTPUT_EVENTS.contains(&name));
+    (has(EventPhase::Prompt), output, has(EventPhase::Before))
 }
 
 /// Returns the event before a tool call.
 pub(super) fn gate(host: Host) -> &'static str {
-    let found = events(host).iter().find(|(_, when)| *when == When::Before);
+    let found = events(host)
+        .iter()
+        .find(|(_, when)| *when == EventPhase::Before);
     found.map_or("", |(name, _)| *name)
 }
 
@@ -182,13 +186,13 @@ pub(super) fn gate(host: Host) -> &'static str {
 const BESIDE: u64 = 30;
 
 /// Returns the timeout of an event's hook in seconds.
-pub(super) fn timer(host: Host, when: When, timeout: u64) -> u64 {
+pub(super) fn timer(host: Host, when: EventPhase, timeout: u64) -> u64 {
     match (when, host) {
-        (When::Prompt | When::Before, _) => timeout,
+        (EventPhase::Prompt | EventPhase::Before, _) => timeout,
         // Codex allows no longer timeout.
-        (When::End, Host::Codex) => 3,
-        (When::End, Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot) => 10,
-        (When::Beside, _) => BESIDE,
+        (EventPhase::End, Host::Codex) => 3,
+        (EventPhase::End, Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot) => 10,
+        (EventPhase::Beside, _) => BESIDE,
     }
 }
 
@@ -224,7 +228,7 @@ pub(super) fn switches(host: Host) -> &'static [(&'static [&'static str], bool)]
 }
 
 /// Returns the settings that list disabled hooks by name.
-pub(super) fn lists_of_those_off(host: Host) -> &'static [&'static [&'static str]] {
+pub(super) fn disabled_hook_lists(host: Host) -> &'static [&'static [&'static str]] {
     match host {
         Host::Gemini => &[&["hooksConfig", "disabled"], &["hooks", "disabled"]],
         Host::ClaudeCode | Host::Codex | Host::Cursor | Host::Copilot => &[],
@@ -232,7 +236,11 @@ pub(super) fn lists_of_those_off(host: Host) -> &'static [&'static [&'static str
 }
 
 /// Returns other files that an agent reads with its settings: each of them can disable hooks.
-pub(super) fn read_with(host: Host, file: &Path, folders: Option<&Folders>) -> Vec<PathBuf> {
+pub(super) fn related_settings_files(
+    host: Host,
+    file: &Path,
+    folders: Option<&Folders>,
+) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let beside = |name: &str| file.with_file_name(name);
     match host {
@@ -244,7 +252,7 @@ pub(super) fn read_with(host: Host, file: &Path, folders: Option<&Folders>) -> V
         Host::Codex | Host::Cursor | Host::Copilot => return found,
     }
     if let Some(folders) = folders {
-        found.extend(Scope::ALL.map(|scope| settings_file(host, scope, folders)));
+        found.extend(ConnectScope::ALL.map(|scope| settings_file(host, scope, folders)));
         if host == Host::ClaudeCode {
             found.push(folders.project.join(".claude").join("settings.json"));
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Trust in the hook before tools, as Codex' own file states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
+pub enum CodexTrust {
     /// The user trusted a hash. Only Codex knows whether it is still the right one.
     Given,
     /// No hash was trusted.
@@ -16,7 +16,7 @@ pub enum Trust {
 /// Looks for a trusted hash of the hooks in `file`. This is a text search, not a parser: the file belongs
 /// to Codex.
 #[must_use]
-pub fn codex_trust(config: &str, file: &Path) -> Trust {
+pub fn codex_trust(config: &str, file: &Path) -> CodexTrust {
     let table = |rest: &str| {
         // Up to the beginning of the next table.
         let own = rest.split("\n[").next().unwrap_or_default();
@@ -33,17 +33,17 @@ pub fn codex_trust(config: &str, file: &Path) -> Trust {
     };
     let features = config.split("[features]").nth(1).map(table);
     if features.is_some_and(|lines| off(&lines, &["hooks", "codex_hooks"])) {
-        return Trust::Off;
+        return CodexTrust::Off;
     }
     let key = format!("{}:pre_tool_use:", file.display());
     let own = config.split(key.as_str()).skip(1).map(table);
-    let mut trust = Trust::Missing;
+    let mut trust = CodexTrust::Missing;
     for lines in own {
         if off(&lines, &["enabled"]) {
-            return Trust::Off;
+            return CodexTrust::Off;
         }
         if lines.iter().any(|line| line.starts_with("trusted_hash=")) {
-            trust = Trust::Given;
+            trust = CodexTrust::Given;
         }
     }
     trust
@@ -57,17 +57,17 @@ mod tests {
     fn only_a_trusted_hash_of_the_same_hook_counts() {
         let file = Path::new("/p/.codex/hooks.json");
         let given = "[hooks.state.\"/p/.codex/hooks.json:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
-        assert_eq!(codex_trust(given, file), Trust::Given);
+        assert_eq!(codex_trust(given, file), CodexTrust::Given);
         let other = given.replace("pre_tool_use", "stop");
-        assert_eq!(codex_trust(&other, file), Trust::Missing);
+        assert_eq!(codex_trust(&other, file), CodexTrust::Missing);
         let elsewhere = given.replace("/p/", "/q/");
-        assert_eq!(codex_trust(&elsewhere, file), Trust::Missing);
+        assert_eq!(codex_trust(&elsewhere, file), CodexTrust::Missing);
         let next = given.replace("trusted_hash", "x = 1\n[x]\ntrusted_hash");
-        assert_eq!(codex_trust(&next, file), Trust::Missing);
+        assert_eq!(codex_trust(&next, file), CodexTrust::Missing);
         let off = format!("{given}enabled = false\n");
-        assert_eq!(codex_trust(&off, file), Trust::Off);
+        assert_eq!(codex_trust(&off, file), CodexTrust::Off);
         let off = format!("[features]\nhooks = false\n{given}");
-        assert_eq!(codex_trust(&off, file), Trust::Off);
-        assert_eq!(codex_trust("", file), Trust::Missing);
+        assert_eq!(codex_trust(&off, file), CodexTrust::Off);
+        assert_eq!(codex_trust("", file), CodexTrust::Missing);
     }
 }

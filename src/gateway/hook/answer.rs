@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::Host;
-use super::ask::Verdict;
-use super::told::{Moment, Told, Unreadable};
+use super::ask::HookVerdict;
+use super::told::{HookEvent, HookEventKind, UnreadablePayload};
 
 /// Output and exit code of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Printed {
+pub struct HookOutput {
     /// Standard output, for the agent.
     pub out: String,
     /// Standard error, for people, and for agents that read nothing else.
@@ -17,7 +17,7 @@ pub struct Printed {
     pub code: u8,
 }
 
-impl Printed {
+impl HookOutput {
     fn nothing() -> Self {
         Self {
             out: String::new(),
@@ -35,7 +35,7 @@ impl Printed {
 
     /// Creates a denial of an unreadable payload.
     #[must_use]
-    pub fn unreadable(host: Host, why: &Unreadable) -> Self {
+    pub fn unreadable(host: Host, why: &UnreadablePayload) -> Self {
         Self::refused(&format!(
             "cra: this hook cannot be read, so nothing goes on: {why}. Is `cra hook {}` the right one?",
             host.as_str()
@@ -54,33 +54,35 @@ impl Printed {
 }
 
 /// Encodes a verdict in the format of the agent.
-pub(super) fn encode(told: &Told, verdict: &Verdict) -> Printed {
+pub(super) fn encode(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
     match &told.moment {
-        Moment::Before { .. } => before(told, verdict),
-        Moment::Prompt { .. } => prompt(told, verdict),
-        Moment::Start | Moment::After { .. } => beside(told, verdict.context()),
-        Moment::End | Moment::Said(_) | Moment::Failed { .. } | Moment::Other => quiet(told.host),
+        HookEventKind::Before { .. } => before(told, verdict),
+        HookEventKind::Prompt { .. } => prompt(told, verdict),
+        HookEventKind::Start | HookEventKind::After { .. } => beside(told, verdict.context()),
+        HookEventKind::End
+        | HookEventKind::Said(_)
+        | HookEventKind::Failed { .. }
+        | HookEventKind::Other => quiet(told.host),
     }
 }
 
 /// Encodes a verdict before a tool call.
-fn before(told: &Told, verdict: &Verdict) -> Printed {
+fn before(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
     match (told.host, verdict) {
-        (Host::Codex | Host::Cursor, Verdict::Ask { reason }) | (_, Verdict::Deny { reason }) => {
-            deny(told, reason)
-        }
-        (Host::ClaudeCode, Verdict::Ask { reason }) => specific(
+        (Host::Codex | Host::Cursor, HookVerdict::Ask { reason })
+        | (_, HookVerdict::Deny { reason }) => deny(told, reason),
+        (Host::ClaudeCode, HookVerdict::Ask { reason }) => specific(
             told,
             &[
                 ("permissionDecision", "ask"),
                 ("permissionDecisionReason", reason),
             ],
         ),
-        (Host::Gemini, Verdict::Ask { reason }) => {
-            Printed::json(&json!({"decision": "ask", "reason": reason}))
+        (Host::Gemini, HookVerdict::Ask { reason }) => {
+            HookOutput::json(&json!({"decision": "ask", "reason": reason}))
         }
-        (Host::Copilot, Verdict::Ask { reason }) => flat(told, "ask", reason),
-        (Host::ClaudeCode, Verdict::Pass { context, approved }) => {
+        (Host::Copilot, HookVerdict::Ask { reason }) => flat(told, "ask", reason),
+        (Host::ClaudeCode, HookVerdict::Pass { context, approved }) => {
             let mut said = Vec::new();
             if let Some(why) = approved {
                 said.push(("permissionDecision", "allow".to_owned()));
@@ -97,22 +99,24 @@ fn before(told: &Told, verdict: &Verdict) -> Printed {
             specific(told, &said)
         }
         // Codex treats a bare `allow` as an error, and runs the tool.
-        (Host::Codex, Verdict::Pass { context, .. }) => beside(told, context.as_deref()),
-        (Host::Gemini, Verdict::Pass { .. }) => Printed::json(&json!({"decision": "allow"})),
+        (Host::Codex, HookVerdict::Pass { context, .. }) => beside(told, context.as_deref()),
+        (Host::Gemini, HookVerdict::Pass { .. }) => HookOutput::json(&json!({"decision": "allow"})),
         // Cursor blocks on an empty answer, so the answer must say `allow`.
-        (Host::Cursor, Verdict::Pass { .. }) => Printed::json(&json!({"permission": "allow"})),
+        (Host::Cursor, HookVerdict::Pass { .. }) => {
+            HookOutput::json(&json!({"permission": "allow"}))
+        }
         (
             Host::Copilot,
-            Verdict::Pass {
+            HookVerdict::Pass {
                 approved: Some(why),
                 ..
             },
         ) => flat(told, "allow", why),
-        (Host::Copilot, Verdict::Pass { approved: None, .. }) => quiet(told.host),
+        (Host::Copilot, HookVerdict::Pass { approved: None, .. }) => quiet(told.host),
     }
 }
 
-fn deny(told: &Told, reason: &str) -> Printed {
+fn deny(told: &HookEvent, reason: &str) -> HookOutput {
     match told.host {
         Host::ClaudeCode | Host::Codex => specific(
             told,
@@ -121,9 +125,9 @@ fn deny(told: &Told, reason: &str) -> Printed {
                 ("permissionDecisionReason", reason),
             ],
         ),
-        Host::Gemini => Printed::json(&json!({"decision": "deny", "reason": reason})),
+        Host::Gemini => HookOutput::json(&json!({"decision": "deny", "reason": reason})),
         // Cursor shows only the user message to its model.
-        Host::Cursor => Printed::json(
+        Host::Cursor => HookOutput::json(
             &json!({"permission": "deny", "user_message": reason, "agent_message": reason}),
         ),
         Host::Copilot => flat(told, "deny", reason),
@@ -131,25 +135,25 @@ fn deny(told: &Told, reason: &str) -> Printed {
 }
 
 /// Encodes a verdict before a user's prompt reaches the agent.
-fn prompt(told: &Told, verdict: &Verdict) -> Printed {
+fn prompt(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
     match (told.host, verdict) {
         // Agents cannot ask their user here, so a question is a denial.
-        (host, Verdict::Deny { reason } | Verdict::Ask { reason }) => match host {
+        (host, HookVerdict::Deny { reason } | HookVerdict::Ask { reason }) => match host {
             Host::ClaudeCode | Host::Codex => {
-                Printed::json(&json!({"decision": "block", "reason": reason}))
+                HookOutput::json(&json!({"decision": "block", "reason": reason}))
             }
-            Host::Gemini => Printed::json(&json!({"decision": "deny", "reason": reason})),
-            Host::Cursor => Printed::json(&json!({"continue": false, "user_message": reason})),
+            Host::Gemini => HookOutput::json(&json!({"decision": "deny", "reason": reason})),
+            Host::Cursor => HookOutput::json(&json!({"continue": false, "user_message": reason})),
             // Copilot ignores the answer: the prompt reaches the agent in any case.
             Host::Copilot => quiet(host),
         },
-        (Host::Cursor, Verdict::Pass { .. }) => Printed::json(&json!({"continue": true})),
-        (_, Verdict::Pass { context, .. }) => beside(told, context.as_deref()),
+        (Host::Cursor, HookVerdict::Pass { .. }) => HookOutput::json(&json!({"continue": true})),
+        (_, HookVerdict::Pass { context, .. }) => beside(told, context.as_deref()),
     }
 }
 
 /// Encodes context for the agent, if the agent accepts it.
-fn beside(told: &Told, context: Option<&str>) -> Printed {
+fn beside(told: &HookEvent, context: Option<&str>) -> HookOutput {
     let Some(context) = context else {
         return quiet(told.host);
     };
@@ -157,28 +161,30 @@ fn beside(told: &Told, context: Option<&str>) -> Printed {
         Host::ClaudeCode | Host::Codex | Host::Gemini => {
             specific(told, &[("additionalContext", context)])
         }
-        Host::Cursor => Printed::json(&json!({"additional_context": context})),
+        Host::Cursor => HookOutput::json(&json!({"additional_context": context})),
         Host::Copilot => {
             let mut said = nested(told, &[("additionalContext", context)]);
             said.insert("additionalContext".to_owned(), context.into());
-            Printed::json(&said.into())
+            HookOutput::json(&said.into())
         }
     }
 }
 
 /// Returns an empty answer. Codex takes any text for a decision; the other agents expect an object.
-fn quiet(host: Host) -> Printed {
+fn quiet(host: Host) -> HookOutput {
     match host {
-        Host::Codex => Printed::nothing(),
-        Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot => Printed::json(&json!({})),
+        Host::Codex => HookOutput::nothing(),
+        Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot => {
+            HookOutput::json(&json!({}))
+        }
     }
 }
 
-fn specific(told: &Told, said: &[(&str, &str)]) -> Printed {
-    Printed::json(&nested(told, said).into())
+fn specific(told: &HookEvent, said: &[(&str, &str)]) -> HookOutput {
+    HookOutput::json(&nested(told, said).into())
 }
 
-fn nested(told: &Told, said: &[(&str, &str)]) -> Map<String, Value> {
+fn nested(told: &HookEvent, said: &[(&str, &str)]) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("hookEventName".to_owned(), told.event.clone().into());
     for (name, value) in said {
@@ -189,7 +195,7 @@ fn nested(told: &Told, said: &[(&str, &str)]) -> Map<String, Value> {
 
 /// Encodes a decision in Copilot's format. When Copilot runs hooks meant for Claude Code, adds the nested
 /// format too.
-fn flat(told: &Told, decision: &str, reason: &str) -> Printed {
+fn flat(told: &HookEvent, decision: &str, reason: &str) -> HookOutput {
     let said = [
         ("permissionDecision", decision),
         ("permissionDecisionReason", reason),
@@ -202,7 +208,7 @@ fn flat(told: &Told, decision: &str, reason: &str) -> Printed {
     for (name, value) in said {
         fields.insert(name.to_owned(), value.into());
     }
-    Printed::json(&fields.into())
+    HookOutput::json(&fields.into())
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::Options;
-use super::ask::Verdict;
-use super::told::{Moment, Told};
-use super::tools::Action;
+use super::HookOptions;
+use super::ask::HookVerdict;
+use super::told::{HookEvent, HookEventKind};
+use super::tools::ToolAction;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::json;
-use crate::engine::command::Asked;
+use crate::engine::command::AgentQuestions;
 use crate::gateway::connect::quote;
 use crate::gateway::questions;
 
@@ -42,7 +42,7 @@ const HARMLESS: [&str; 14] = [
 ];
 
 /// Shell tools in whose language characters other than `'` end a quoted text.
-const OTHER_QUOTES: [&str; 2] = ["PowerShell", "powershell"];
+const POWERSHELL_TOOLS: [&str; 2] = ["PowerShell", "powershell"];
 
 /// The part of the command that all sessions share.
 #[derive(Clone, Debug)]
@@ -55,14 +55,14 @@ pub struct AnswerCommand {
 
 /// Identity of a conversation for which hooks act.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker<'s> {
+pub(super) struct ConversationIdentity<'s> {
     /// Secret from which session keys are derived.
     pub(super) secret: Digest,
     /// First session of the conversation.
     pub(super) conversation: &'s SessionId,
 }
 
-impl Speaker<'_> {
+impl ConversationIdentity<'_> {
     /// Returns the secret that all sessions of the conversation present.
     pub(super) fn key(self) -> Digest {
         let (secret, conversation) = (self.secret, self.conversation);
@@ -103,7 +103,7 @@ impl AnswerLine {
     pub fn key(&self, secret: Digest) -> Option<String> {
         let mut conversation = self.session.clone();
         loop {
-            let speaker = Speaker {
+            let speaker = ConversationIdentity {
                 secret,
                 conversation: &conversation,
             };
@@ -120,7 +120,7 @@ impl AnswerLine {
 
 impl AnswerCommand {
     /// Returns the command with a template for the answers.
-    pub(super) fn line(&self, session: &SessionId, token: &str, asked: &Asked) -> String {
+    pub(super) fn line(&self, session: &SessionId, token: &str, asked: &AgentQuestions) -> String {
         let answers = questions::template(asked).to_string();
         // A quote would end the text. JSON can escape it.
         let answers = answers.replace('\'', "\\u0027");
@@ -158,7 +158,7 @@ impl AnswerCommand {
     }
 
     /// Returns true if a tool call only answers a checkpoint of this conversation.
-    pub(super) fn is_use(&self, actions: &[Action], speaker: Speaker<'_>) -> bool {
+    pub(super) fn is_use(&self, actions: &[ToolAction], speaker: ConversationIdentity<'_>) -> bool {
         let [action] = actions else { return false };
         let harmless = |(name, value): (&String, &Value)| {
             let plain = value.is_string() || value.is_number() || value.is_boolean();
@@ -167,7 +167,7 @@ impl AnswerCommand {
         let tool = action.params.get("tool").and_then(Value::as_str);
         if action.name != "shell.run"
             || !action.params.iter().all(harmless)
-            || tool.is_none_or(|tool| OTHER_QUOTES.contains(&tool))
+            || tool.is_none_or(|tool| POWERSHELL_TOOLS.contains(&tool))
         {
             return false;
         }
@@ -182,29 +182,33 @@ impl AnswerCommand {
 
 /// Returns the verdict on a shell command that only answers a checkpoint. It is not a step of the agent, so
 /// the hook does not ask the console; the console records the answer when it arrives.
-pub(super) fn verdict(told: &Told, options: &Options, conversation: &SessionId) -> Option<Verdict> {
-    let speaker = Speaker {
+pub(super) fn verdict(
+    told: &HookEvent,
+    options: &HookOptions,
+    conversation: &SessionId,
+) -> Option<HookVerdict> {
+    let speaker = ConversationIdentity {
         secret: options.secret,
         conversation,
     };
-    let is_use = |actions: &[Action]| options.answer_command.is_use(actions, speaker);
+    let is_use = |actions: &[ToolAction]| options.answer_command.is_use(actions, speaker);
     match &told.moment {
-        Moment::Before {
+        HookEventKind::Before {
             actions: Ok(actions),
             ..
-        } if is_use(actions) => Some(Verdict::Pass {
+        } if is_use(actions) => Some(HookVerdict::Pass {
             context: None,
             approved: Some("cra: this command only answers a checkpoint".to_owned()),
         }),
-        Moment::After { actions, .. } if is_use(actions) => Some(Verdict::pass(None)),
-        Moment::Before { .. }
-        | Moment::After { .. }
-        | Moment::Start
-        | Moment::End
-        | Moment::Prompt { .. }
-        | Moment::Said(_)
-        | Moment::Failed { .. }
-        | Moment::Other => None,
+        HookEventKind::After { actions, .. } if is_use(actions) => Some(HookVerdict::pass(None)),
+        HookEventKind::Before { .. }
+        | HookEventKind::After { .. }
+        | HookEventKind::Start
+        | HookEventKind::End
+        | HookEventKind::Prompt { .. }
+        | HookEventKind::Said(_)
+        | HookEventKind::Failed { .. }
+        | HookEventKind::Other => None,
     }
 }
 

@@ -5,24 +5,24 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::answering::{self, Speaker};
-use super::told::{Moment, Told};
-use super::tools::Action;
-use super::{Host, Offline, Options, wrapper};
+use super::answering::{self, ConversationIdentity};
+use super::told::{HookEvent, HookEventKind};
+use super::tools::ToolAction;
+use super::{HookOptions, Host, OfflineBehavior, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
 use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
-use crate::engine::command::{Asked, DenyCode, Given};
-use crate::gateway::client::{CallError, Client};
+use crate::engine::command::{AgentQuestions, DenyCode, Injected};
+use crate::gateway::client::{BlockingClient, CallError};
 use crate::gateway::questions;
-use crate::gateway::rejected::Rejected;
-use crate::gateway::words::{Remedy, denial, given, joined, words_of};
+use crate::gateway::rejected::RejectedAnswer;
+use crate::gateway::words::{KeyRemedy, denial, given, joined, words_of};
 
 /// Verdict of a hook, independent of the agent's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum HookVerdict {
     /// The step may run.
     Pass {
         /// Context for the agent.
@@ -42,7 +42,7 @@ pub(super) enum Verdict {
     },
 }
 
-impl Verdict {
+impl HookVerdict {
     pub(super) fn pass(context: Option<String>) -> Self {
         Self::Pass {
             context,
@@ -67,13 +67,13 @@ const MARGIN: Duration = Duration::from_secs(5);
 const CONSOLE_MARGIN: Duration = Duration::from_secs(1);
 
 /// Asks the console about an event of an agent.
-pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
-    if told.moment == Moment::Other {
-        return Verdict::pass(None);
+pub(super) fn ask(told: &HookEvent, options: &HookOptions) -> HookVerdict {
+    if told.moment == HookEventKind::Other {
+        return HookVerdict::pass(None);
     }
     let Some(session) = session(told) else {
         let reason = "cra: the hook names no session, so nothing goes on".to_owned();
-        return Verdict::Deny { reason };
+        return HookVerdict::Deny { reason };
     };
     if let Some(verdict) = answering::verdict(told, options, &session) {
         return verdict;
@@ -87,40 +87,44 @@ pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
     })
 }
 
-fn converse(told: &Told, options: &Options, session: SessionId) -> Result<Verdict, CallError> {
+fn converse(
+    told: &HookEvent,
+    options: &HookOptions,
+    session: SessionId,
+) -> Result<HookVerdict, CallError> {
     let key = options.key.clone().map_err(CallError::NoKey)?;
     let until = options.begun + budget(timer(told, options));
-    let client = Client::connect(&options.socket, key, until)?;
+    let client = BlockingClient::connect(&options.socket, key, until)?;
     client.tie(&options.leash)?;
-    let asking = Asking {
+    let asking = HookConversation {
         client,
         conversation: session.clone(),
         session,
         told,
         options,
         until,
-        given: Given::default(),
+        given: Injected::default(),
         questions: Vec::new(),
     };
     asking.ask()
 }
 
 /// Reports to the console that another process answered in its place.
-fn report_rejected(options: &Options, session: &SessionId, reason: &str) {
+fn report_rejected(options: &HookOptions, session: &SessionId, reason: &str) {
     let by = format!("cra hook {}", options.host.as_str());
     let session = Some(session.to_string());
-    let report = Rejected::now(&by, session, &options.socket, reason.to_owned());
+    let report = RejectedAnswer::now(&by, session, &options.socket, reason.to_owned());
     // A failed report changes nothing: the agent is denied in any case.
     let _ = report.leave(&options.folder);
 }
 
 /// Returns the time by which the agent must have an answer, even if the console gave none.
-pub(super) fn last_moment(told: &Told, options: &Options) -> Instant {
+pub(super) fn answer_deadline(told: &HookEvent, options: &HookOptions) -> Instant {
     let timer = timer(told, options);
     options.begun + timer.saturating_sub(timer.saturating_sub(budget(timer)) / 2)
 }
 
-fn timer(told: &Told, options: &Options) -> Duration {
+fn timer(told: &HookEvent, options: &HookOptions) -> Duration {
     options.timer.unwrap_or_else(|| usual_timer(told))
 }
 
@@ -136,17 +140,17 @@ fn console_time(left: Duration) -> Duration {
 }
 
 /// Returns the default timeout of the agent for this hook.
-fn usual_timer(told: &Told) -> Duration {
+fn usual_timer(told: &HookEvent) -> Duration {
     match (&told.moment, told.host) {
         // Agents hardly wait when they end.
-        (Moment::End, _) => Duration::from_millis(900),
-        (Moment::Prompt { .. }, Host::ClaudeCode) => Duration::from_secs(30),
+        (HookEventKind::End, _) => Duration::from_millis(900),
+        (HookEventKind::Prompt { .. }, Host::ClaudeCode) => Duration::from_secs(30),
         (_, host) => host.usual_timer(),
     }
 }
 
 /// Returns the console's name for a session, made of the agent's name and the agent's session name.
-fn session(told: &Told) -> Option<SessionId> {
+fn session(told: &HookEvent) -> Option<SessionId> {
     let named = told.session.as_deref()?;
     let host = told.host.as_str();
     let name = format!("{host}.{named}");
@@ -160,23 +164,23 @@ fn session(told: &Told) -> Option<SessionId> {
 }
 
 /// Conversation of one hook with the console.
-struct Asking<'a> {
-    client: Client,
+struct HookConversation<'a> {
+    client: BlockingClient,
     /// Name of the first session. It names the thread of the conversation, also after the agent resumes it.
     conversation: SessionId,
     session: SessionId,
-    told: &'a Told,
-    options: &'a Options,
+    told: &'a HookEvent,
+    options: &'a HookOptions,
     until: Instant,
     /// Contexts for the agent so far.
-    given: Given,
+    given: Injected,
     /// Questions to the agent, each with the command that answers them.
     questions: Vec<String>,
 }
 
-impl Asking<'_> {
-    fn ask(mut self) -> Result<Verdict, CallError> {
-        if self.told.moment == Moment::End {
+impl HookConversation<'_> {
+    fn ask(mut self) -> Result<HookVerdict, CallError> {
+        if self.told.moment == HookEventKind::End {
             return self.end();
         }
         let started = self.begin()?;
@@ -186,25 +190,25 @@ impl Asking<'_> {
             self.note_questions(&asked);
         }
         match &self.told.moment {
-            Moment::Start => Ok(Verdict::pass(self.context(None))),
-            Moment::Prompt { id, text } => match text {
+            HookEventKind::Start => Ok(HookVerdict::pass(self.context(None))),
+            HookEventKind::Prompt { id, text } => match text {
                 Some(text) => self.hear(id.as_deref(), text),
-                None => Ok(Verdict::Deny {
+                None => Ok(HookVerdict::Deny {
                     reason: "cra: nobody can tell what was said: the prompt is no text".to_owned(),
                 }),
             },
-            Moment::Before {
+            HookEventKind::Before {
                 reference,
                 call,
                 actions,
             } => match actions {
                 Ok(_) if !self.questions.is_empty() => Ok(self.deny_until_answered()),
                 Ok(actions) => self.request((reference, call.as_deref()), actions),
-                Err(why) => Ok(Verdict::Deny {
+                Err(why) => Ok(HookVerdict::Deny {
                     reason: format!("cra: nobody can tell what this would do: {why}"),
                 }),
             },
-            Moment::After {
+            HookEventKind::After {
                 reference,
                 tool,
                 used,
@@ -212,21 +216,21 @@ impl Asking<'_> {
                 ..
             } => {
                 self.report(reference, (tool, used.as_deref()), result)?;
-                Ok(Verdict::pass(self.context(None)))
+                Ok(HookVerdict::pass(self.context(None)))
             }
-            Moment::Said(text) => self
+            HookEventKind::Said(text) => self
                 .say("output", json!({"text": text}))
-                .map(|_| Verdict::pass(None)),
-            Moment::Failed { kind, message } => {
+                .map(|_| HookVerdict::pass(None)),
+            HookEventKind::Failed { kind, message } => {
                 let error = json!({"error_type": kind, "message": message, "recoverable": true});
-                self.say("error", error).map(|_| Verdict::pass(None))
+                self.say("error", error).map(|_| HookVerdict::pass(None))
             }
-            Moment::End | Moment::Other => Ok(Verdict::pass(None)),
+            HookEventKind::End | HookEventKind::Other => Ok(HookVerdict::pass(None)),
         }
     }
 
     /// Ends the session, or its continuation. Starts none for that purpose.
-    fn end(&mut self) -> Result<Verdict, CallError> {
+    fn end(&mut self) -> Result<HookVerdict, CallError> {
         let first = self.session.clone();
         for again in 1..=MAX_RESUMPTIONS {
             match self.say("session.end", json!({"given": "later"})) {
@@ -239,7 +243,7 @@ impl Asking<'_> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Verdict::pass(None))
+        Ok(HookVerdict::pass(None))
     }
 
     /// Reports the result of a tool call. A tool that ran without a request is reported as an error, with
@@ -309,8 +313,8 @@ impl Asking<'_> {
         self.client.call(method, &params)
     }
 
-    fn speaker(&self) -> Speaker<'_> {
-        Speaker {
+    fn speaker(&self) -> ConversationIdentity<'_> {
+        ConversationIdentity {
             secret: self.options.secret,
             conversation: &self.conversation,
         }
@@ -335,7 +339,7 @@ impl Asking<'_> {
     }
 
     /// Collects questions to the agent, with the command that answers them.
-    fn note_questions(&mut self, asked: &Asked) {
+    fn note_questions(&mut self, asked: &AgentQuestions) {
         let token = self.speaker().token(&self.session, asked.gate.as_str());
         let command = self
             .options
@@ -350,9 +354,9 @@ impl Asking<'_> {
         ));
     }
 
-    fn deny_until_answered(&self) -> Verdict {
+    fn deny_until_answered(&self) -> HookVerdict {
         let questions = self.questions.join("\n\n");
-        Verdict::Deny {
+        HookVerdict::Deny {
             reason: format!(
                 "{questions}\nThen repeat this tool call unchanged: once its questions are answered it is judged \
                  again and, if nothing else stands in its way, let through once."
@@ -370,7 +374,7 @@ impl Asking<'_> {
     /// Reports a user's prompt as input and as a turn of the conversation. If the agent is asked about it,
     /// it has to read the prompt: the prompt passes, and every step is denied until the questions are
     /// answered.
-    fn hear(&mut self, id: Option<&str>, text: &str) -> Result<Verdict, CallError> {
+    fn hear(&mut self, id: Option<&str>, text: &str) -> Result<HookVerdict, CallError> {
         let input = json!({"text": text, "reaches_asked_agent": true});
         match self.say("input", input) {
             Ok(accepted) => self.given.extend(given(&accepted)),
@@ -391,7 +395,7 @@ impl Asking<'_> {
             Err(CallError::Fault(_)) => None,
             Err(error) => return Err(error),
         };
-        Ok(Verdict::pass(self.context(summary)))
+        Ok(HookVerdict::pass(self.context(summary)))
     }
 
     /// Takes a turn in the conversation's thread. If the session may not write there, uses the session's
@@ -415,8 +419,8 @@ impl Asking<'_> {
     fn request(
         &mut self,
         (reference, call): (&str, Option<&str>),
-        actions: &[Action],
-    ) -> Result<Verdict, CallError> {
+        actions: &[ToolAction],
+    ) -> Result<HookVerdict, CallError> {
         let call = call.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let mut approved = Vec::new();
         for action in actions {
@@ -454,7 +458,7 @@ impl Asking<'_> {
         }
         // If an action passed without an operator's approval, the agent's own rules stay in force.
         let all = approved.len() == actions.len();
-        Ok(Verdict::Pass {
+        Ok(HookVerdict::Pass {
             context: self.context(None),
             approved: approved
                 .pop()
@@ -465,16 +469,18 @@ impl Asking<'_> {
 }
 
 /// Returns the verdict on an event for which the console gave no permission.
-fn without(told: &Told, options: &Options, error: &CallError) -> Verdict {
-    let reason = denial(error, Remedy::Connect(options.host.as_str()));
+fn without(told: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
+    let reason = denial(error, KeyRemedy::Connect(options.host.as_str()));
     match (error, options.offline) {
-        (CallError::Unreachable(_), Offline::Ask) if told.is_gate() => Verdict::Ask { reason },
-        _ => Verdict::Deny { reason },
+        (CallError::Unreachable(_), OfflineBehavior::Ask) if told.is_gate() => {
+            HookVerdict::Ask { reason }
+        }
+        _ => HookVerdict::Deny { reason },
     }
 }
 
 /// Returns the questions to the agent at the start of a session.
-fn asked_at_start(started: &Value) -> Vec<Asked> {
+fn asked_at_start(started: &Value) -> Vec<AgentQuestions> {
     let asked = started.get("asked").cloned().unwrap_or_default();
     serde_json::from_value(asked).unwrap_or_default()
 }

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use super::Host;
 use super::answering::{AnswerCommand, AnswerLine};
 use crate::base::digest::Digest;
-use crate::gateway::client::{CallError, Client};
+use crate::gateway::client::{BlockingClient, CallError};
 use crate::gateway::proof::AnswerVerifier;
 use crate::gateway::questions;
-use crate::gateway::words::{Remedy, denial};
+use crate::gateway::words::{KeyRemedy, denial};
 
 /// Time for the console to accept answers: custom validators may check them.
 const TIME: Duration = Duration::from_mins(1);
 
 /// Caller that sends answers.
 #[derive(Clone, Debug)]
-pub struct Answerer {
+pub struct AnswerSender {
     /// Socket of the console.
     pub socket: PathBuf,
     /// Key that the console's answers are verified with.
@@ -31,7 +31,7 @@ pub struct Answerer {
 
 /// Outcome of sending answers, as a text for the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answered {
+pub enum AnswerOutcome {
     /// The console accepted the answers.
     Taken(String),
     /// The console refused the answers, or has further questions.
@@ -40,10 +40,10 @@ pub enum Answered {
 
 /// Sends answers to the console.
 #[must_use]
-pub fn send_answers(answerer: &Answerer, line: &AnswerLine) -> Answered {
+pub fn send_answers(answerer: &AnswerSender, line: &AnswerLine) -> AnswerOutcome {
     let Some(key) = line.key(answerer.secret) else {
         let (session, gate) = (&line.session, &line.gate);
-        return Answered::Refused(format!(
+        return AnswerOutcome::Refused(format!(
             "cra: the token is not the one for `{session}` at `{gate}`: run the command as the denial has it"
         ));
     };
@@ -55,27 +55,27 @@ pub fn send_answers(answerer: &Answerer, line: &AnswerLine) -> Answered {
         "release": "repeat",
     });
     match send(answerer, &params) {
-        Ok(result) => Answered::Taken(questions::taken(line.gate.as_str(), &result)),
-        Err(error) => Answered::Refused(refusal(answerer, line, &error)),
+        Ok(result) => AnswerOutcome::Taken(questions::taken(line.gate.as_str(), &result)),
+        Err(error) => AnswerOutcome::Refused(refusal(answerer, line, &error)),
     }
 }
 
-fn send(answerer: &Answerer, params: &Value) -> Result<Value, CallError> {
+fn send(answerer: &AnswerSender, params: &Value) -> Result<Value, CallError> {
     // A store without a key has never had a console.
     let unreachable = || CallError::Unreachable(answerer.socket.clone());
     let key = answerer.key.clone().ok_or_else(unreachable)?;
-    let mut client = Client::connect(&answerer.socket, key, Instant::now() + TIME)?;
+    let mut client = BlockingClient::connect(&answerer.socket, key, Instant::now() + TIME)?;
     client.call("checkpoint.answer", params)
 }
 
 /// Returns the command that repairs the agent's connection.
-fn remedy(line: &AnswerLine) -> Remedy {
+fn remedy(line: &AnswerLine) -> KeyRemedy {
     let is_of = |host: &&Host| line.session.as_str().starts_with(host.as_str());
     let host = Host::ALL.iter().find(is_of);
-    host.map_or(Remedy::Key, |host| Remedy::Connect(host.as_str()))
+    host.map_or(KeyRemedy::Key, |host| KeyRemedy::Connect(host.as_str()))
 }
 
-fn refusal(answerer: &Answerer, line: &AnswerLine, error: &CallError) -> String {
+fn refusal(answerer: &AnswerSender, line: &AnswerLine, error: &CallError) -> String {
     let Some(asked) = questions::asked(error) else {
         return denial(error, remedy(line));
     };

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::Host;
-use super::tools::{Action, actions};
+use super::tools::{ToolAction, actions};
 use crate::base::canon::{canonical, number_kinds};
 use crate::base::digest::Digest;
-use crate::base::json::{self, FaultKind, JsonError, JsonFault};
+use crate::base::json::{self, JsonFault, JsonFaultKind, StrictJsonError};
 
 /// Reason why a payload cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadablePayload {
     /// The payload is not JSON.
     #[error("it is not JSON ({0})")]
     Json(String),
@@ -27,7 +27,7 @@ pub enum Unreadable {
 
 /// An event that an agent reports.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct HookEvent {
     /// Agent that really runs the hook: some agents run hooks meant for another.
     pub host: Host,
     /// Name of the event, as the agent gives it.
@@ -35,12 +35,12 @@ pub struct Told {
     /// Name of the session, as the agent gives it.
     pub session: Option<String>,
     /// Content of the event.
-    pub moment: Moment,
+    pub moment: HookEventKind,
 }
 
 /// Content of an event.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Moment {
+pub enum HookEventKind {
     /// A session starts or is resumed.
     Start,
     /// A session ends.
@@ -59,7 +59,7 @@ pub enum Moment {
         /// The agent's own identifier of this call, if the payload has one.
         call: Option<String>,
         /// Actions of the call, or the reason why they cannot be determined.
-        actions: Result<Vec<Action>, String>,
+        actions: Result<Vec<ToolAction>, String>,
     },
     /// A tool has run.
     After {
@@ -72,7 +72,7 @@ pub enum Moment {
         /// Result of the call.
         result: Result<String, String>,
         /// Actions of the call, as far as its input shows them.
-        actions: Vec<Action>,
+        actions: Vec<ToolAction>,
     },
     /// The agent produced output.
     Said(String),
@@ -89,7 +89,7 @@ pub enum Moment {
 
 /// Meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum EventMeaning {
     Start,
     End,
     Prompt,
@@ -106,19 +106,19 @@ enum Kind {
 
 /// All handled events by the agents' names for them. No name has two meanings in two agents.
 #[rustfmt::skip]
-const EVENTS: &[(&str, Kind)] = &[
-    ("SessionStart", Kind::Start), ("sessionStart", Kind::Start),
-    ("SessionEnd", Kind::End), ("sessionEnd", Kind::End),
-    ("UserPromptSubmit", Kind::Prompt), ("BeforeAgent", Kind::Prompt), ("beforeSubmitPrompt", Kind::Prompt),
-    ("userPromptSubmitted", Kind::Prompt), ("userPromptSubmit", Kind::Prompt), ("UserPromptSubmitted", Kind::Prompt),
-    ("PreToolUse", Kind::Before), ("preToolUse", Kind::Before), ("BeforeTool", Kind::Before),
-    ("beforeShellExecution", Kind::BeforeShell), ("beforeMCPExecution", Kind::BeforeMcp),
-    ("beforeReadFile", Kind::BeforeRead), ("subagentStart", Kind::BeforeAgent),
-    ("PostToolUse", Kind::After), ("postToolUse", Kind::After), ("AfterTool", Kind::After),
-    ("PostToolUseFailure", Kind::AfterFailure), ("postToolUseFailure", Kind::AfterFailure),
-    ("Stop", Kind::Said), ("SubagentStop", Kind::Said), ("AfterAgent", Kind::Said),
-    ("afterAgentResponse", Kind::Said), ("agentStop", Kind::Said),
-    ("StopFailure", Kind::Failed), ("errorOccurred", Kind::Failed), ("ErrorOccurred", Kind::Failed),
+const EVENTS: &[(&str, EventMeaning)] = &[
+    ("SessionStart", EventMeaning::Start), ("sessionStart", EventMeaning::Start),
+    ("SessionEnd", EventMeaning::End), ("sessionEnd", EventMeaning::End),
+    ("UserPromptSubmit", EventMeaning::Prompt), ("BeforeAgent", EventMeaning::Prompt), ("beforeSubmitPrompt", EventMeaning::Prompt),
+    ("userPromptSubmitted", EventMeaning::Prompt), ("userPromptSubmit", EventMeaning::Prompt), ("UserPromptSubmitted", EventMeaning::Prompt),
+    ("PreToolUse", EventMeaning::Before), ("preToolUse", EventMeaning::Before), ("BeforeTool", EventMeaning::Before),
+    ("beforeShellExecution", EventMeaning::BeforeShell), ("beforeMCPExecution", EventMeaning::BeforeMcp),
+    ("beforeReadFile", EventMeaning::BeforeRead), ("subagentStart", EventMeaning::BeforeAgent),
+    ("PostToolUse", EventMeaning::After), ("postToolUse", EventMeaning::After), ("AfterTool", EventMeaning::After),
+    ("PostToolUseFailure", EventMeaning::AfterFailure), ("postToolUseFailure", EventMeaning::AfterFailure),
+    ("Stop", EventMeaning::Said), ("SubagentStop", EventMeaning::Said), ("AfterAgent", EventMeaning::Said),
+    ("afterAgentResponse", EventMeaning::Said), ("agentStop", EventMeaning::Said),
+    ("StopFailure", EventMeaning::Failed), ("errorOccurred", EventMeaning::Failed), ("ErrorOccurred", EventMeaning::Failed),
 ];
 
 /// Events with a tool in them that permit nothing when they are ignored.
@@ -134,7 +134,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Longest tool input, in characters, that is reported for a tool call without a request.
-const MOST_USED: usize = 2000;
+const MAX_INPUT_CHARS: usize = 2000;
 
 /// Returns the input of a tool as a text: only its command, if it has one.
 fn used(fields: &Map<String, Value>) -> Option<String> {
@@ -144,44 +144,46 @@ fn used(fields: &Map<String, Value>) -> Option<String> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    Some(text.chars().take(MOST_USED).collect())
+    Some(text.chars().take(MAX_INPUT_CHARS).collect())
 }
 
 /// Longest result in bytes that is reported: it is for people who read the record.
 const MOST: usize = 16 * 1024;
 
-impl Told {
+impl HookEvent {
     /// Reads a payload. Unknown fields are ignored.
     ///
     /// # Errors
     /// Fails when the payload is malformed.
-    pub fn read(configured: Host, payload: &[u8]) -> Result<Self, Unreadable> {
+    pub fn read(configured: Host, payload: &[u8]) -> Result<Self, UnreadablePayload> {
         let payload = payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload);
-        let unreadable = |error: JsonError| match error {
-            JsonError::Ambiguous(fault) => Unreadable::Ambiguous(fault),
-            JsonError::Syntax(_) | JsonError::Data(_) => Unreadable::Json(error.detail()),
+        let unreadable = |error: StrictJsonError| match error {
+            StrictJsonError::Ambiguous(fault) => UnreadablePayload::Ambiguous(fault),
+            StrictJsonError::Syntax(_) | StrictJsonError::Data(_) => {
+                UnreadablePayload::Json(error.detail())
+            }
         };
         let (value, inexact) = match json::read(payload) {
             Ok(value) => (value, None),
             // Numbers in a result decide nothing. Numbers in a step to be judged do.
-            Err(JsonError::Ambiguous(fault)) if fault.kind != FaultKind::DuplicateKey => {
+            Err(StrictJsonError::Ambiguous(fault)) if fault.kind != JsonFaultKind::DuplicateKey => {
                 let value = json::read_with_inexact_as_text(payload);
                 (value.map_err(unreadable)?, Some(fault.to_string()))
             }
             Err(error) => return Err(unreadable(error)),
         };
         let Value::Object(fields) = value else {
-            return Err(Unreadable::Shape);
+            return Err(UnreadablePayload::Shape);
         };
         let host = host(configured, &fields);
-        let event = event(&fields).ok_or(Unreadable::NoEvent)?;
+        let event = event(&fields).ok_or(UnreadablePayload::NoEvent)?;
         let session = text(&fields, &["session_id", "sessionId", "conversation_id"]);
         let kind = EVENTS.iter().find(|(name, _)| *name == event);
         let mut moment = match kind {
             Some((_, kind)) => moment(host, *kind, &fields),
             None => unnamed(&event, &fields),
         };
-        if let (Moment::Before { actions, .. }, Some(inexact)) = (&mut moment, inexact) {
+        if let (HookEventKind::Before { actions, .. }, Some(inexact)) = (&mut moment, inexact) {
             *actions = Err(inexact);
         }
         Ok(Self {
@@ -195,7 +197,10 @@ impl Told {
     /// Returns true if the step must not run without an answer.
     #[must_use]
     pub fn is_gate(&self) -> bool {
-        matches!(self.moment, Moment::Before { .. } | Moment::Prompt { .. })
+        matches!(
+            self.moment,
+            HookEventKind::Before { .. } | HookEventKind::Prompt { .. }
+        )
     }
 }
 
@@ -247,26 +252,26 @@ fn event(fields: &Map<String, Value>) -> Option<String> {
     })
 }
 
-fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
+fn moment(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> HookEventKind {
     match kind {
-        Kind::Start => Moment::Start,
-        Kind::End => Moment::End,
-        Kind::Prompt => Moment::Prompt {
+        EventMeaning::Start => HookEventKind::Start,
+        EventMeaning::End => HookEventKind::End,
+        EventMeaning::Prompt => HookEventKind::Prompt {
             id: text(fields, &["prompt_id", "turn_id", "generation_id"]),
             text: fields.get("prompt").and_then(spoken),
         },
-        Kind::Before => before(host, fields),
-        Kind::BeforeShell => of_tool("Shell", Ok(fields.clone()), fields),
-        Kind::BeforeMcp => of_tool(&mcp_name(fields), input(fields), fields),
-        Kind::BeforeRead => of_tool("Read", Ok(fields.clone()), fields),
-        Kind::BeforeAgent => of_tool("Task", Ok(fields.clone()), fields),
-        Kind::After => {
+        EventMeaning::Before => before(host, fields),
+        EventMeaning::BeforeShell => of_tool("Shell", Ok(fields.clone()), fields),
+        EventMeaning::BeforeMcp => of_tool(&mcp_name(fields), input(fields), fields),
+        EventMeaning::BeforeRead => of_tool("Read", Ok(fields.clone()), fields),
+        EventMeaning::BeforeAgent => of_tool("Task", Ok(fields.clone()), fields),
+        EventMeaning::After => {
             let response = ["tool_response", "toolResult", "tool_output"];
             let response = response.iter().find_map(|name| fields.get(*name));
             let failed = response
                 .and_then(|response| response.get("error"))
                 .filter(|error| !error.is_null());
-            Moment::After {
+            HookEventKind::After {
                 reference: reference(fields),
                 tool: tool(fields),
                 used: used(fields),
@@ -277,10 +282,10 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
                 actions: done(host, fields),
             }
         }
-        Kind::AfterFailure => {
+        EventMeaning::AfterFailure => {
             let error = ["error", "error_message"];
             let error = error.iter().find_map(|name| fields.get(*name));
-            Moment::After {
+            HookEventKind::After {
                 reference: reference(fields),
                 tool: tool(fields),
                 used: used(fields),
@@ -288,14 +293,14 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
                 actions: done(host, fields),
             }
         }
-        Kind::Said => {
+        EventMeaning::Said => {
             let said = ["last_assistant_message", "prompt_response", "text"];
-            text(fields, &said).map_or(Moment::Other, Moment::Said)
+            text(fields, &said).map_or(HookEventKind::Other, HookEventKind::Said)
         }
-        Kind::Failed => {
+        EventMeaning::Failed => {
             let error = fields.get("error").map(cut).unwrap_or_default();
             let details = text(fields, &["error_details"]);
-            Moment::Failed {
+            HookEventKind::Failed {
                 kind: error.chars().take(100).collect(),
                 message: details.unwrap_or(error),
             }
@@ -305,7 +310,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
 
 /// Handles an event with an unknown name. If it could precede a tool call, it counts as a call that cannot
 /// be judged.
-fn unnamed(event: &str, fields: &Map<String, Value>) -> Moment {
+fn unnamed(event: &str, fields: &Map<String, Value>) -> HookEventKind {
     let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
     let over = has(&[
         "tool_response",
@@ -315,9 +320,9 @@ fn unnamed(event: &str, fields: &Map<String, Value>) -> Moment {
     ]);
     let names_tool = has(&["tool_name", "toolName"]);
     if !names_tool || over || HARMLESS.contains(&event) {
-        return Moment::Other;
+        return HookEventKind::Other;
     }
-    Moment::Before {
+    HookEventKind::Before {
         reference: reference(fields),
         call: call_id(fields),
         actions: Err(format!("the event `{event}` is not known here")),
@@ -347,7 +352,7 @@ fn tool(fields: &Map<String, Value>) -> String {
 }
 
 /// Reads an event before a tool call. A call without a tool name cannot be judged.
-fn before(host: Host, fields: &Map<String, Value>) -> Moment {
+fn before(host: Host, fields: &Map<String, Value>) -> HookEventKind {
     let name = text(fields, &["tool_name", "toolName"]);
     let context = fields.get("mcp_context").and_then(Value::as_object);
     let name = match (name, context) {
@@ -356,7 +361,7 @@ fn before(host: Host, fields: &Map<String, Value>) -> Moment {
     };
     match name {
         Some(name) => of_tool(&name, input(fields), fields),
-        None => Moment::Before {
+        None => HookEventKind::Before {
             reference: reference(fields),
             call: call_id(fields),
             actions: Err("it names no tool".to_owned()),
@@ -365,20 +370,20 @@ fn before(host: Host, fields: &Map<String, Value>) -> Moment {
 }
 
 /// Returns the actions of a finished tool call; none, if its input does not show them.
-fn done(host: Host, fields: &Map<String, Value>) -> Vec<Action> {
+fn done(host: Host, fields: &Map<String, Value>) -> Vec<ToolAction> {
     match before(host, fields) {
-        Moment::Before {
+        HookEventKind::Before {
             actions: Ok(actions),
             ..
         } => actions,
-        Moment::Before { .. }
-        | Moment::Start
-        | Moment::End
-        | Moment::Prompt { .. }
-        | Moment::After { .. }
-        | Moment::Said(_)
-        | Moment::Failed { .. }
-        | Moment::Other => Vec::new(),
+        HookEventKind::Before { .. }
+        | HookEventKind::Start
+        | HookEventKind::End
+        | HookEventKind::Prompt { .. }
+        | HookEventKind::After { .. }
+        | HookEventKind::Said(_)
+        | HookEventKind::Failed { .. }
+        | HookEventKind::Other => Vec::new(),
     }
 }
 
@@ -386,10 +391,10 @@ fn of_tool(
     name: &str,
     input: Result<Map<String, Value>, String>,
     fields: &Map<String, Value>,
-) -> Moment {
+) -> HookEventKind {
     let cwd = text(fields, &["cwd"]);
     let subagent = text(fields, &["agent_id"]);
-    Moment::Before {
+    HookEventKind::Before {
         reference: reference(fields),
         call: call_id(fields),
         actions: input.and_then(|input| actions(name, &input, cwd.as_deref(), subagent.as_deref())),
@@ -411,7 +416,7 @@ fn input(fields: &Map<String, Value>) -> Result<Map<String, Value>, String> {
         Some(Value::Object(input)) => input.clone(),
         Some(Value::String(text)) => match json::read(text.as_bytes()) {
             Ok(Value::Object(input)) => input,
-            Err(JsonError::Ambiguous(fault)) => return Err(fault.to_string()),
+            Err(StrictJsonError::Ambiguous(fault)) => return Err(fault.to_string()),
             Ok(_) | Err(_) => Map::from_iter([("input".to_owned(), text.clone().into())]),
         },
         Some(Value::Null) | None => Map::new(),

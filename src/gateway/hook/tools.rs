@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 /// An action of a tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Action {
+pub struct ToolAction {
     /// Name as an Atlas uses it.
     pub name: String,
     /// Parameters.
@@ -23,7 +23,7 @@ pub struct Action {
 
 /// Kind of tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tool {
+enum ToolKind {
     Shell,
     /// Reads the files that it names.
     Read,
@@ -46,28 +46,28 @@ enum Tool {
 
 /// Known tools by the agents' names for them.
 #[rustfmt::skip]
-const TOOLS: &[(&str, Tool)] = &[
-    ("Bash", Tool::Shell), ("PowerShell", Tool::Shell), ("Shell", Tool::Shell), ("bash", Tool::Shell),
-    ("powershell", Tool::Shell), ("shell", Tool::Shell), ("run_shell_command", Tool::Shell),
-    ("run_in_terminal", Tool::Shell), ("exec_command", Tool::Shell), ("local_shell", Tool::Shell),
-    ("Read", Tool::Read), ("NotebookRead", Tool::Read), ("view", Tool::Read), ("read_file", Tool::Read),
-    ("read_many_files", Tool::ReadMany),
-    ("Glob", Tool::Find), ("glob", Tool::Find), ("file_search", Tool::Find),
-    ("Grep", Tool::Grep), ("grep", Tool::Grep), ("rg", Tool::Grep), ("search_file_content", Tool::Grep),
-    ("grep_search", Tool::Grep),
-    ("LS", Tool::List), ("list_directory", Tool::List), ("list_dir", Tool::List),
-    ("Write", Tool::Write), ("Edit", Tool::Write), ("MultiEdit", Tool::Write), ("NotebookEdit", Tool::Write),
-    ("write_file", Tool::Write), ("replace", Tool::Write), ("create", Tool::Write), ("edit", Tool::Write),
-    ("str_replace_editor", Tool::Write), ("Delete", Tool::Write), ("create_file", Tool::Write),
-    ("replace_string_in_file", Tool::Write), ("insert_edit_into_file", Tool::Write),
-    ("apply_patch", Tool::Patch),
-    ("WebFetch", Tool::Fetch), ("web_fetch", Tool::FetchAny), ("fetch_webpage", Tool::FetchAny),
-    ("WebSearch", Tool::Search), ("web_search", Tool::Search), ("google_web_search", Tool::Search),
-    ("Agent", Tool::Agent), ("Task", Tool::Agent), ("task", Tool::Agent), ("spawn_agent", Tool::Agent),
+const TOOLS: &[(&str, ToolKind)] = &[
+    ("Bash", ToolKind::Shell), ("PowerShell", ToolKind::Shell), ("Shell", ToolKind::Shell), ("bash", ToolKind::Shell),
+    ("powershell", ToolKind::Shell), ("shell", ToolKind::Shell), ("run_shell_command", ToolKind::Shell),
+    ("run_in_terminal", ToolKind::Shell), ("exec_command", ToolKind::Shell), ("local_shell", ToolKind::Shell),
+    ("Read", ToolKind::Read), ("NotebookRead", ToolKind::Read), ("view", ToolKind::Read), ("read_file", ToolKind::Read),
+    ("read_many_files", ToolKind::ReadMany),
+    ("Glob", ToolKind::Find), ("glob", ToolKind::Find), ("file_search", ToolKind::Find),
+    ("Grep", ToolKind::Grep), ("grep", ToolKind::Grep), ("rg", ToolKind::Grep), ("search_file_content", ToolKind::Grep),
+    ("grep_search", ToolKind::Grep),
+    ("LS", ToolKind::List), ("list_directory", ToolKind::List), ("list_dir", ToolKind::List),
+    ("Write", ToolKind::Write), ("Edit", ToolKind::Write), ("MultiEdit", ToolKind::Write), ("NotebookEdit", ToolKind::Write),
+    ("write_file", ToolKind::Write), ("replace", ToolKind::Write), ("create", ToolKind::Write), ("edit", ToolKind::Write),
+    ("str_replace_editor", ToolKind::Write), ("Delete", ToolKind::Write), ("create_file", ToolKind::Write),
+    ("replace_string_in_file", ToolKind::Write), ("insert_edit_into_file", ToolKind::Write),
+    ("apply_patch", ToolKind::Patch),
+    ("WebFetch", ToolKind::Fetch), ("web_fetch", ToolKind::FetchAny), ("fetch_webpage", ToolKind::FetchAny),
+    ("WebSearch", ToolKind::Search), ("web_search", ToolKind::Search), ("google_web_search", ToolKind::Search),
+    ("Agent", ToolKind::Agent), ("Task", ToolKind::Agent), ("task", ToolKind::Agent), ("spawn_agent", ToolKind::Agent),
 ];
 
 /// Prefixes of patch lines that name a file.
-const PATCHED: [&str; 4] = [
+const PATCH_FILE_MARKS: [&str; 4] = [
     "*** Add File: ",
     "*** Update File: ",
     "*** Delete File: ",
@@ -84,17 +84,17 @@ pub fn actions(
     input: &Map<String, Value>,
     cwd: Option<&str>,
     subagent: Option<&str>,
-) -> Result<Vec<Action>, String> {
+) -> Result<Vec<ToolAction>, String> {
     let mut params = input.clone();
     let beside = [("cwd", cwd), ("subagent", subagent), ("tool", Some(tool))];
     for (name, value) in beside {
         put(&mut params, name, value.map(Value::from));
     }
-    let plain = |name| Action {
+    let plain = |name| ToolAction {
         name,
         params: params.clone(),
     };
-    if let Some(name) = of_server(tool) {
+    if let Some(name) = mcp_action(tool) {
         return Ok(vec![plain(name)]);
     }
     let Some((_, known)) = TOOLS.iter().find(|(name, _)| *name == tool) else {
@@ -125,7 +125,7 @@ fn put(params: &mut Map<String, Value>, name: &str, value: Option<Value>) {
 /// Returns the basis of judgement of a known tool: action name, name of the deciding parameter, and its
 /// values.
 fn judged(
-    known: Tool,
+    known: ToolKind,
     input: &Map<String, Value>,
     cwd: Option<&str>,
 ) -> Result<(&'static str, &'static str, Vec<String>), String> {
@@ -149,12 +149,12 @@ fn judged(
         Ok::<_, String>(patterns.collect())
     };
     Ok(match known {
-        Tool::Shell => ("shell.run", "command", vec![command(input)?]),
-        Tool::Read => match places(paths(input)?) {
+        ToolKind::Shell => ("shell.run", "command", vec![command(input)?]),
+        ToolKind::Read => match places(paths(input)?) {
             found if found.is_empty() => return Err(lacks("file_path")),
             found => ("file.read", "path", found),
         },
-        Tool::ReadMany => {
+        ToolKind::ReadMany => {
             let mut found = paths(input)?;
             found.extend(several(input, &["include"])?);
             match places(found) {
@@ -162,13 +162,13 @@ fn judged(
                 found => ("file.read", "path", found),
             }
         }
-        Tool::Find => {
+        ToolKind::Find => {
             let patterns = ["pattern", "query", "glob_pattern", "globPattern"];
             ("file.read", "path", below(several(input, &patterns)?)?)
         }
-        Tool::Grep => ("file.read", "path", below(several(input, FILTERS)?)?),
-        Tool::List => ("file.read", "path", below(Vec::new())?),
-        Tool::Write => match places(paths(input)?) {
+        ToolKind::Grep => ("file.read", "path", below(several(input, FILTERS)?)?),
+        ToolKind::List => ("file.read", "path", below(Vec::new())?),
+        ToolKind::Write => match places(paths(input)?) {
             // Copilot calls a patch an edit where it uses names of other agents.
             found if found.is_empty() => {
                 let patch = one(input, PATCH)?.ok_or_else(|| lacks("file_path"))?;
@@ -176,14 +176,14 @@ fn judged(
             }
             found => ("file.write", "path", found),
         },
-        Tool::Patch => ("file.write", "path", places(patched(&needed(PATCH)?)?)),
-        Tool::Fetch => ("web.fetch", "url", vec![needed(&["url"])?]),
-        Tool::FetchAny => match several(input, &["url", "urls", "prompt"])? {
+        ToolKind::Patch => ("file.write", "path", places(patched(&needed(PATCH)?)?)),
+        ToolKind::Fetch => ("web.fetch", "url", vec![needed(&["url"])?]),
+        ToolKind::FetchAny => match several(input, &["url", "urls", "prompt"])? {
             found if found.is_empty() => return Err(lacks("url")),
             found => ("web.fetch", "url", found),
         },
-        Tool::Search => ("web.search", "query", vec![needed(&["query"])?]),
-        Tool::Agent => ("agent.run", "prompt", vec![mission(input)?]),
+        ToolKind::Search => ("web.search", "query", vec![needed(&["query"])?]),
+        ToolKind::Agent => ("agent.run", "prompt", vec![mission(input)?]),
     })
 }
 
@@ -219,7 +219,7 @@ const PATHS: &[&str] = &[
 ];
 
 /// Names of parameters that hold several paths.
-const PLACES: &[&str] = &["paths", "file_paths", "filePaths", "files"];
+const PATH_LISTS: &[&str] = &["paths", "file_paths", "filePaths", "files"];
 
 /// Names of parameters that select the files to search.
 const FILTERS: &[&str] = &["glob", "include", "includePattern", "include_pattern"];
@@ -230,7 +230,7 @@ const PATCH: &[&str] = &["command", "input", "patch"];
 /// Returns the named paths: single ones and lists.
 fn paths(input: &Map<String, Value>) -> Result<Vec<String>, String> {
     let mut found: Vec<_> = one(input, PATHS)?.into_iter().collect();
-    let listed = several(input, PLACES)?;
+    let listed = several(input, PATH_LISTS)?;
     found.extend(listed);
     Ok(found)
 }
@@ -289,7 +289,9 @@ fn command(input: &Map<String, Value>) -> Result<String, String> {
 fn patched(patch: &str) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     for line in patch.lines().map(str::trim_start) {
-        let named = PATCHED.iter().find_map(|mark| line.strip_prefix(mark));
+        let named = PATCH_FILE_MARKS
+            .iter()
+            .find_map(|mark| line.strip_prefix(mark));
         if let Some(named) = named.map(str::trim).filter(|path| !path.is_empty())
             && !found.iter().any(|known| known == named)
         {
@@ -304,7 +306,7 @@ fn patched(patch: &str) -> Result<Vec<String>, String> {
 
 /// Returns the action for a tool of an MCP server. The server's name comes first and ends at the first
 /// separator: users name servers, and servers name tools.
-fn of_server(tool: &str) -> Option<String> {
+fn mcp_action(tool: &str) -> Option<String> {
     let marked = tool.strip_prefix("mcp__");
     let alone = || {
         let alone = tool.strip_prefix("MCP:");

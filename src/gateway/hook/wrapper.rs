@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Options, Transport};
+use super::{HookOptions, Transport};
 use crate::base::id::SessionId;
 use crate::engine::command::Wrapper;
-use crate::gateway::connect::registry::{Connection, Registry};
+use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry};
 use crate::gateway::connect::{event_names, intercepts};
 use crate::trace::event::WrapperCapabilities;
 
@@ -13,7 +13,7 @@ use crate::trace::event::WrapperCapabilities;
 const MOST: usize = 200;
 
 /// Returns the parameters of `wrapper.constructed`: the program, the intercepted events, and the proof.
-pub(super) fn constructed(options: &Options, session: &SessionId) -> Value {
+pub(super) fn constructed(options: &HookOptions, session: &SessionId) -> Value {
     let host = options.host;
     let program = format!("cra hook {}", host.as_str());
     let events = event_names(host).map(|event| format!("event {event}"));
@@ -46,13 +46,13 @@ pub(super) fn constructed(options: &Options, session: &SessionId) -> Value {
 
 /// Returns the parameters of `wrapper.verified`: whether the hook's entries are as `cra connect` wrote
 /// them. A hook over HTTP has no such entries, so it is not compared.
-pub(super) fn verified(options: &Options) -> Option<Value> {
+pub(super) fn verified(options: &HookOptions) -> Option<Value> {
     match options.transport {
         Transport::Rest => return None,
         Transport::Direct => {}
     }
     let agent = options.host.as_str();
-    let failures = match Registry::load(&options.folder) {
+    let failures = match ConnectionRegistry::load(&options.folder) {
         Err(error) => vec![format!("the list of connections cannot be read: {error}")],
         Ok(registry) => {
             let own = registry.connections.iter();
@@ -76,7 +76,7 @@ pub(super) fn verified(options: &Options) -> Option<Value> {
     }))
 }
 
-fn trouble(connection: &Connection, options: &Options) -> Option<String> {
+fn trouble(connection: &ConnectedAgent, options: &HookOptions) -> Option<String> {
     let trouble = connection.trouble(options.key.as_ref().ok())?;
     Some(format!("{}: {trouble}", connection.file.display()))
 }

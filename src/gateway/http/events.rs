@@ -18,14 +18,14 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
-use super::Shared;
+use super::HttpState;
 use super::known::known;
-use super::listen::Peer;
+use super::listen::HttpPeer;
 use super::serve::{fault, refusal};
 use crate::base::id::SessionId;
-use crate::base::limits::MESSAGE_TIME;
-use crate::gateway::call::{Fault, Key};
-use crate::runtime::Records;
+use crate::base::limits::MESSAGE_TIMEOUT;
+use crate::gateway::call::{CallFault, SessionKey};
+use crate::runtime::RecordStream;
 use crate::trace::event::Event;
 
 /// Most events that are read at a time.
@@ -42,7 +42,7 @@ const KEY: &str = "cra-session-key";
 
 /// Query of the request.
 #[derive(Debug, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct EventQuery {
     session: SessionId,
     /// Sequence number of the first event.
     #[serde(default)]
@@ -51,30 +51,33 @@ pub(super) struct Wanted {
 
 /// `GET /v1/events?session=ID`
 pub(super) async fn serve(
-    State(shared): State<Arc<Shared>>,
-    Extension(peer): Extension<Peer>,
-    wanted: Result<Query<Wanted>, axum::extract::rejection::QueryRejection>,
+    State(shared): State<Arc<HttpState>>,
+    Extension(peer): Extension<HttpPeer>,
+    wanted: Result<Query<EventQuery>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
     let wanted = match wanted {
         Ok(Query(wanted)) => wanted,
-        Err(error) => return fault(&Fault::params("", error.body_text())),
+        Err(error) => return fault(&CallFault::params("", error.body_text())),
     };
     let key = headers.get(KEY).and_then(|value| value.to_str().ok());
-    let key = key.and_then(|text| Key::try_from(Value::from(text)).ok());
+    let key = key.and_then(|text| SessionKey::try_from(Value::from(text)).ok());
     let shown = key.map(|key| key.digest());
     let agents = &shared.behind.hall.agents;
     let owns = agents.owns(wanted.session.clone(), shown, Some(peer.caller()));
     match (owns.await, shown) {
         (Ok(()), _) => {}
-        (Err(denied), Some(_)) => return fault(&Fault::from(denied)),
+        (Err(denied), Some(_)) => return fault(&CallFault::from(denied)),
         (Err(_), None) => {
             let why = "show the session's `key` in the header Cra-Session-Key";
             return refusal(StatusCode::FORBIDDEN, why);
         }
     }
     let Ok(room) = Arc::clone(&shared.streams).try_acquire_owned() else {
-        return fault(&Fault::new(Fault::BUSY, "there are too many streams"));
+        return fault(&CallFault::new(
+            CallFault::BUSY,
+            "there are too many streams",
+        ));
     };
     let last = headers.get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
@@ -95,7 +98,7 @@ pub(super) async fn serve(
 
 /// Streams records to one reader, until it disconnects or stops reading.
 async fn tell(
-    mut records: Records,
+    mut records: RecordStream,
     session: SessionId,
     mut from: u64,
     reader: mpsc::Sender<Bytes>,
@@ -112,7 +115,7 @@ async fn tell(
             Ok(Err(_)) => return,
             Err(_) => ": nothing new\n\n".to_owned(),
         };
-        match timeout(MESSAGE_TIME, reader.send(Bytes::from(page))).await {
+        match timeout(MESSAGE_TIMEOUT, reader.send(Bytes::from(page))).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return,
         }

@@ -8,15 +8,15 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::Shared;
-use super::listen::{Peer, Room};
+use super::HttpState;
+use super::listen::{ConnectionSlot, HttpPeer};
 use super::serve::{fault, refusal};
 use crate::base::digest::Digest;
-use crate::gateway::call::Fault;
+use crate::gateway::call::CallFault;
 
 /// Reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stranger {
+pub(super) enum RequestRefusal {
     /// The request comes from a web page.
     Page,
     /// The request names a host that is not this machine.
@@ -25,7 +25,7 @@ pub(super) enum Stranger {
     Token,
 }
 
-impl Stranger {
+impl RequestRefusal {
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Page => "web pages are not served",
@@ -39,48 +39,50 @@ impl Stranger {
 
 /// Passes only admitted requests on to their handler.
 pub(super) async fn check(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpState>>,
     request: Request,
     next: Next,
 ) -> Response {
     match admit(request.headers(), &shared.token) {
-        Ok(()) if is_too_many(&request) => fault(&Fault::new(Fault::BUSY, TOO_MANY)),
+        Ok(()) if exceeds_limit(&request) => {
+            fault(&CallFault::new(CallFault::BUSY, TOO_MANY_CONNECTIONS))
+        }
         Ok(()) => next.run(request).await,
-        Err(Stranger::Token) => {
-            let told = refusal(StatusCode::UNAUTHORIZED, Stranger::Token.words());
+        Err(RequestRefusal::Token) => {
+            let told = refusal(StatusCode::UNAUTHORIZED, RequestRefusal::Token.words());
             ([(header::WWW_AUTHENTICATE, "Bearer")], told).into_response()
         }
-        Err(stranger @ (Stranger::Page | Stranger::Elsewhere)) => {
+        Err(stranger @ (RequestRefusal::Page | RequestRefusal::Elsewhere)) => {
             refusal(StatusCode::FORBIDDEN, stranger.words())
         }
     }
 }
 
 /// Message for a connection that exceeds the limit.
-pub(super) const TOO_MANY: &str = "there are too many connections; try again later";
+pub(super) const TOO_MANY_CONNECTIONS: &str = "there are too many connections; try again later";
 
 /// Returns true if a request comes on a connection that exceeds the limit.
-pub(super) fn is_too_many(request: &Request) -> bool {
-    let peer = request.extensions().get::<Peer>();
-    peer.is_none_or(|peer| peer.room == Room::Full)
+pub(super) fn exceeds_limit(request: &Request) -> bool {
+    let peer = request.extensions().get::<HttpPeer>();
+    peer.is_none_or(|peer| peer.room == ConnectionSlot::Full)
 }
 
 /// Checks the headers of a request.
-pub(super) fn admit(headers: &HeaderMap, token: &Digest) -> Result<(), Stranger> {
+pub(super) fn admit(headers: &HeaderMap, token: &Digest) -> Result<(), RequestRefusal> {
     if headers.contains_key(header::ORIGIN) {
-        return Err(Stranger::Page);
+        return Err(RequestRefusal::Page);
     }
     let host = headers
         .get(header::HOST)
         .and_then(|value| value.to_str().ok());
     if !host.is_some_and(is_here) {
-        return Err(Stranger::Elsewhere);
+        return Err(RequestRefusal::Elsewhere);
     }
     let shown = headers.get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     match shown {
         Some(shown) if same(shown.trim(), token) => Ok(()),
-        Some(_) | None => Err(Stranger::Token),
+        Some(_) | None => Err(RequestRefusal::Token),
     }
 }
 

@@ -9,16 +9,16 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::Shared;
-use super::guard::{TOO_MANY, admit, is_too_many};
+use super::HttpState;
+use super::guard::{TOO_MANY_CONNECTIONS, admit, exceeds_limit};
 use super::serve;
 use crate::base::json::read_with_inexact_as_text;
-use crate::gateway::client::Leash;
-use crate::gateway::hook::{self, AnswerCommand, Host, Offline, Options, Transport};
+use crate::gateway::client::ConnectionCanceller;
+use crate::gateway::hook::{self, AnswerCommand, HookOptions, Host, OfflineBehavior, Transport};
 
 /// `POST /v1/hook/claude-code`
 pub(super) async fn serve(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpState>>,
     Path(host): Path<String>,
     request: Request,
 ) -> Response {
@@ -32,20 +32,20 @@ pub(super) async fn serve(
 
 /// Returns the answer. Sets `event` as soon as the event is known.
 async fn answer(
-    shared: &Shared,
+    shared: &HttpState,
     host: &str,
     request: Request,
     event: &mut Option<String>,
 ) -> Result<Value, String> {
     let admitted = admit(request.headers(), &shared.token);
     admitted.map_err(|stranger| format!("cra: nothing is allowed: {}", stranger.words()))?;
-    if is_too_many(&request) {
-        return Err(format!("cra: {TOO_MANY}"));
+    if exceeds_limit(&request) {
+        return Err(format!("cra: {TOO_MANY_CONNECTIONS}"));
     }
     if host != Host::ClaudeCode.as_str() {
         return Err("cra: only hooks of claude-code come by HTTP".to_owned());
     }
-    let api_key = request.headers().get(API_KEY);
+    let api_key = request.headers().get(API_KEY_HEADER);
     let api_key = api_key
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
@@ -57,15 +57,15 @@ async fn answer(
     let room = Arc::clone(&shared.hooks)
         .try_acquire_owned()
         .map_err(busy)?;
-    let leash = Leash::default();
+    let leash = ConnectionCanceller::default();
     // A caller that closes the connection withdraws its held request, also while a thread waits for it.
-    let _cut = leash.cut_when_dropped();
+    let _cut = leash.cancel_on_drop();
     let secret = hook::secret(&shared.behind.folder);
-    let options = Options {
+    let options = HookOptions {
         host: Host::ClaudeCode,
         begun: Instant::now(),
         timer: Some(timer),
-        offline: Offline::Deny,
+        offline: OfflineBehavior::Deny,
         socket: shared.behind.socket.clone(),
         key: Ok(shared.behind.hall.signer.verifier()),
         folder: shared.behind.folder.clone(),
@@ -89,7 +89,7 @@ async fn answer(
     }
 }
 
-impl Shared {
+impl HttpState {
     /// Returns the command with which an agent on this machine answers a checkpoint from its shell.
     fn answer_command(&self) -> Result<AnswerCommand, String> {
         let unknown = |error| format!("cra: the program's own place is not known: {error}");
@@ -107,7 +107,7 @@ impl Shared {
 }
 
 /// Header with the key that the agent presents, if an Atlas requires one.
-const API_KEY: &str = "x-api-key";
+const API_KEY_HEADER: &str = "x-api-key";
 
 /// Returns the agent's timeout from the address of the hook. The request does not contain it otherwise, and
 /// after a late answer the agent continues.
@@ -116,11 +116,11 @@ fn timer(query: &str) -> Duration {
         .split('&')
         .find_map(|pair| pair.strip_prefix("timer="))
         .and_then(|text| text.parse().ok());
-    said.map_or(SHORTEST, Duration::from_secs)
+    said.map_or(MIN_TIMEOUT, Duration::from_secs)
 }
 
 /// Shortest default timeout of Claude Code's hooks.
-const SHORTEST: Duration = Duration::from_secs(30);
+const MIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn event_of(body: &[u8]) -> Option<String> {
     // Numbers decide nothing here, and an event that is named twice counts as unknown.

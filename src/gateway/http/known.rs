@@ -9,7 +9,7 @@ use crate::trace::event::Event;
 
 /// Visible fields of each event type.
 #[rustfmt::skip]
-pub(super) const TOLD: &[(&str, &[&str])] = &[
+pub(super) const VISIBLE_FIELDS: &[(&str, &[&str])] = &[
     ("session_started", &["agent_type", "agent_version", "wrapper_version", "atlas_ids", "initial_contexts", "intent"]),
     ("session_ended", &["duration_ms", "event_count", "actions_taken", "contexts_injected", "final_status", "summary"]),
     ("context_requested", &["request_type", "query", "hints"]),
@@ -39,7 +39,9 @@ pub(super) const TOLD: &[(&str, &[&str])] = &[
 
 /// Returns an event with only the fields that its agent may know.
 pub(super) fn known(mut event: Event) -> Event {
-    let told = TOLD.iter().find(|(name, _)| *name == event.event_type);
+    let told = VISIBLE_FIELDS
+        .iter()
+        .find(|(name, _)| *name == event.event_type);
     let told = told.map_or(&[] as &[&str], |(_, fields)| fields);
     let details = std::mem::take(&mut event.payload);
     let kept = details.into_iter();
@@ -55,7 +57,7 @@ mod tests {
 
     #[test]
     fn visible_fields_exist_in_their_event_type() {
-        for (name, fields) in TOLD {
+        for (name, fields) in VISIBLE_FIELDS {
             let all = Payload::field_names(name);
             assert!(!all.is_empty(), "{name}");
             for field in *fields {
@@ -74,7 +76,7 @@ mod tests {
             "by",
             "problems",
         ];
-        for (name, fields) in TOLD {
+        for (name, fields) in VISIBLE_FIELDS {
             for field in *fields {
                 assert!(!secret.contains(field), "{name}: {field}");
             }

@@ -17,22 +17,22 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::base::limits::{ACCEPT_PAUSE, HEADER_TIME};
+use crate::base::limits::{ACCEPT_PAUSE, HEADER_TIMEOUT};
 use crate::engine::command::Caller;
 use crate::gateway::admission::{Admission, Connections, OpenConnection};
-use crate::gateway::hall::{Crowd, Hall};
+use crate::gateway::hall::{ConnectionShortage, GatewayState};
 
 /// Most refused connections that get an answer at a time; further ones are closed.
-const MAX_TURNED_AWAY: usize = 64;
+const MAX_REFUSED_CONNECTIONS: usize = 64;
 
 /// The other side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Peer {
+pub(super) struct HttpPeer {
     address: SocketAddr,
-    pub(super) room: Room,
+    pub(super) room: ConnectionSlot,
 }
 
-impl Peer {
+impl HttpPeer {
     pub(super) fn caller(self) -> Caller {
         Caller::Http(self.address.to_string())
     }
@@ -40,7 +40,7 @@ impl Peer {
 
 /// Tells whether a connection is within the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum ConnectionSlot {
     /// The connection is within the limit.
     Enough,
     /// The connection exceeds the limit.
@@ -48,9 +48,9 @@ pub(super) enum Room {
 }
 
 /// Accepts connections until this future is dropped. All connections end with it.
-pub(super) async fn listen(listener: TcpListener, router: Router, hall: Hall, most: usize) {
+pub(super) async fn listen(listener: TcpListener, router: Router, hall: GatewayState, most: usize) {
     let connections = Connections::new(most);
-    let away = Arc::new(Semaphore::new(MAX_TURNED_AWAY));
+    let away = Arc::new(Semaphore::new(MAX_REFUSED_CONNECTIONS));
     let mut open = JoinSet::new();
     loop {
         while open.try_join_next().is_some() {}
@@ -66,14 +66,19 @@ pub(super) async fn listen(listener: TcpListener, router: Router, hall: Hall, mo
         };
         let admission = connections.admit(None);
         if admission != Admission::Admit {
-            hall.note_crowd(Crowd::new("HTTP door", &connections, most, admission));
+            hall.note_shortage(ConnectionShortage::new(
+                "HTTP door",
+                &connections,
+                most,
+                admission,
+            ));
         }
         if admission == Admission::Refuse {
             let Ok(held) = Arc::clone(&away).try_acquire_owned() else {
                 continue;
             };
-            let room = Room::Full;
-            let peer = Peer { address, room };
+            let room = ConnectionSlot::Full;
+            let peer = HttpPeer { address, room };
             let router = router.clone().layer(Extension(peer));
             open.spawn(async move {
                 let _held = held;
@@ -81,8 +86,8 @@ pub(super) async fn listen(listener: TcpListener, router: Router, hall: Hall, mo
             });
             continue;
         }
-        let room = Room::Enough;
-        let peer = Peer { address, room };
+        let room = ConnectionSlot::Enough;
+        let peer = HttpPeer { address, room };
         let entered = Arc::new(connections.enter(None));
         let counted = from_fn_with_state(Arc::clone(&entered), count_call);
         let router = router.clone().layer(Extension(peer)).layer(counted);
@@ -102,15 +107,20 @@ async fn count_call(
 }
 
 /// Serves a connection until it ends. If it has to make room, running requests are still answered.
-async fn serve(stream: TcpStream, router: Router, room: Room, make_room: impl Future<Output = ()>) {
+async fn serve(
+    stream: TcpStream,
+    router: Router,
+    room: ConnectionSlot,
+    make_room: impl Future<Output = ()>,
+) {
     // Answers are small and written in one piece.
     let _ = stream.set_nodelay(true);
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
-        .keep_alive(room == Room::Enough);
+        .header_read_timeout(HEADER_TIMEOUT)
+        .keep_alive(room == ConnectionSlot::Enough);
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);

@@ -11,24 +11,24 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::Shared;
-use super::listen::Peer;
-use crate::base::json::{self, JsonError};
-use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+use super::HttpState;
+use super::listen::HttpPeer;
+use crate::base::json::{self, StrictJsonError};
+use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIMEOUT};
 use crate::engine::command::DenyCode;
-use crate::gateway::call::{Fault, Spoken};
-use crate::gateway::visitor::Visitor;
+use crate::gateway::call::{AuthenticatedCall, CallFault};
+use crate::gateway::visitor::AgentConnection;
 
-/// `POST /v1/CALL`
+/// `POST /v1/CALL_FIELDS`
 pub(super) async fn call(
-    State(shared): State<Arc<Shared>>,
-    Extension(peer): Extension<Peer>,
+    State(shared): State<Arc<HttpState>>,
+    Extension(peer): Extension<HttpPeer>,
     Path(name): Path<String>,
     request: Request,
 ) -> Response {
     let Ok(_room) = shared.calls.try_acquire() else {
-        return fault(&Fault::new(
-            Fault::BUSY,
+        return fault(&CallFault::new(
+            CallFault::BUSY,
             "there are too many calls; try again later",
         ));
     };
@@ -38,12 +38,14 @@ pub(super) async fn call(
     };
     let params = match json::read::<Value>(&body) {
         Ok(params) => params,
-        Err(JsonError::Ambiguous(refused)) => return fault(&Fault::ambiguous(&refused, "")),
-        Err(error) => return fault(&Fault::new(Fault::PARSE, error.to_string())),
+        Err(StrictJsonError::Ambiguous(refused)) => {
+            return fault(&CallFault::ambiguous(&refused, ""));
+        }
+        Err(error) => return fault(&CallFault::new(CallFault::PARSE, error.to_string())),
     };
-    let said = match Spoken::read(&name.replace('/', "."), params) {
+    let said = match AuthenticatedCall::read(&name.replace('/', "."), params) {
         Ok(spoken) => {
-            let visitor = Visitor::new(shared.behind.hall.clone(), peer.caller());
+            let visitor = AgentConnection::new(shared.behind.hall.clone(), peer.caller());
             visitor.say(spoken).await
         }
         Err(fault) => Err(fault),
@@ -63,7 +65,7 @@ pub(super) async fn nothing() -> Response {
 }
 
 /// Reads the body of a request, with a limit of size and time.
-pub(super) async fn body(shared: &Shared, request: Request) -> Result<Vec<u8>, Response> {
+pub(super) async fn body(shared: &HttpState, request: Request) -> Result<Vec<u8>, Response> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let reading = async {
@@ -73,7 +75,7 @@ pub(super) async fn body(shared: &Shared, request: Request) -> Result<Vec<u8>, R
         };
         read(request.into_body()).await
     };
-    match timeout(MESSAGE_TIME, reading).await {
+    match timeout(MESSAGE_TIMEOUT, reading).await {
         Ok(Some(body)) => Ok(body),
         Ok(None) => Err(refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -83,7 +85,7 @@ pub(super) async fn body(shared: &Shared, request: Request) -> Result<Vec<u8>, R
             StatusCode::REQUEST_TIMEOUT,
             &format!(
                 "a message has to be finished within {} seconds",
-                MESSAGE_TIME.as_secs()
+                MESSAGE_TIMEOUT.as_secs()
             ),
         )),
     }
@@ -106,14 +108,14 @@ async fn read(body: Body) -> Option<Vec<u8>> {
 }
 
 /// Builds the response for a fault.
-pub(super) fn fault(fault: &Fault) -> Response {
+pub(super) fn fault(fault: &CallFault) -> Response {
     let value = serde_json::to_value(fault).unwrap_or_default();
     json(status(fault), &value)
 }
 
 /// Builds the response for a request that is not a call.
 pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
-    let fault = Fault::new(Fault::REQUEST, why);
+    let fault = CallFault::new(CallFault::REQUEST, why);
     json(status, &serde_json::to_value(fault).unwrap_or_default())
 }
 
@@ -122,15 +124,15 @@ pub(super) fn json(status: StatusCode, value: &Value) -> Response {
     (status, kind, Body::from(value.to_string())).into_response()
 }
 
-fn status(fault: &Fault) -> StatusCode {
+fn status(fault: &CallFault) -> StatusCode {
     match fault.denied() {
         Some(code) => denied(code),
         None => match fault.code {
-            Fault::METHOD => StatusCode::NOT_FOUND,
-            Fault::ANSWER_FIRST => StatusCode::CONFLICT,
-            Fault::INVALID_ANSWERS => StatusCode::UNPROCESSABLE_ENTITY,
-            Fault::BUSY => StatusCode::SERVICE_UNAVAILABLE,
-            Fault::DENIED => StatusCode::FORBIDDEN,
+            CallFault::METHOD => StatusCode::NOT_FOUND,
+            CallFault::ANSWER_FIRST => StatusCode::CONFLICT,
+            CallFault::INVALID_ANSWERS => StatusCode::UNPROCESSABLE_ENTITY,
+            CallFault::BUSY => StatusCode::SERVICE_UNAVAILABLE,
+            CallFault::DENIED => StatusCode::FORBIDDEN,
             _ => StatusCode::BAD_REQUEST,
         },
     }

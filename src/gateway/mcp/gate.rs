@@ -7,16 +7,16 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::base::id::SessionId;
-use crate::engine::command::{DenyCode, Given};
-use crate::gateway::call::Key;
-use crate::gateway::client::{CallError, Speaker};
+use crate::engine::command::{DenyCode, Injected};
+use crate::gateway::call::SessionKey;
+use crate::gateway::client::{CallError, GatewayClient};
 use crate::gateway::proof::AnswerVerifier;
-use crate::gateway::rejected::Rejected;
+use crate::gateway::rejected::RejectedAnswer;
 use crate::gateway::words::{given, words_of};
 
 /// Identity of an MCP client at the console.
 #[derive(Clone, Debug)]
-pub struct Guest {
+pub struct ConsoleIdentity {
     /// Program name for reports of rejected answers.
     pub program: &'static str,
     /// Socket of the console.
@@ -35,41 +35,41 @@ pub struct Guest {
 
 /// Session at the console.
 #[derive(Debug)]
-pub(super) struct Gate {
-    guest: Guest,
+pub(super) struct ConsoleSession {
+    guest: ConsoleIdentity,
     session: SessionId,
-    key: Key,
-    begun: Mutex<Begun>,
+    key: SessionKey,
+    begun: Mutex<ConsoleSessionPhase>,
 }
 
 /// Progress of the session.
 #[derive(Debug)]
-enum Begun {
+enum ConsoleSessionPhase {
     /// The console does not know the session yet.
     No,
     /// The session has started. Its first contexts wait for a result that can deliver them.
-    Yes(Given),
+    Yes(Injected),
 }
 
 /// A run that is permitted.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct PermittedRun {
     execution: String,
     /// Text for the agent.
     pub(super) words: Option<String>,
 }
 
-impl Gate {
+impl ConsoleSession {
     /// Creates a session that is not yet started.
     ///
     /// # Errors
     /// Fails when the system provides no randomness.
-    pub(super) fn new(guest: Guest) -> Result<Self, getrandom::Error> {
+    pub(super) fn new(guest: ConsoleIdentity) -> Result<Self, getrandom::Error> {
         Ok(Self {
             guest,
             session: Uuid::now_v7().into(),
-            key: Key::random()?,
-            begun: Mutex::new(Begun::No),
+            key: SessionKey::random()?,
+            begun: Mutex::new(ConsoleSessionPhase::No),
         })
     }
 
@@ -81,7 +81,7 @@ impl Gate {
         &self,
         action: &str,
         params: &Map<String, Value>,
-    ) -> Result<Run, CallError> {
+    ) -> Result<PermittedRun, CallError> {
         let request = json!({"action": action, "params": params});
         let allowed = self.say("action.request", request).await?;
         // Only an answer with the name of a run is a permission.
@@ -90,11 +90,11 @@ impl Gate {
             .ok_or_else(|| CallError::Unreadable("an answer that allows nothing".to_owned()))?
             .to_owned();
         let mut handed = match &mut *self.begun.lock().await {
-            Begun::No => Given::default(),
-            Begun::Yes(first) => std::mem::take(first),
+            ConsoleSessionPhase::No => Injected::default(),
+            ConsoleSessionPhase::Yes(first) => std::mem::take(first),
         };
         handed.extend(given(&allowed));
-        Ok(Run {
+        Ok(PermittedRun {
             execution,
             words: words_of(&handed),
         })
@@ -107,7 +107,7 @@ impl Gate {
     /// Fails when the report does not reach the console.
     pub(super) async fn completed(
         &self,
-        run: &Run,
+        run: &PermittedRun,
         result: Result<String, (String, String)>,
     ) -> Result<Option<String>, CallError> {
         let mut said = json!({"execution": run.execution});
@@ -129,7 +129,7 @@ impl Gate {
     /// # Errors
     /// Fails when the console cannot be reached.
     pub(super) async fn end(&self) -> Result<(), CallError> {
-        if matches!(*self.begun.lock().await, Begun::No) {
+        if matches!(*self.begun.lock().await, ConsoleSessionPhase::No) {
             return Ok(());
         }
         self.say("session.end", json!({"given": "later"}))
@@ -145,7 +145,8 @@ impl Gate {
         let said = self.converse(method, params).await;
         if let Err(CallError::Unproven { reason, .. }) = &said {
             let (guest, session) = (&self.guest, Some(self.session.to_string()));
-            let report = Rejected::now(guest.program, session, &guest.socket, reason.to_string());
+            let report =
+                RejectedAnswer::now(guest.program, session, &guest.socket, reason.to_string());
             // A failed report changes nothing: the agent is denied in any case.
             let _ = report.leave(&guest.folder);
         }
@@ -155,7 +156,7 @@ impl Gate {
     async fn converse(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let key = self.guest.answers.clone();
         let key = key.ok_or_else(|| CallError::NoKey("it is missing".to_owned()))?;
-        let mut speaker = Speaker::connect_verified(&self.guest.socket, key).await?;
+        let mut speaker = GatewayClient::connect_verified(&self.guest.socket, key).await?;
         self.begin(&mut speaker).await?;
         let params = self.signed(params);
         let said = speaker.call(method, &params).await;
@@ -166,14 +167,14 @@ impl Gate {
             return said;
         }
         // This is another console with another record: it does not know the session.
-        *self.begun.lock().await = Begun::No;
+        *self.begun.lock().await = ConsoleSessionPhase::No;
         self.begin(&mut speaker).await?;
         speaker.call(method, &params).await
     }
 
-    async fn begin(&self, speaker: &mut Speaker) -> Result<(), CallError> {
+    async fn begin(&self, speaker: &mut GatewayClient) -> Result<(), CallError> {
         let mut begun = self.begun.lock().await;
-        if matches!(*begun, Begun::Yes(_)) {
+        if matches!(*begun, ConsoleSessionPhase::Yes(_)) {
             return Ok(());
         }
         let start = self.signed(json!({
@@ -182,7 +183,7 @@ impl Gate {
             "api_key": self.guest.api_key,
         }));
         let started = speaker.call("session.start", &start).await?;
-        *begun = Begun::Yes(given(&started));
+        *begun = ConsoleSessionPhase::Yes(given(&started));
         Ok(())
     }
 

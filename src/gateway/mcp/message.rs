@@ -6,16 +6,16 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::base::json::{self, FaultKind, JsonError};
+use crate::base::json::{self, JsonFaultKind, StrictJsonError};
 use crate::base::text::one_line;
-use crate::gateway::call::Fault;
-use crate::gateway::rpc::Id;
+use crate::gateway::call::CallFault;
+use crate::gateway::rpc::RpcId;
 
 /// A message to be forwarded: one line, without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line(Vec<u8>);
+pub(super) struct MessageLine(Vec<u8>);
 
-impl Line {
+impl MessageLine {
     /// Creates a line from received bytes. A carriage return can only stand between tokens there, and some
     /// parsers end a line at it: it becomes a space.
     fn received(bytes: &[u8]) -> Self {
@@ -33,7 +33,7 @@ impl Line {
     }
 }
 
-impl From<Value> for Line {
+impl From<Value> for MessageLine {
     fn from(message: Value) -> Self {
         Self(message.to_string().into_bytes())
     }
@@ -42,67 +42,69 @@ impl From<Value> for Line {
 /// A tool call.
 #[derive(Debug)]
 pub(super) struct ToolCall {
-    pub(super) id: Id,
+    pub(super) id: RpcId,
     pub(super) tool: String,
     pub(super) arguments: Map<String, Value>,
     /// Token for progress notifications to the agent.
     pub(super) progress: Option<Value>,
-    pub(super) line: Line,
+    pub(super) line: MessageLine,
 }
 
 /// A message of an agent.
 #[derive(Debug)]
-pub(super) enum FromAgent {
+pub(super) enum AgentMessage {
     /// A tool call.
     Call(Box<ToolCall>),
     /// A request for the list of tools.
-    List(Id, Line),
+    List(RpcId, MessageLine),
     /// Any other request.
-    Request(Id, Line),
+    Request(RpcId, MessageLine),
     /// Cancellation of a request.
-    Cancelled(Id, Line),
+    Cancelled(RpcId, MessageLine),
     /// A message without an answer: a notification, or a response.
-    Other(Line),
+    Other(MessageLine),
     /// A malformed message. It is not forwarded.
-    Wrong(Option<Id>, Fault),
+    Wrong(Option<RpcId>, CallFault),
 }
 
 /// A message of a server.
 #[derive(Debug)]
-pub(super) enum FromServer {
+pub(super) enum ServerMessage {
     /// A response: its id, its content, and the line to forward.
-    Answer(Id, Value, Line),
+    Answer(RpcId, Value, MessageLine),
     /// A request or a notification.
-    Other(Line),
+    Other(MessageLine),
     /// A response that two parsers could understand in two ways.
-    Ambiguous(Id, String),
+    Ambiguous(RpcId, String),
     /// Text that is not a message.
     Noise,
 }
 
-impl FromAgent {
+impl AgentMessage {
     pub(super) fn read(line: &[u8]) -> Self {
         let (message, inexact) = match json::read::<Value>(line) {
             Ok(message) => (message, None),
-            Err(JsonError::Ambiguous(fault)) => {
-                let refused = Fault::ambiguous(&fault, "params");
+            Err(StrictJsonError::Ambiguous(fault)) => {
+                let refused = CallFault::ambiguous(&fault, "params");
                 match json::read_with_inexact_as_text(line) {
                     // A refused id would come back as another one.
                     Ok(message) if is_exact_id(line) => (message, Some(refused)),
-                    Ok(_) | Err(_) if fault.kind == FaultKind::DuplicateKey => {
+                    Ok(_) | Err(_) if fault.kind == JsonFaultKind::DuplicateKey => {
                         return Self::Wrong(named(line), refused);
                     }
                     Ok(_) | Err(_) => return Self::Wrong(None, refused),
                 }
             }
-            Err(error) => return Self::Wrong(None, Fault::new(Fault::PARSE, error.to_string())),
+            Err(error) => {
+                return Self::Wrong(None, CallFault::new(CallFault::PARSE, error.to_string()));
+            }
         };
         let Some(fields) = message.as_object() else {
             return wrong(None, "batches are not taken: one message a line");
         };
         let id = match fields.get("id") {
             None => None,
-            Some(id) => match serde_json::from_value::<Id>(id.clone()) {
+            Some(id) => match serde_json::from_value::<RpcId>(id.clone()) {
                 Ok(id) => Some(id),
                 Err(_) => return wrong(None, "an id is a number or a text"),
             },
@@ -114,12 +116,12 @@ impl FromAgent {
             .get("method")
             .is_some_and(|method| method == "tools/call");
         let stray = is_call.then(|| unknown(fields, &REQUEST)).flatten();
-        if let Some(name) = misspelt(fields, &ENVELOPE).or(stray) {
+        if let Some(name) = misspelt(fields, &ENVELOPE_FIELDS).or(stray) {
             let name = one_line(name);
             let of = if is_call { "a call" } else { "a message" };
             return wrong(id, &format!("`{name}` is not a field of {of}"));
         }
-        let line = Line::received(line);
+        let line = MessageLine::received(line);
         let method = match fields.get("method") {
             None => None,
             Some(Value::String(method)) => Some(method.as_str()),
@@ -150,9 +152,9 @@ impl FromAgent {
 const BESIDE: &str = "mcp_call";
 
 /// Fields of a message, of a request, and of the parameters of a tool call. Some parsers ignore their case.
-const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+const ENVELOPE_FIELDS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 const REQUEST: [&str; 4] = ["jsonrpc", "id", "method", "params"];
-const CALL: [&str; 3] = ["name", "arguments", "_meta"];
+const CALL_FIELDS: [&str; 3] = ["name", "arguments", "_meta"];
 
 /// Returns a field that some parsers would take for one of `known`, and others would not.
 fn misspelt<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
@@ -178,15 +180,15 @@ fn fold_case(name: &str) -> String {
 }
 
 /// Returns the id of a refused message, if it has exactly one.
-pub(super) fn named(line: &[u8]) -> Option<Id> {
+pub(super) fn named(line: &[u8]) -> Option<RpcId> {
     #[derive(serde::Deserialize)]
-    struct Named {
-        id: Option<Id>,
+    struct MessageWithId {
+        id: Option<RpcId>,
     }
     if !is_exact_id(line) {
         return None;
     }
-    serde_json::from_slice::<Named>(line).ok()?.id
+    serde_json::from_slice::<MessageWithId>(line).ok()?.id
 }
 
 /// Returns true if the id of a message, if any, is exact.
@@ -195,31 +197,34 @@ fn is_exact_id(line: &[u8]) -> bool {
     id.is_none_or(|id| json::check(id).is_ok())
 }
 
-fn wrong(id: Option<Id>, why: &str) -> FromAgent {
-    FromAgent::Wrong(id, Fault::new(Fault::REQUEST, why))
+fn wrong(id: Option<RpcId>, why: &str) -> AgentMessage {
+    AgentMessage::Wrong(id, CallFault::new(CallFault::REQUEST, why))
 }
 
-fn call(id: Id, message: &Value, line: Line) -> FromAgent {
+fn call(id: RpcId, message: &Value, line: MessageLine) -> AgentMessage {
     let params = message.get("params");
     let tool = params.and_then(|params| params.get("name")?.as_str());
     let Some(tool) = tool.filter(|name| !name.is_empty()).map(str::to_owned) else {
-        return FromAgent::Wrong(Some(id), Fault::params("name", "it names no tool"));
+        return AgentMessage::Wrong(Some(id), CallFault::params("name", "it names no tool"));
     };
     let fields = params.and_then(Value::as_object);
-    if let Some(name) = fields.and_then(|fields| misspelt(fields, &CALL)) {
-        return FromAgent::Wrong(Some(id), Fault::params(name, "there is no such parameter"));
+    if let Some(name) = fields.and_then(|fields| misspelt(fields, &CALL_FIELDS)) {
+        return AgentMessage::Wrong(
+            Some(id),
+            CallFault::params(name, "there is no such parameter"),
+        );
     }
     let arguments = match params.and_then(|params| params.get("arguments")) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
         Some(_) => {
-            let fault = Fault::params("arguments", "they are an object");
-            return FromAgent::Wrong(Some(id), fault);
+            let fault = CallFault::params("arguments", "they are an object");
+            return AgentMessage::Wrong(Some(id), fault);
         }
     };
     let arguments = judged(arguments, fields);
     let progress = message.pointer("/params/_meta/progressToken").cloned();
-    FromAgent::Call(Box::new(ToolCall {
+    AgentMessage::Call(Box::new(ToolCall {
         id,
         tool,
         arguments,
@@ -234,7 +239,7 @@ fn judged(
     mut arguments: Map<String, Value>,
     params: Option<&Map<String, Value>>,
 ) -> Map<String, Value> {
-    let known = CALL;
+    let known = CALL_FIELDS;
     let params = params.into_iter().flatten();
     let rest = params.filter(|(name, _)| !known.contains(&name.as_str()));
     let rest: Map<_, _> = rest
@@ -250,16 +255,16 @@ fn judged(
     arguments
 }
 
-fn cancelled(fields: &Map<String, Value>) -> Option<Id> {
+fn cancelled(fields: &Map<String, Value>) -> Option<RpcId> {
     let id = fields.get("params")?.get("requestId")?;
     serde_json::from_value(id.clone()).ok()
 }
 
-impl FromServer {
+impl ServerMessage {
     pub(super) fn read(line: &[u8]) -> Self {
         let message = match json::read_with_inexact_as_text(line) {
             Ok(message) => message,
-            Err(JsonError::Ambiguous(fault)) => {
+            Err(StrictJsonError::Ambiguous(fault)) => {
                 return match named(line) {
                     Some(id) => Self::Ambiguous(id, fault.to_string()),
                     None => Self::Noise,
@@ -270,12 +275,12 @@ impl FromServer {
         if message.get("jsonrpc") != Some(&json!("2.0")) {
             return Self::Noise;
         }
-        let passed_on = Line::received(line);
+        let passed_on = MessageLine::received(line);
         if message.get("method").is_some() {
             return Self::Other(passed_on);
         }
         let id = message.get("id").cloned();
-        match id.map(serde_json::from_value::<Id>) {
+        match id.map(serde_json::from_value::<RpcId>) {
             Some(Ok(id)) => Self::Answer(id, message, passed_on),
             Some(Err(_)) | None => Self::Noise,
         }
@@ -283,7 +288,7 @@ impl FromServer {
 }
 
 /// Builds the result of a denied tool call, as the agent's model reads it.
-pub(super) fn denied(id: &Id, why: &str) -> Value {
+pub(super) fn denied(id: &RpcId, why: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {
         "content": [{"type": "text", "text": why}],
         "isError": true,
@@ -292,23 +297,23 @@ pub(super) fn denied(id: &Id, why: &str) -> Value {
 }
 
 /// Builds the result of the proxy's own tool.
-pub(super) fn own_result(id: &Id, words: &str, outcome: OwnOutcome) -> Value {
+pub(super) fn own_result(id: &RpcId, words: &str, outcome: OwnToolOutcome) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {
         "content": [{"type": "text", "text": words}],
-        "isError": outcome == OwnOutcome::Failed,
+        "isError": outcome == OwnToolOutcome::Failed,
         "resultType": "complete",
     }})
 }
 
 /// Outcome of the proxy's own tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OwnOutcome {
+pub(super) enum OwnToolOutcome {
     Done,
     Failed,
 }
 
 /// Builds an error response.
-pub(super) fn fault(id: Option<&Id>, fault: &Fault) -> Value {
+pub(super) fn fault(id: Option<&RpcId>, fault: &CallFault) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": fault})
 }
 
@@ -340,9 +345,9 @@ pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
     }
 }
 
-impl Line {
+impl MessageLine {
     /// Appends a text to the content of a tool's result. All other bytes stay as written.
-    pub(super) fn add_words(&mut self, words: &str) {
+    pub(super) fn append_text(&mut self, words: &str) {
         self.add_item("content", &json!({"type": "text", "text": words}));
     }
 
@@ -377,13 +382,13 @@ mod tests {
         let line = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "t", "arguments": {"a": 1, "mcp_call": "no"}, "inputResponses": {"q": "yes"},
             "_meta": {"progressToken": 7}}});
-        let FromAgent::Call(call) = FromAgent::read(line.to_string().as_bytes()) else {
+        let AgentMessage::Call(call) = AgentMessage::read(line.to_string().as_bytes()) else {
             panic!("it is a call");
         };
         let judged =
             json!({"a": 1, "asked_mcp_call": "no", "mcp_call": {"inputResponses": {"q": "yes"}}});
         assert_eq!(Value::from(call.arguments), judged);
-        assert_eq!(call.line, Line::from(line), "it goes on as it came");
+        assert_eq!(call.line, MessageLine::from(line), "it goes on as it came");
     }
 
     #[test]
@@ -400,8 +405,8 @@ mod tests {
             (r#"{"result":{"content":7}}"#, r#"{"result":{"content":7}}"#),
             (r#"{"error":{}}"#, r#"{"error":{}}"#),
         ] {
-            let mut line = Line::received(before.as_bytes());
-            line.add_words("w");
+            let mut line = MessageLine::received(before.as_bytes());
+            line.append_text("w");
             assert_eq!(String::from_utf8(line.0).unwrap(), after);
         }
     }
@@ -413,9 +418,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"PARAMS":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","Arguments":{}}}"#,
         ] {
-            let read = FromAgent::read(line.as_bytes());
+            let read = AgentMessage::read(line.as_bytes());
             assert!(
-                matches!(read, FromAgent::Wrong(Some(_), _)),
+                matches!(read, AgentMessage::Wrong(Some(_), _)),
                 "{line}: {read:?}"
             );
         }
@@ -424,9 +429,9 @@ mod tests {
     #[test]
     fn an_ambiguous_answer_of_a_server_is_reported_under_its_id() {
         let twice = br#"{"jsonrpc":"2.0","id":3,"result":{"a":1,"a":2}}"#;
-        let read = FromServer::read(twice);
-        assert!(matches!(read, FromServer::Ambiguous(..)), "{read:?}");
+        let read = ServerMessage::read(twice);
+        assert!(matches!(read, ServerMessage::Ambiguous(..)), "{read:?}");
         let unnamed = br#"{"jsonrpc":"2.0","id":3,"id":4,"result":{}}"#;
-        assert!(matches!(FromServer::read(unnamed), FromServer::Noise));
+        assert!(matches!(ServerMessage::read(unnamed), ServerMessage::Noise));
     }
 }

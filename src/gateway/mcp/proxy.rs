@@ -27,31 +27,31 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::gate::{Gate, Guest};
-use super::message::{FromAgent, FromServer, Line};
+use super::gate::{ConsoleIdentity, ConsoleSession};
+use super::message::{AgentMessage, MessageLine, ServerMessage};
 use crate::base::limits::MAX_LARGE_MESSAGES;
 use crate::base::text::one_line;
-use crate::gateway::socket::lines::{Lines, Over};
+use crate::gateway::socket::lines::{LineEnd, LineReader};
 
 mod calls;
 mod own_tool;
 mod pending;
 
-use calls::Calls;
+use calls::ProxyState;
 use own_tool::OwnTool;
-use pending::{Pending, Stage};
+use pending::{PendingRequests, RequestStage};
 
 /// Most messages in the queue to one side. The sender waits when the queue is full.
 const ON_THE_WAY: usize = 64;
 
 /// Time for a server to end after its input is closed, and for the console to accept final reports.
-pub(super) const ENDING: Duration = Duration::from_secs(5);
+pub(super) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of the proxy.
 #[derive(Debug)]
-pub struct Options {
+pub struct ProxyOptions {
     /// Identity at the console.
-    pub guest: Guest,
+    pub guest: ConsoleIdentity,
     /// Name of the server in actions.
     pub server: String,
     /// Command of the server.
@@ -93,22 +93,22 @@ impl ProxyError {
 }
 
 /// Writes a message for the user outside the protocol.
-pub type Aside = fn(&str);
+pub type UserMessageFn = fn(&str);
 
 /// Runs the proxy until the agent or the server has ended, or until `stop` completes.
 ///
 /// # Errors
 /// Fails when the server does not start, or ends before the agent.
 pub async fn run(
-    options: Options,
+    options: ProxyOptions,
     agent: (
         impl AsyncRead + Unpin + Send + 'static,
         impl AsyncWrite + Unpin + Send + 'static,
     ),
     stop: impl Future<Output = ()>,
-    aside: Aside,
+    aside: UserMessageFn,
 ) -> Result<(), ProxyError> {
-    let gate = Gate::new(options.guest)?;
+    let gate = ConsoleSession::new(options.guest)?;
     let mut server = start(&options.command)?;
     let (Some(stdin), Some(stdout)) = (server.stdin.take(), server.stdout.take()) else {
         return Err(ProxyError::Ended("it has no pipes".to_owned()));
@@ -116,8 +116,8 @@ pub async fn run(
     let (from_agent, to_agent) = agent;
     let (to_server, server_writer) = writer(stdin);
     let (to_agent, agent_writer) = writer(to_agent);
-    let pending = Arc::new(Mutex::new(Pending::default()));
-    let calls = Arc::new(Calls {
+    let pending = Arc::new(Mutex::new(PendingRequests::default()));
+    let calls = Arc::new(ProxyState {
         gate,
         server: options.server,
         pending,
@@ -140,11 +140,11 @@ pub async fn run(
         Err(_) => Some(ended(&mut server).await),
     };
     calls.give_up(why.as_deref()).await;
-    let _ = timeout(ENDING, calls.gate.end()).await;
+    let _ = timeout(END_TIMEOUT, calls.gate.end()).await;
     drop(calls);
     close(server, server_writer).await;
     // Tasks that still wait for the console hold a sender to the agent as well; they were told to end.
-    let _ = timeout(ENDING, agent_writer).await;
+    let _ = timeout(END_TIMEOUT, agent_writer).await;
     match (told, why) {
         (Err(ProxyError::Ended(_)), Some(why)) => Err(ProxyError::Ended(why)),
         (told, _) => told,
@@ -173,8 +173,8 @@ fn start(command: &[OsString]) -> Result<Child, ProxyError> {
 /// Spawns a task that writes messages to one side, one per line, until the queue closes or a write fails.
 fn writer(
     mut side: impl AsyncWrite + Unpin + Send + 'static,
-) -> (mpsc::Sender<Line>, JoinHandle<()>) {
-    let (sender, mut messages) = mpsc::channel::<Line>(ON_THE_WAY);
+) -> (mpsc::Sender<MessageLine>, JoinHandle<()>) {
+    let (sender, mut messages) = mpsc::channel::<MessageLine>(ON_THE_WAY);
     let writing = tokio::spawn(async move {
         while let Some(message) = messages.recv().await {
             let written = side.write_all(&message.into_bytes()).await;
@@ -186,46 +186,46 @@ fn writer(
     (sender, writing)
 }
 
-fn lines<R: AsyncRead + Unpin>(side: R) -> Lines<BufReader<R>> {
+fn lines<R: AsyncRead + Unpin>(side: R) -> LineReader<BufReader<R>> {
     let large = Arc::new(Semaphore::new(MAX_LARGE_MESSAGES));
-    Lines::new(BufReader::new(side), vec![large])
+    LineReader::new(BufReader::new(side), vec![large])
 }
 
 /// Handles messages of the agent until its input ends.
-async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<Calls>) -> Result<(), ProxyError> {
+async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<ProxyState>) -> Result<(), ProxyError> {
     let mut lines = lines(agent);
     loop {
         let line = match lines.next().await {
             Ok(line) => line,
-            Err(Over::Closed | Over::Failed(_)) => return Ok(()),
-            Err(Over::TooLong) => return Err(ProxyError::Unreadable("a message is too long")),
-            Err(Over::TooSlow) => {
+            Err(LineEnd::Closed | LineEnd::Failed(_)) => return Ok(()),
+            Err(LineEnd::TooLong) => return Err(ProxyError::Unreadable("a message is too long")),
+            Err(LineEnd::TooSlow) => {
                 return Err(ProxyError::Unreadable("a message was never finished"));
             }
         };
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match FromAgent::read(&line) {
-            FromAgent::Call(call) => calls.call(call).await,
-            FromAgent::List(id, line) => calls.request(id, line, Stage::Listing).await,
-            FromAgent::Request(id, line) => calls.request(id, line, Stage::Asked).await,
-            FromAgent::Cancelled(id, line) => calls.cancel(&id, line).await,
-            FromAgent::Other(line) => calls.pass(line).await,
-            FromAgent::Wrong(id, fault) => calls.wrong(id.as_ref(), &fault).await,
+        match AgentMessage::read(&line) {
+            AgentMessage::Call(call) => calls.call(call).await,
+            AgentMessage::List(id, line) => calls.request(id, line, RequestStage::Listing).await,
+            AgentMessage::Request(id, line) => calls.request(id, line, RequestStage::Asked).await,
+            AgentMessage::Cancelled(id, line) => calls.cancel(&id, line).await,
+            AgentMessage::Other(line) => calls.pass(line).await,
+            AgentMessage::Wrong(id, fault) => calls.wrong(id.as_ref(), &fault).await,
         }
     }
 }
 
 /// Handles messages of the server until its output ends.
-async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<Calls>, aside: Aside) {
+async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<ProxyState>, aside: UserMessageFn) {
     let mut lines = lines(server);
     while let Ok(line) = lines.next().await {
-        match FromServer::read(&line) {
-            FromServer::Answer(id, message, line) => calls.answered(&id, &message, line).await,
-            FromServer::Other(line) => calls.tell(line).await,
-            FromServer::Ambiguous(id, why) => calls.refuse_answer(&id, &why).await,
-            FromServer::Noise => aside(&format!(
+        match ServerMessage::read(&line) {
+            ServerMessage::Answer(id, message, line) => calls.answered(&id, &message, line).await,
+            ServerMessage::Other(line) => calls.tell(line).await,
+            ServerMessage::Ambiguous(id, why) => calls.refuse_answer(&id, &why).await,
+            ServerMessage::Noise => aside(&format!(
                 "the MCP server said what is no message: {}",
                 one_line(&String::from_utf8_lossy(&line))
             )),
@@ -235,7 +235,7 @@ async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<Calls>, aside: Asi
 
 /// Describes the end of a server whose output has ended.
 async fn ended(server: &mut Child) -> String {
-    let status = timeout(ENDING, server.wait()).await;
+    let status = timeout(END_TIMEOUT, server.wait()).await;
     let status: Option<ExitStatus> = status.ok().and_then(Result::ok);
     status.map_or_else(
         || "it closed its output".to_owned(),
@@ -250,7 +250,7 @@ async fn close(mut server: Child, writing: JoinHandle<()>) {
         let _ = writing.await;
         server.wait().await
     };
-    if timeout(ENDING, finished).await.is_err() {
+    if timeout(END_TIMEOUT, finished).await.is_err() {
         let _ = server.kill().await;
     }
 }

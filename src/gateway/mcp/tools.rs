@@ -19,12 +19,12 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::gate::{Gate, Guest};
-use super::proxy::ENDING;
+use super::gate::{ConsoleIdentity, ConsoleSession};
+use super::proxy::END_TIMEOUT;
 use super::transport::StrictTransport;
 use crate::gateway::client::CallError;
 use crate::gateway::questions;
-use crate::gateway::words::{Remedy, denial};
+use crate::gateway::words::{KeyRemedy, denial};
 
 /// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -196,7 +196,7 @@ struct ReportWrapperCheck {
 }
 
 /// A tool: its name, its call at the console, its schema, and the reader of its arguments.
-struct Offer {
+struct McpTool {
     name: &'static str,
     call: &'static str,
     schema: fn() -> schemars::Schema,
@@ -211,7 +211,7 @@ fn read<T: for<'a> Deserialize<'a> + Serialize>(arguments: Value) -> Result<Valu
 
 macro_rules! offer {
     ($name:literal, $call:literal, $of:ty) => {
-        Offer {
+        McpTool {
             name: $name,
             call: $call,
             schema: || schema_for!($of),
@@ -220,7 +220,7 @@ macro_rules! offer {
     };
 }
 
-const OFFERS: [Offer; 9] = [
+const OFFERS: [McpTool; 9] = [
     offer!("request_context", "context.request", RequestContextTool),
     offer!("check_action", "resolve", CheckAction),
     offer!("answer_checkpoint", "checkpoint.answer", AnswerCheckpoint),
@@ -236,7 +236,7 @@ const OFFERS: [Offer; 9] = [
     ),
 ];
 
-impl Offer {
+impl McpTool {
     fn tool(&self) -> Tool {
         let mut schema = (self.schema)().to_value();
         let fields = schema.as_object_mut().map(std::mem::take);
@@ -249,11 +249,11 @@ impl Offer {
 
 /// The MCP server.
 #[derive(Clone, Debug)]
-struct Tools {
-    gate: Arc<Gate>,
+struct ToolServer {
+    gate: Arc<ConsoleSession>,
 }
 
-impl ServerHandler for Tools {
+impl ServerHandler for ToolServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(capabilities)
@@ -269,7 +269,7 @@ impl ServerHandler for Tools {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = OFFERS.iter().map(Offer::tool).collect();
+        let tools = OFFERS.iter().map(McpTool::tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -301,7 +301,7 @@ impl ServerHandler for Tools {
 /// Builds the result of a failed call. Questions to the agent are sent as text and as data.
 fn not_done(error: &CallError) -> CallToolResponse {
     let Some(asked) = questions::asked(error) else {
-        return refused(&denial(error, Remedy::Key));
+        return refused(&denial(error, KeyRemedy::Key));
     };
     let gate = &asked.gate;
     let described = questions::describe(&asked);
@@ -323,7 +323,7 @@ fn refused(why: &str) -> CallToolResponse {
 
 /// Reason why the server cannot run.
 #[derive(Debug, thiserror::Error)]
-pub enum ToolsError {
+pub enum ToolServerError {
     /// The secret of the session could not be created.
     #[error("no secret could be made: {0}")]
     Secret(#[from] getrandom::Error),
@@ -337,20 +337,20 @@ pub enum ToolsError {
 /// # Errors
 /// Fails when the agent does not complete the MCP handshake.
 pub async fn serve(
-    guest: Guest,
+    guest: ConsoleIdentity,
     agent: (
         impl AsyncRead + Send + Unpin + 'static,
         impl AsyncWrite + Send + Unpin + 'static,
     ),
-) -> Result<(), ToolsError> {
-    let gate = Arc::new(Gate::new(guest)?);
-    let tools = Tools {
+) -> Result<(), ToolServerError> {
+    let gate = Arc::new(ConsoleSession::new(guest)?);
+    let tools = ToolServer {
         gate: Arc::clone(&gate),
     };
     let serving = tools.serve(StrictTransport::new(agent)).await;
-    let serving = serving.map_err(|error| ToolsError::Begin(error.to_string()))?;
+    let serving = serving.map_err(|error| ToolServerError::Begin(error.to_string()))?;
     // The session ends, no matter how the connection ended.
     let _ = serving.waiting().await;
-    let _ = timeout(ENDING, gate.end()).await;
+    let _ = timeout(END_TIMEOUT, gate.end()).await;
     Ok(())
 }

@@ -14,14 +14,14 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, Semaphore};
 
 use super::message;
-use crate::base::json::{self, JsonError};
+use crate::base::json::{self, StrictJsonError};
 use crate::base::limits::MAX_LARGE_MESSAGES;
-use crate::gateway::call::Fault;
-use crate::gateway::socket::lines::Lines;
+use crate::gateway::call::CallFault;
+use crate::gateway::socket::lines::LineReader;
 
 /// Transport that checks each line.
 pub(super) struct StrictTransport<R, W> {
-    lines: Lines<BufReader<R>>,
+    lines: LineReader<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
 }
 
@@ -29,14 +29,14 @@ impl<R: AsyncRead + Unpin, W> StrictTransport<R, W> {
     pub(super) fn new((reader, writer): (R, W)) -> Self {
         let large = Arc::new(Semaphore::new(MAX_LARGE_MESSAGES));
         Self {
-            lines: Lines::new(BufReader::new(reader), vec![large]),
+            lines: LineReader::new(BufReader::new(reader), vec![large]),
             writer: Arc::new(Mutex::new(Some(writer))),
         }
     }
 }
 
 /// Handling of a line.
-enum Received {
+enum ReceivedLine {
     /// Passed to the library.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// Refused with this answer.
@@ -45,26 +45,26 @@ enum Received {
     Ignored,
 }
 
-fn read(line: &[u8]) -> Received {
+fn read(line: &[u8]) -> ReceivedLine {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
-        return Received::Ignored;
+        return ReceivedLine::Ignored;
     }
     let message: Value = match json::read(line) {
         Ok(message) => message,
-        Err(JsonError::Ambiguous(fault)) => {
-            let refused = Fault::ambiguous(&fault, "params");
-            return Received::Refused(message::fault(message::named(line).as_ref(), &refused));
+        Err(StrictJsonError::Ambiguous(fault)) => {
+            let refused = CallFault::ambiguous(&fault, "params");
+            return ReceivedLine::Refused(message::fault(message::named(line).as_ref(), &refused));
         }
         // Text that is not JSON has no id to answer.
-        Err(_) => return Received::Ignored,
+        Err(_) => return ReceivedLine::Ignored,
     };
     match serde_json::from_slice(line) {
-        Ok(message) => Received::Message(Box::new(message)),
-        Err(_) if message.get("id").is_none() => Received::Ignored,
+        Ok(message) => ReceivedLine::Message(Box::new(message)),
+        Err(_) if message.get("id").is_none() => ReceivedLine::Ignored,
         Err(error) => {
-            let refused = Fault::new(Fault::REQUEST, format!("invalid request: {error}"));
-            Received::Refused(message::fault(message::named(line).as_ref(), &refused))
+            let refused = CallFault::new(CallFault::REQUEST, format!("invalid request: {error}"));
+            ReceivedLine::Refused(message::fault(message::named(line).as_ref(), &refused))
         }
     }
 }
@@ -99,15 +99,15 @@ where
         loop {
             let line = self.lines.next().await.ok()?;
             match read(&line) {
-                Received::Message(message) => return Some(*message),
-                Received::Refused(told) => {
+                ReceivedLine::Message(message) => return Some(*message),
+                ReceivedLine::Refused(told) => {
                     // This future may be dropped at any time. A separate task makes sure that the whole
                     // line is written.
                     let writer = Arc::clone(&self.writer);
                     let told = told.to_string().into_bytes();
                     tokio::spawn(async move { write(&writer, told).await });
                 }
-                Received::Ignored => {}
+                ReceivedLine::Ignored => {}
             }
         }
     }

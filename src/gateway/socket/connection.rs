@@ -10,40 +10,42 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::lines::{Lines, Over};
-use super::{Present, Shared};
-use crate::base::limits::{CALLS_PER_SECOND, MAX_CALLS_AT_ONCE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+use super::lines::{LineEnd, LineReader};
+use super::{CountedConnection, SocketState};
+use crate::base::limits::{
+    CALLS_PER_SECOND, MAX_MESSAGE_BYTES, MAX_PENDING_CALLS, MESSAGE_TIMEOUT,
+};
 use crate::engine::command::Caller;
 use crate::gateway::admission::OpenConnection;
-use crate::gateway::call::Fault;
+use crate::gateway::call::CallFault;
 use crate::gateway::proof::AnswerSigner;
-use crate::gateway::rpc::{self, Asked};
-use crate::gateway::visitor::Visitor;
+use crate::gateway::rpc::{self, RpcRequest};
+use crate::gateway::visitor::AgentConnection;
 
 /// Time for outstanding answers after the last request.
-const GRACE: Duration = Duration::from_millis(100);
+const ANSWER_GRACE: Duration = Duration::from_millis(100);
 
 /// Serves a connection until it is closed. Requests that still wait then are withdrawn.
 pub(super) async fn serve(
     stream: UnixStream,
     from: Caller,
-    shared: Shared,
+    shared: SocketState,
     entered: OpenConnection,
 ) {
     // Declared first, so that it is dropped last: a connection that is no longer counted has no waiting
     // request.
-    let _present = Present::among(&shared.visitors);
+    let _present = CountedConnection::among(&shared.visitors);
     // Declared second, so that a connection is free by the time this one is no longer counted.
     let entered = entered;
     let (reader, mut writer) = stream.into_split();
     let signer = shared.hall.signer.clone();
-    let visitor = Visitor::new(shared.hall, from);
+    let visitor = AgentConnection::new(shared.hall, from);
     let large = vec![visitor.large_messages(), shared.large];
-    let mut lines = Lines::new(BufReader::new(reader), large).with_bounded_pace();
+    let mut lines = LineReader::new(BufReader::new(reader), large).with_bounded_rate();
     let mut asked = FuturesUnordered::new();
-    let mut pace = Pace::new();
+    let mut pace = CallRate::new();
     let over = loop {
-        let room = asked.len() < MAX_CALLS_AT_ONCE;
+        let room = asked.len() < MAX_PENDING_CALLS;
         tokio::select! {
             Some((_waiting, answer)) = asked.next() => {
                 if write(&mut writer, answer).await.is_err() {
@@ -58,7 +60,7 @@ pub(super) async fn serve(
                     let Some(waiting) = entered.begin_call() else {
                         break None;
                     };
-                    let heard = hear(&visitor, &signer, Asked::read(&line));
+                    let heard = hear(&visitor, &signer, RpcRequest::read(&line));
                     asked.push(async { (waiting, heard.await) });
                 }
                 Err(over) => break Some(over),
@@ -74,15 +76,19 @@ pub(super) async fn serve(
             }
         }
     };
-    let _ = timeout(GRACE, ready).await;
-    if let Some(fault) = last_words(over.as_ref()) {
+    let _ = timeout(ANSWER_GRACE, ready).await;
+    if let Some(fault) = closing_fault(over.as_ref()) {
         // A client that does not read it sees that the connection is closed.
         let _ = write(&mut writer, Some(rpc::answer(None, Err(fault)))).await;
     }
 }
 
 /// Answers a request; `None` if the caller wants no answer.
-async fn hear(visitor: &Visitor, signer: &AnswerSigner, asked: Asked) -> Option<String> {
+async fn hear(
+    visitor: &AgentConnection,
+    signer: &AnswerSigner,
+    asked: RpcRequest,
+) -> Option<String> {
     let wants = asked.id.is_some() || asked.spoken.is_err();
     let result = match asked.spoken {
         Ok(spoken) => visitor.say(spoken).await,
@@ -95,39 +101,39 @@ async fn hear(visitor: &Visitor, signer: &AnswerSigner, asked: Asked) -> Option<
 }
 
 /// Returns the last message on a connection. If `over` is `None`, the connection made room for another.
-fn last_words(over: Option<&Over>) -> Option<Fault> {
+fn closing_fault(over: Option<&LineEnd>) -> Option<CallFault> {
     let Some(over) = over else {
         let why = "connections ran short, and this one was idle longest; connect again";
-        return Some(Fault::new(Fault::BUSY, why));
+        return Some(CallFault::new(CallFault::BUSY, why));
     };
     match over {
-        Over::Closed => None,
-        Over::TooLong => Some(format!("a message has at most {MAX_MESSAGE_BYTES} bytes")),
-        Over::TooSlow => Some(format!(
+        LineEnd::Closed => None,
+        LineEnd::TooLong => Some(format!("a message has at most {MAX_MESSAGE_BYTES} bytes")),
+        LineEnd::TooSlow => Some(format!(
             "a message has to be finished within {} seconds, and a large one has to come without pauses",
-            MESSAGE_TIME.as_secs()
+            MESSAGE_TIMEOUT.as_secs()
         )),
-        Over::Failed(error) => {
+        LineEnd::Failed(error) => {
             tracing::debug!(%error, "a connection failed");
             None
         }
     }
-    .map(|why| Fault::new(Fault::REQUEST, why))
+    .map(|why| CallFault::new(CallFault::REQUEST, why))
 }
 
 /// Writes an answer. A client that does not read in time is not waited for.
 async fn write(writer: &mut OwnedWriteHalf, line: Option<String>) -> io::Result<()> {
     let Some(line) = line else { return Ok(()) };
-    timeout(MESSAGE_TIME, writer.write_all(line.as_bytes())).await?
+    timeout(MESSAGE_TIMEOUT, writer.write_all(line.as_bytes())).await?
 }
 
 /// Rate limit of one connection: faster requests stay unread and wait.
-struct Pace {
+struct CallRate {
     /// Time at which all requests so far are due at the allowed rate.
     due: Instant,
 }
 
-impl Pace {
+impl CallRate {
     /// Interval between calls at the highest rate.
     const STEP: Duration = Duration::from_nanos(1_000_000_000 / CALLS_PER_SECOND);
 
@@ -159,7 +165,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn calls_above_the_rate_wait() {
         let second = Duration::from_secs(1);
-        let mut pace = Pace::new();
+        let mut pace = CallRate::new();
         advance(second).await;
         // Calls of one second may come at once.
         let begun = Instant::now();

@@ -8,12 +8,12 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIMEOUT};
 use crate::base::limits::{LARGE_MESSAGE_GRACE, LARGE_MESSAGE_RATE};
 
 /// Reason why a connection has no further line.
 #[derive(Debug)]
-pub(in crate::gateway) enum Over {
+pub(in crate::gateway) enum LineEnd {
     /// The other side has closed.
     Closed,
     /// A line exceeds the limit.
@@ -26,7 +26,7 @@ pub(in crate::gateway) enum Over {
 
 /// Reader of lines. Dropping the future of [`Lines::next`] loses nothing.
 #[derive(Debug)]
-pub(in crate::gateway) struct Lines<R> {
+pub(in crate::gateway) struct LineReader<R> {
     reader: R,
     line: Vec<u8>,
     /// Time by which the current line has to be complete.
@@ -36,19 +36,19 @@ pub(in crate::gateway) struct Lines<R> {
     room: Vec<OwnedSemaphorePermit>,
     /// Time at which the line got all its permits, and its length then.
     room_since: Option<(Instant, usize)>,
-    pace: Pace,
+    pace: LineRate,
 }
 
 /// Rate at which a line has to arrive once it has permits for large messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
+enum LineRate {
     /// Any rate within the time for a message: the permits belong to this connection alone.
     Free,
     /// At least [`LARGE_MESSAGE_RATE`]: other connections wait for the permits.
     Bounded,
 }
 
-impl<R: AsyncBufRead + Unpin> Lines<R> {
+impl<R: AsyncBufRead + Unpin> LineReader<R> {
     pub(in crate::gateway) fn new(reader: R, large: Vec<Arc<Semaphore>>) -> Self {
         Self {
             reader,
@@ -57,25 +57,25 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             large,
             room: Vec::new(),
             room_since: None,
-            pace: Pace::Free,
+            pace: LineRate::Free,
         }
     }
 
     /// Cuts off large lines that arrive too slowly, because other connections wait for their permits.
-    pub(in crate::gateway) fn with_bounded_pace(self) -> Self {
+    pub(in crate::gateway) fn with_bounded_rate(self) -> Self {
         Self {
-            pace: Pace::Bounded,
+            pace: LineRate::Bounded,
             ..self
         }
     }
 
     /// Returns the next line, without its end.
-    pub(in crate::gateway) async fn next(&mut self) -> Result<Vec<u8>, Over> {
+    pub(in crate::gateway) async fn next(&mut self) -> Result<Vec<u8>, LineEnd> {
         loop {
             let Some(due) = self.due else {
                 // No line has begun: the client may be silent without a limit.
-                self.reader.fill_buf().await.map_err(Over::Failed)?;
-                self.due = Some(Instant::now() + MESSAGE_TIME);
+                self.reader.fill_buf().await.map_err(LineEnd::Failed)?;
+                self.due = Some(Instant::now() + MESSAGE_TIMEOUT);
                 continue;
             };
             if self.line.len() > LARGE_MESSAGE && self.room.len() < self.large.len() {
@@ -84,7 +84,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 // Always in one order, so that no two callers wait for each other.
                 if let Some(large) = self.large.get(self.room.len()) {
                     let room = Arc::clone(large).acquire_owned().await;
-                    self.room.push(room.map_err(|_| Over::Closed)?);
+                    self.room.push(room.map_err(|_| LineEnd::Closed)?);
                 }
                 self.due = Some(due + since.elapsed());
                 if self.room.len() == self.large.len() {
@@ -92,7 +92,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 }
                 continue;
             }
-            match timeout_at(self.due_with_room(due), self.more()).await {
+            match timeout_at(self.read_deadline(due), self.more()).await {
                 Ok(Ok(true)) => {
                     self.due = None;
                     self.room.clear();
@@ -101,15 +101,15 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 }
                 Ok(Ok(false)) => {}
                 Ok(Err(over)) => return Err(over),
-                Err(_) => return Err(Over::TooSlow),
+                Err(_) => return Err(LineEnd::TooSlow),
             }
         }
     }
 
     /// Returns the time by which more has to arrive: a line that holds permits keeps other connections
     /// waiting.
-    fn due_with_room(&self, due: Instant) -> Instant {
-        let (Some((since, before)), Pace::Bounded) = (self.room_since, self.pace) else {
+    fn read_deadline(&self, due: Instant) -> Instant {
+        let (Some((since, before)), LineRate::Bounded) = (self.room_since, self.pace) else {
             return due;
         };
         let come = self.line.len().saturating_sub(before);
@@ -118,15 +118,15 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
     }
 
     /// Reads the available bytes. Returns true if they complete a line.
-    async fn more(&mut self) -> Result<bool, Over> {
-        let come = self.reader.fill_buf().await.map_err(Over::Failed)?;
+    async fn more(&mut self) -> Result<bool, LineEnd> {
+        let come = self.reader.fill_buf().await.map_err(LineEnd::Failed)?;
         if come.is_empty() {
-            return Err(Over::Closed);
+            return Err(LineEnd::Closed);
         }
         let end = memchr::memchr(b'\n', come);
         let part = come.get(..end.unwrap_or(come.len())).unwrap_or_default();
         if self.line.len() + part.len() > MAX_MESSAGE_BYTES {
-            return Err(Over::TooLong);
+            return Err(LineEnd::TooLong);
         }
         self.line.extend_from_slice(part);
         let taken = part.len() + usize::from(end.is_some());
@@ -144,10 +144,10 @@ mod tests {
 
     const SIZE: usize = LARGE_MESSAGE * 2;
 
-    fn connection(large: &Arc<Semaphore>) -> (DuplexStream, Lines<BufReader<DuplexStream>>) {
+    fn connection(large: &Arc<Semaphore>) -> (DuplexStream, LineReader<BufReader<DuplexStream>>) {
         let (agent, console) = duplex(MAX_MESSAGE_BYTES);
-        let lines = Lines::new(BufReader::new(console), vec![Arc::clone(large)]);
-        (agent, lines.with_bounded_pace())
+        let lines = LineReader::new(BufReader::new(console), vec![Arc::clone(large)]);
+        (agent, lines.with_bounded_rate())
     }
 
     #[tokio::test(start_paused = true)]
@@ -164,7 +164,7 @@ mod tests {
         let line = whole_lines.next().await.unwrap();
         assert_eq!(line.len(), SIZE);
         assert_eq!(begun.elapsed().as_secs(), LARGE_MESSAGE_GRACE.as_secs());
-        assert!(matches!(cut.await.unwrap(), Err(Over::TooSlow)));
+        assert!(matches!(cut.await.unwrap(), Err(LineEnd::TooSlow)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -198,7 +198,7 @@ mod tests {
         let (mut agent, mut lines) = connection(&room);
         agent.write_all(b"{").await.unwrap();
         let begun = Instant::now();
-        assert!(matches!(lines.next().await, Err(Over::TooSlow)));
-        assert_eq!(begun.elapsed().as_secs(), MESSAGE_TIME.as_secs());
+        assert!(matches!(lines.next().await, Err(LineEnd::TooSlow)));
+        assert_eq!(begun.elapsed().as_secs(), MESSAGE_TIMEOUT.as_secs());
     }
 }

@@ -168,9 +168,9 @@ fn list_in_place_of_an_object_is_rejected() {
 
 #[test]
 fn proposal_exceeding_the_limits_is_rejected() {
-    let place = |value: &Value| Shape::proposed(value).unwrap_err().to_string();
-    assert!(Shape::proposed(&proposal()).is_ok());
-    assert!(Shape::proposed(&json!({"arc": "x"})).is_ok());
+    let place = |value: &Value| SummaryShape::proposed(value).unwrap_err().to_string();
+    assert!(SummaryShape::proposed(&proposal()).is_ok());
+    assert!(SummaryShape::proposed(&json!({"arc": "x"})).is_ok());
     let table = [
         (json!({"arc": "x".repeat(201)}), "arc: has 201"),
         (json!({}), "shape: missing field `arc`"),
@@ -193,14 +193,14 @@ fn proposal_exceeding_the_limits_is_rejected() {
 #[test]
 fn shape_changes_are_listed_by_line() {
     let kept = ThreadMemento::from_value(&memento()).unwrap().shape();
-    let proposed = Shape::proposed(&proposal()).unwrap();
+    let proposed = SummaryShape::proposed(&proposal()).unwrap();
     let changes = kept.changes(&proposed);
     let lines: Vec<_> = changes
         .iter()
         .map(|change| {
             let side = match change.side {
-                Side::Kept => '-',
-                Side::Proposed => '+',
+                ChangeSide::Kept => '-',
+                ChangeSide::Proposed => '+',
             };
             format!("{side} {} {}", change.part, change.text)
         })

@@ -1,8 +1,8 @@
 use super::*;
 use crate::base::digest::Digest;
 
-fn by(session: &str, secret: Option<&str>, number: u32) -> Named {
-    Named {
+fn by(session: &str, secret: Option<&str>, number: u32) -> TurnIds {
+    TurnIds {
         by: ThreadOwner {
             secret: secret.map(Digest::of),
             ..owner(session)
@@ -19,15 +19,15 @@ fn brings(memento: &Value) -> Value {
     json!({"context": {"thread_memento": memento}})
 }
 
-fn take(thread: &Thread, fields: &Value, number: u32) -> (Thread, Outcome) {
+fn take(thread: &Thread, fields: &Value, number: u32) -> (Thread, TurnOutcome) {
     let taken = thread.take(&turn("go", fields), named(number), at(number.into()));
     taken.unwrap()
 }
 
 fn edited(thread: &Thread) -> Thread {
-    let shape = Shape {
+    let shape = SummaryShape {
         arc: "the operator's".to_owned(),
-        ..Shape::default()
+        ..SummaryShape::default()
     };
     let etag = thread.etag().unwrap();
     let edited = thread.edit(&shape, &etag, "edit-1".parse().unwrap(), at(5));
@@ -38,9 +38,12 @@ fn edited(thread: &Thread) -> Thread {
 fn only_the_owner_and_sessions_with_its_secret_take_turns() {
     let first = by("s-1", Some("key"), 1);
     let (one, _) = thread().take(&go(), first, at(1)).unwrap();
-    let refused = |named: Named| one.take(&go(), named, at(2)).map(|_| ());
-    assert_eq!(refused(by("s-2", None, 2)), Err(Refusal::NotOwner));
-    assert_eq!(refused(by("s-2", Some("other"), 2)), Err(Refusal::NotOwner));
+    let refused = |named: TurnIds| one.take(&go(), named, at(2)).map(|_| ());
+    assert_eq!(refused(by("s-2", None, 2)), Err(TurnRefusal::NotOwner));
+    assert_eq!(
+        refused(by("s-2", Some("other"), 2)),
+        Err(TurnRefusal::NotOwner)
+    );
     assert_eq!(refused(by("s-1", Some("key"), 2)), Ok(()));
     // A later session with the same secret continues the thread, and the first one still may.
     let (two, _) = one.take(&go(), by("s-2", Some("key"), 2), at(2)).unwrap();
@@ -116,23 +119,23 @@ fn proposal_with_an_outdated_memento_is_held_back_after_an_edit() {
     let mut fields = brings(&serde_json::to_value(&first.memento).unwrap());
     fields["proposed"] = proposal();
     let (next, outcome) = take(&edited, &fields, 6);
-    assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
-    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+    assert_eq!(outcome.decided.rule, DecisionRule::SummaryChanged);
+    assert_eq!(outcome.summary, SummaryResult::Kept(KeptReason::BeforeEdit));
     assert_eq!(outcome.memento.arc.as_str(), "the operator's");
-    assert_eq!(next.held_back[0].why, Kept::BeforeEdit);
+    assert_eq!(next.held_back[0].why, KeptReason::BeforeEdit);
     // The response contained the edit: the agent's next proposal is accepted.
     let mut fields = brings(&serde_json::to_value(&outcome.memento).unwrap());
     fields["proposed"] = proposal();
     let (next, outcome) = take(&next, &fields, 7);
-    assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
-    assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.decided.rule, DecisionRule::SummaryChanged);
+    assert_eq!(outcome.summary, SummaryResult::Updated);
     assert!(!next.edited && next.held_back.is_empty());
     // A proposal with the ETag of the edit is accepted, too.
     let mut fields = brings(&serde_json::to_value(&first.memento).unwrap());
     fields["proposed"] = proposal();
     fields["if_match"] = json!(edited.etag());
     let (_, outcome) = take(&edited, &fields, 6);
-    assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.summary, SummaryResult::Updated);
 }
 
 // covers D20
@@ -142,26 +145,26 @@ fn proposal_without_proof_of_reading_the_edit_is_held_back_once() {
     let edited = edited(&one);
     let blind = json!({"proposed": proposal()});
     let (next, outcome) = take(&edited, &blind, 6);
-    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+    assert_eq!(outcome.summary, SummaryResult::Kept(KeptReason::BeforeEdit));
     assert_eq!(outcome.memento.arc.as_str(), "the operator's");
-    assert_eq!(next.held_back[0].why, Kept::BeforeEdit);
+    assert_eq!(next.held_back[0].why, KeptReason::BeforeEdit);
     let notes = outcome.notes.join("; ");
     assert!(notes.contains("held back"), "{notes}");
     // The response contained the edit, also after the thread was stored and read again.
     let stored = serde_json::to_string(&next).unwrap();
     let next: Thread = serde_json::from_str(&stored).unwrap();
     let (next, outcome) = take(&next, &blind, 7);
-    assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
-    assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.decided.rule, DecisionRule::SummaryChanged);
+    assert_eq!(outcome.summary, SummaryResult::Updated);
     assert!(!next.edited && next.held_back.is_empty());
     // The response to a turn without a proposal contained it, too.
     let (told, _) = take(&edited, &json!({}), 6);
     let (_, outcome) = take(&told, &blind, 7);
-    assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.summary, SummaryResult::Updated);
     // Another edit must be read, too.
     let again = self::edited(&told);
     let (_, outcome) = take(&again, &blind, 8);
-    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+    assert_eq!(outcome.summary, SummaryResult::Kept(KeptReason::BeforeEdit));
 }
 
 #[test]
@@ -176,10 +179,10 @@ fn edit_read_by_one_session_is_unread_for_another_with_the_same_secret() {
     let (told, _) = turn_by(&edited(&one), "s-1", &json!({}), 6);
     let blind = json!({"proposed": proposal()});
     let (next, outcome) = turn_by(&told, "s-2", &blind, 7);
-    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+    assert_eq!(outcome.summary, SummaryResult::Kept(KeptReason::BeforeEdit));
     assert!(next.edited, "it still has to be followed");
     let (_, outcome) = turn_by(&next, "s-1", &blind, 8);
-    assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.summary, SummaryResult::Updated);
 }
 
 // covers D14

@@ -33,18 +33,18 @@ fn four_signals_are_must_three_are_should_and_one_is_skip() {
         kinds.map(SignalKind::as_str).collect::<Vec<_>>()
     };
     assert_eq!(
-        of(Category::Must),
+        of(SignalCategory::Must),
         ["decision_made", "scope_changed", "pivot", "answer_provided"]
     );
     assert_eq!(
-        of(Category::Should),
+        of(SignalCategory::Should),
         [
             "open_loop_created",
             "open_loop_resolved",
             "risk_or_conflict"
         ]
     );
-    assert_eq!(of(Category::Skip), ["ack_only"]);
+    assert_eq!(of(SignalCategory::Skip), ["ack_only"]);
     for kind in SignalKind::ALL {
         assert_eq!(json!(kind), json!(kind.as_str()));
         assert!(kind.description().len() > 10);
@@ -62,7 +62,7 @@ fn first_matching_rule_decides_for_every_combination_of_inputs() {
         let chosen = (0..).zip(kinds).filter(|(place, _)| bit(*place));
         let signals: Vec<_> = chosen.map(|(_, kind)| kind).collect();
         let message = if bit(6) { "ok thanks" } else { "delete 4411" };
-        let inputs = Inputs {
+        let inputs = DecisionInputs {
             message,
             signals: &signals,
             context_pressure: bit(3),
@@ -88,8 +88,8 @@ fn first_matching_rule_decides_for_every_combination_of_inputs() {
         assert_eq!(decided.decision.as_str(), wanted, "{inputs:?}");
         seen.insert(number);
     }
-    assert_eq!(seen.len(), Rule::ALL.len());
-    let meanings = Decision::ALL.map(Decision::meaning);
+    assert_eq!(seen.len(), DecisionRule::ALL.len());
+    let meanings = TurnDecision::ALL.map(TurnDecision::meaning);
     assert_eq!(
         meanings
             .iter()
@@ -102,22 +102,22 @@ fn first_matching_rule_decides_for_every_combination_of_inputs() {
 // covers D9, D10, D11
 #[test]
 fn summary_is_frozen_only_at_peak_or_high_and_without_must() {
-    for decision in Decision::ALL {
-        for phase in Phase::ALL {
+    for decision in TurnDecision::ALL {
+        for phase in AffectPhase::ALL {
             for intensity_bucket in Intensity::ALL {
-                let rollup = Rollup {
+                let rollup = AffectRollup {
                     phase,
                     intensity_bucket,
                     updated_at: at(0).into(),
                 };
-                let peak = phase == Phase::Peak;
+                let peak = phase == AffectPhase::Peak;
                 let high = intensity_bucket == Intensity::High;
-                let must = decision == Decision::Must;
+                let must = decision == TurnDecision::Must;
                 let freeze = Freeze::of(Some(&rollup), decision);
                 assert_eq!(freeze, Freeze { peak, high, must });
                 let wanted = match (peak || high, decision) {
-                    (true, Decision::Should | Decision::Skip) => true,
-                    (true, Decision::Must) | (false, _) => false,
+                    (true, TurnDecision::Should | TurnDecision::Skip) => true,
+                    (true, TurnDecision::Must) | (false, _) => false,
                 };
                 assert_eq!(freeze.holds(), wanted, "{freeze:?}");
             }
@@ -129,8 +129,8 @@ fn summary_is_frozen_only_at_peak_or_high_and_without_must() {
 // covers D15
 #[test]
 fn rollup_derives_phase_and_intensity() {
+    use AffectPhase::{Downshift, Peak, Rising, Settled};
     use Intensity::{High, Low, Med};
-    use Phase::{Downshift, Peak, Rising, Settled};
     let table: [(&[f64], _); 18] = [
         (&[], (Settled, Low)),
         (&[0.8], (Peak, High)),
@@ -159,12 +159,12 @@ fn rollup_derives_phase_and_intensity() {
 #[test]
 fn at_most_five_points_of_the_last_half_hour_count() {
     let point = |number: i64| {
-        let point = Point {
+        let point = AffectPoint {
             end_message_id: format!("m-{number}").parse().unwrap(),
             label: "calm".parse().unwrap(),
             intensity: 0.5,
             confidence: Confidence::Med,
-            source: PointSource::Server,
+            source: AffectSource::Server,
         };
         (point, at(number))
     };
@@ -181,7 +181,7 @@ fn at_most_five_points_of_the_last_half_hour_count() {
 
 #[test]
 fn context_pressure_is_high_from_four_fifths() {
-    let high = |used, limit| Pressure { used, limit }.is_high();
+    let high = |used, limit| ContextPressure { used, limit }.is_high();
     assert!(high(80, 100));
     assert!(!high(79, 100));
     assert!(!high(799, 1000));

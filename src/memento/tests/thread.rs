@@ -1,6 +1,6 @@
 use super::*;
 
-fn taken(thread: &Thread, turn: &Turn, number: u32) -> (Thread, Outcome) {
+fn taken(thread: &Thread, turn: &Turn, number: u32) -> (Thread, TurnOutcome) {
     let now = at(number.into());
     let taken = thread.take(turn, named(number), now);
     taken.unwrap()
@@ -39,12 +39,12 @@ fn at_the_peak_only_a_must_turn_changes_the_shape() {
             let shape = outcome.memento.shape();
             if frozen {
                 assert_eq!(shape, kept);
-                assert_eq!(outcome.summary, Summary::Kept(Kept::AtPeak));
+                assert_eq!(outcome.summary, SummaryResult::Kept(KeptReason::AtPeak));
                 assert_eq!(thread.held_back.len(), 1);
                 assert_eq!(thread.held_back[0].proposed.arc, "purge all");
             } else {
                 assert_eq!(shape.arc, "purge all");
-                assert_eq!(outcome.summary, Summary::Updated);
+                assert_eq!(outcome.summary, SummaryResult::Updated);
                 assert!(thread.held_back.is_empty());
             }
         }
@@ -66,20 +66,20 @@ fn signals_of_the_included_memento_and_of_the_turn_count() {
         thread.turns[0].signals,
         [SignalKind::Pivot, SignalKind::OpenLoopCreated]
     );
-    assert_eq!(outcome.decided.rule, Rule::MustSignal);
+    assert_eq!(outcome.decided.rule, DecisionRule::MustSignal);
     // Stored signals have already counted: the next turn does not count them again.
     let (_, next) = taken(&thread, &turn("ok thanks", &json!({})), 2);
-    assert_eq!(next.decided.rule, Rule::Acknowledgment);
+    assert_eq!(next.decided.rule, DecisionRule::Acknowledgment);
     // Nor when the client sends them back with the memento of the response.
     let mut returned = serde_json::to_value(&outcome.memento).unwrap();
     let (_, next) = taken(&thread, &turn("ok thanks", &brings(&returned)), 2);
-    assert_eq!(next.decided.rule, Rule::Acknowledgment);
+    assert_eq!(next.decided.rule, DecisionRule::Acknowledgment);
     assert_eq!(next.source, BaselineSource::Request);
     assert!(next.notes.is_empty(), "{:?}", next.notes);
     let items = returned["signals"]["items"].as_array_mut().unwrap();
     items.extend(signals(&["decision_made"]).as_array().unwrap().clone());
     let (next, outcome) = taken(&thread, &turn("ok thanks", &brings(&returned)), 2);
-    assert_eq!(outcome.decided.rule, Rule::MustSignal);
+    assert_eq!(outcome.decided.rule, DecisionRule::MustSignal);
     assert_eq!(next.turns[0].signals, [SignalKind::DecisionMade]);
 }
 
@@ -149,13 +149,16 @@ fn acknowledgment_keeps_the_summary_unless_skip_updates_is_set() {
     let updates = both(fields.clone(), json!({"skip_updates": true}));
     let (turn, updates) = (turn("ok thanks", &fields), turn("ok thanks", &updates));
     let (kept, outcome) = taken(&thread(), &turn, 1);
-    assert_eq!(outcome.summary, Summary::Kept(Kept::OnlyAcknowledged));
+    assert_eq!(
+        outcome.summary,
+        SummaryResult::Kept(KeptReason::OnlyAcknowledged)
+    );
     assert_eq!(outcome.memento.arc.as_str(), "dedupe tickets");
-    assert_eq!(kept.held_back[0].why, Kept::OnlyAcknowledged);
+    assert_eq!(kept.held_back[0].why, KeptReason::OnlyAcknowledged);
     assert!(!kept.is_frozen());
     let (_, outcome) = taken(&thread(), &updates, 1);
-    assert_eq!(outcome.decided.decision, Decision::Skip);
-    assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.decided.decision, TurnDecision::Skip);
+    assert_eq!(outcome.summary, SummaryResult::Updated);
     assert_eq!(outcome.memento.arc.as_str(), "purge all");
 }
 
@@ -165,7 +168,7 @@ fn invalid_proposal_keeps_the_summary_with_a_reason() {
     let (thread, outcome) = taken(&thread(), &turn("go", &fields), 1);
     assert_eq!(
         outcome.summary,
-        Summary::Kept(Kept::Invalid("arc: is empty".to_owned()))
+        SummaryResult::Kept(KeptReason::Invalid("arc: is empty".to_owned()))
     );
     assert_eq!(outcome.memento.arc.as_str(), "dedupe tickets");
     assert!(thread.held_back.is_empty());
@@ -197,11 +200,11 @@ fn message(number: u32, fields: Value) -> Turn {
 #[test]
 fn only_user_messages_change_affect() {
     let (one, outcome) = taken(&thread(), &message(1, feels(0.9)), 1);
-    assert_eq!(outcome.memento.affect.rollup.phase, Phase::Peak);
+    assert_eq!(outcome.memento.affect.rollup.phase, AffectPhase::Peak);
     let agent = both(feels(0.1), json!({"author": "agent"}));
     let (_, outcome) = taken(&one, &message(2, agent), 2);
     assert_eq!(outcome.memento.affect.points.len(), 1);
-    assert_eq!(outcome.memento.affect.rollup.phase, Phase::Peak);
+    assert_eq!(outcome.memento.affect.rollup.phase, AffectPhase::Peak);
     assert_eq!(
         outcome.notes,
         ["how heated the agent's own message is does not count"]
@@ -225,8 +228,8 @@ fn affect_changes_while_the_summary_is_frozen() {
         thread = next;
         let since = (2..=4).contains(&number).then(|| at(2));
         assert_eq!(thread.frozen_since, since, "{number}");
-        let thawed_by = thread.thawed_by();
-        assert_eq!(thawed_by.is_some(), since.is_some(), "{number}");
+        let thaw_condition = thread.thaw_condition();
+        assert_eq!(thaw_condition.is_some(), since.is_some(), "{number}");
     }
     // The guardrail uses the baseline: the intensity before the message.
     assert_eq!(
@@ -248,7 +251,7 @@ fn affect_points_expire() {
     assert_eq!(outcome.memento.affect.points.len(), 1);
     let (_, outcome) = taken(&one, &message(2, json!({})), 32);
     assert!(outcome.memento.affect.points.is_empty());
-    assert_eq!(outcome.memento.affect.rollup.phase, Phase::Settled);
+    assert_eq!(outcome.memento.affect.rollup.phase, AffectPhase::Settled);
 }
 
 // covers D20
@@ -260,28 +263,34 @@ fn write_with_a_stale_etag_is_rejected() {
     let stale = two.take(&turn("go", &read), named(3), at(3));
     let current = two.etag().unwrap();
     let current = || current.clone();
-    assert_eq!(stale.unwrap_err(), Refusal::Stale { current: current() });
-    let shape = Shape {
+    assert_eq!(
+        stale.unwrap_err(),
+        TurnRefusal::Stale { current: current() }
+    );
+    let shape = SummaryShape {
         arc: "mine".to_owned(),
-        ..Shape::default()
+        ..SummaryShape::default()
     };
     let id = || "mm-9".parse().unwrap();
     let edited = two.edit(&shape, &outcome.etag, id(), at(3));
-    assert_eq!(edited.unwrap_err(), Refusal::Stale { current: current() });
+    assert_eq!(
+        edited.unwrap_err(),
+        TurnRefusal::Stale { current: current() }
+    );
     assert!(two.edit(&shape, &current(), id(), at(3)).is_ok());
     assert_eq!(
         thread().edit(&shape, "", id(), at(3)).unwrap_err(),
-        Refusal::Nothing
+        TurnRefusal::Nothing
     );
 }
 
 #[test]
 fn operator_edit_makes_only_the_next_turn_must() {
     let (one, _) = taken(&thread(), &message(1, feels(0.9)), 1);
-    let shape = Shape {
+    let shape = SummaryShape {
         arc: "mine".to_owned(),
         active: vec!["a".to_owned()],
-        ..Shape::default()
+        ..SummaryShape::default()
     };
     let etag = one.etag().unwrap();
     let edited = one
@@ -292,10 +301,10 @@ fn operator_edit_makes_only_the_next_turn_must() {
     assert_ne!(edited.etag().unwrap(), etag);
     let read = json!({"proposed": proposal(), "if_match": edited.etag()});
     let (two, outcome) = taken(&edited, &turn("ok", &read), 3);
-    assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
-    assert_eq!(outcome.summary, Summary::Updated, "even at the peak");
+    assert_eq!(outcome.decided.rule, DecisionRule::SummaryChanged);
+    assert_eq!(outcome.summary, SummaryResult::Updated, "even at the peak");
     let (_, outcome) = taken(&two, &turn("ok", &json!({})), 4);
-    assert_eq!(outcome.decided.rule, Rule::Acknowledgment);
+    assert_eq!(outcome.decided.rule, DecisionRule::Acknowledgment);
 }
 
 #[test]
@@ -306,14 +315,17 @@ fn drift_or_pressure_turns_an_acknowledgment_into_should() {
         assert_eq!(next.drift_flagged, None);
         outcome.decided.rule
     };
-    assert_eq!(rule(&one, json!({})), Rule::Acknowledgment);
-    assert_eq!(rule(&one, json!({"drift": true})), Rule::PressureOrDrift);
+    assert_eq!(rule(&one, json!({})), DecisionRule::Acknowledgment);
+    assert_eq!(
+        rule(&one, json!({"drift": true})),
+        DecisionRule::PressureOrDrift
+    );
     assert_eq!(
         rule(&one.flag_drift("op-1"), json!({})),
-        Rule::PressureOrDrift
+        DecisionRule::PressureOrDrift
     );
     let full = json!({"pressure": {"used": 160_000, "limit": 200_000}});
-    assert_eq!(rule(&one, full), Rule::PressureOrDrift);
+    assert_eq!(rule(&one, full), DecisionRule::PressureOrDrift);
 }
 
 // covers D20

@@ -1,24 +1,27 @@
 //! Decisions by confidence, and facts that are not known well enough.
 
 use super::super::challenge::{alternatives, certainty_of_answer, is_unsure};
-use super::super::snapshot::{Certainty, Decided, Snapshot};
+use super::super::snapshot::{ConfidenceLevel, ConversationSnapshot, SnapshotDecision};
 use super::super::words::{SHOWN, bounded, capitalised, clause, within};
 use super::section;
 
 /// Most decisions of one group that are shown; the rest is counted.
 const SHOWN_DECISIONS: usize = 12;
 
-pub(super) fn levels(from: &Snapshot) -> String {
+pub(super) fn levels(from: &ConversationSnapshot) -> String {
     let mut lines = vec![
-        format!("High confidence: {}", group(from, Certainty::High)),
-        format!("Medium confidence: {}", group(from, Certainty::Medium)),
-        format!("Low confidence: {}", group(from, Certainty::Low)),
+        format!("High confidence: {}", group(from, ConfidenceLevel::High)),
+        format!(
+            "Medium confidence: {}",
+            group(from, ConfidenceLevel::Medium)
+        ),
+        format!("Low confidence: {}", group(from, ConfidenceLevel::Low)),
     ];
     let unrated = from
         .decisions
         .iter()
         .filter(|decision| decision.confidence.is_none());
-    let unrated: Vec<_> = unrated.map(Decided::named).collect();
+    let unrated: Vec<_> = unrated.map(SnapshotDecision::named).collect();
     if !unrated.is_empty() {
         lines.push(format!("Confidence not recorded: {}", list(unrated)));
     }
@@ -32,7 +35,7 @@ fn list(names: Vec<String>) -> String {
     capitalised(&bounded(names, SHOWN_DECISIONS).join(", "))
 }
 
-fn group(from: &Snapshot, wanted: Certainty) -> String {
+fn group(from: &ConversationSnapshot, wanted: ConfidenceLevel) -> String {
     let decided = from.decisions.iter().filter(|decision| {
         let certainty = decision
             .confidence
@@ -40,15 +43,15 @@ fn group(from: &Snapshot, wanted: Certainty) -> String {
             .map(|(certainty, _)| *certainty);
         // A decision that needs revision loses confidence.
         let certainty = match certainty {
-            Some(Certainty::High) if decision.is_tentative() => Some(Certainty::Medium),
+            Some(ConfidenceLevel::High) if decision.is_tentative() => Some(ConfidenceLevel::Medium),
             certainty => certainty,
         };
         certainty == Some(wanted)
     });
     // Decisions of low confidence are never settled, so the name does not say it.
     let name = match wanted {
-        Certainty::High | Certainty::Medium => Decided::named,
-        Certainty::Low => |decided: &Decided| within(&decided.decision),
+        ConfidenceLevel::High | ConfidenceLevel::Medium => SnapshotDecision::named,
+        ConfidenceLevel::Low => |decided: &SnapshotDecision| within(&decided.decision),
     };
     let mut names: Vec<_> = decided.map(name).collect();
     if let Some((_, text)) = &from.my_confidence
@@ -63,7 +66,7 @@ fn group(from: &Snapshot, wanted: Certainty) -> String {
             "the answer to the critical question ({text}{note})"
         ));
     }
-    if wanted == Certainty::Low {
+    if wanted == ConfidenceLevel::Low {
         let open = from
             .insights
             .iter()
@@ -79,7 +82,7 @@ fn group(from: &Snapshot, wanted: Certainty) -> String {
 }
 
 /// Describes unknown facts and names alternatives.
-fn doubts(from: &Snapshot) -> Vec<String> {
+fn doubts(from: &ConversationSnapshot) -> Vec<String> {
     let note = from.confidence_note.as_deref();
     let note = note.map(|note| format!(" ({})", within(&clause(note))));
     let note = note.unwrap_or_default();

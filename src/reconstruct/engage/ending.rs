@@ -1,8 +1,8 @@
 //! A conversation near its end: finished work, open work, and ways to finish.
 
-use super::super::snapshot::Snapshot;
+use super::super::snapshot::ConversationSnapshot;
 use super::super::words::{bounded, humanised, lowered};
-use super::{NOT_SAID, section};
+use super::{NOT_RECORDED, section};
 
 /// Progress in percent from which a conversation is near its end.
 const NEAR_THE_END: f64 = 80.0;
@@ -10,7 +10,7 @@ const NEAR_THE_END: f64 = 80.0;
 /// Most entries in a line; the rest is counted.
 const SHOWN_ENTRIES: usize = 12;
 
-pub(super) fn near_the_end(from: &Snapshot) -> Option<String> {
+pub(super) fn ending_section(from: &ConversationSnapshot) -> Option<String> {
     if from.completion? <= NEAR_THE_END {
         return None;
     }
@@ -54,7 +54,7 @@ pub(super) fn near_the_end(from: &Snapshot) -> Option<String> {
 
 fn line(name: &str, items: Vec<String>) -> String {
     if items.is_empty() {
-        return format!("{name}: {NOT_SAID}");
+        return format!("{name}: {NOT_RECORDED}");
     }
     format!("{name}: {}", bounded(items, SHOWN_ENTRIES).join("; "))
 }

@@ -2,13 +2,13 @@
 
 use super::super::challenge::is_premature;
 use super::super::infer::deferred;
-use super::super::snapshot::{NextStep, Snapshot, Tradeoff};
+use super::super::snapshot::{ConversationSnapshot, NextStep, Tradeoff};
 use super::super::words::{
-    SHOWN, all_within, bounded, clause, humanised, joined, share_subject, within,
+    SHOWN, all_mid_sentence, bounded, clause, humanised, joined, share_subject, within,
 };
-use super::{NOT_SAID, listed, section};
+use super::{NOT_RECORDED, listed, section};
 
-pub(super) fn next_options(from: &Snapshot) -> String {
+pub(super) fn next_options(from: &ConversationSnapshot) -> String {
     let steps = from.options();
     let mut lines: Vec<_> = (1..)
         .zip(&steps)
@@ -22,7 +22,7 @@ pub(super) fn next_options(from: &Snapshot) -> String {
         lines.push(format!("Not yet: {}", later.join("; ")));
     }
     let head = if steps.is_empty() {
-        format!("NEXT OPTIONS: {NOT_SAID}")
+        format!("NEXT OPTIONS: {NOT_RECORDED}")
     } else {
         "NEXT OPTIONS:".to_owned()
     };
@@ -41,9 +41,9 @@ fn tradeoffs(all: &[Tradeoff]) -> Vec<String> {
     }
 }
 
-fn option(from: &Snapshot, step: &NextStep) -> String {
+fn option(from: &ConversationSnapshot, step: &NextStep) -> String {
     let mut about = Vec::new();
-    let questions = all_within(&step.questions);
+    let questions = all_mid_sentence(&step.questions);
     let questions = questions
         .iter()
         .map(|question| question.trim_end_matches('?').to_owned());

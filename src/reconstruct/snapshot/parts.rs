@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::look::Look;
+use super::super::look::JsonView;
 use super::super::words::{
-    SHOWN, all_within, bounded, capitalised, clause, joined, percent, within,
+    SHOWN, all_mid_sentence, bounded, capitalised, clause, joined, percent, within,
 };
 
 /// Level of confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Certainty {
+pub enum ConfidenceLevel {
     /// At least 0.8.
     High,
     /// At least 0.5.
@@ -20,7 +20,7 @@ pub enum Certainty {
     Low,
 }
 
-impl Certainty {
+impl ConfidenceLevel {
     fn of(number: f64) -> Self {
         match number {
             share if share >= 0.8 => Self::High,
@@ -30,7 +30,7 @@ impl Certainty {
     }
 
     /// Parses a number, a percentage, or a word.
-    pub(super) fn read(look: &Look<'_>) -> Option<(Self, String)> {
+    pub(super) fn read(look: &JsonView<'_>) -> Option<(Self, String)> {
         match look.raw()? {
             Value::Number(number) => Self::of_number(number.as_f64()?, look),
             Value::String(text) => {
@@ -55,7 +55,7 @@ impl Certainty {
         }
     }
 
-    fn of_number(number: f64, look: &Look<'_>) -> Option<(Self, String)> {
+    fn of_number(number: f64, look: &JsonView<'_>) -> Option<(Self, String)> {
         if !(0.0..=100.0).contains(&number) {
             look.note("is not between 0 and 1, nor a share in per cent");
             return None;
@@ -68,7 +68,7 @@ impl Certainty {
 /// State of a possible blocker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Blocking {
+pub enum Blocker {
     /// Work is blocked.
     Yes {
         /// Descriptions of the blocker, if any.
@@ -78,8 +78,8 @@ pub enum Blocking {
     No,
 }
 
-impl Blocking {
-    pub(super) fn read(look: &Look<'_>) -> Option<Self> {
+impl Blocker {
+    pub(super) fn read(look: &JsonView<'_>) -> Option<Self> {
         match look.raw()? {
             Value::Bool(true) => Some(Self::Yes { what: Vec::new() }),
             Value::Bool(false) => Some(Self::No),
@@ -107,11 +107,11 @@ impl Blocking {
 
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Decided {
+pub struct SnapshotDecision {
     /// Text of the decision.
     pub decision: String,
     /// Level of confidence, and its text in the file.
-    pub confidence: Option<(Certainty, String)>,
+    pub confidence: Option<(ConfidenceLevel, String)>,
     /// Reason for the decision.
     pub rationale: Option<String>,
     /// Rejected options.
@@ -121,7 +121,7 @@ pub struct Decided {
     /// Status, such as `tentative` or `denied`.
     pub status: Option<String>,
     /// Operator who decided.
-    pub decided_by: Option<String>,
+    pub is_deciding_checkpoint: Option<String>,
 }
 
 /// Status words of decisions that may still change.
@@ -170,7 +170,7 @@ const REFUSED: [&str; 13] = [
     "canceled",
 ];
 
-impl Decided {
+impl SnapshotDecision {
     fn status_is_one_of(&self, words: &[&str]) -> bool {
         let status = self.status.as_deref().map(str::to_lowercase);
         status.is_some_and(|status| words.contains(&status.replace('_', " ").as_str()))
@@ -187,8 +187,8 @@ impl Decided {
     pub fn is_accomplished(&self) -> bool {
         let certainty = self.confidence.as_ref().map(|(certainty, _)| *certainty);
         let firm = match certainty {
-            Some(Certainty::High) => true,
-            Some(Certainty::Medium | Certainty::Low) => false,
+            Some(ConfidenceLevel::High) => true,
+            Some(ConfidenceLevel::Medium | ConfidenceLevel::Low) => false,
             None => self.status_is_one_of(&SETTLED),
         };
         firm && !self.is_tentative() && !self.is_refused()
@@ -255,7 +255,7 @@ pub struct Tradeoff {
 }
 
 impl Tradeoff {
-    pub(super) fn read(look: &Look<'_>) -> Option<Self> {
+    pub(super) fn read(look: &JsonView<'_>) -> Option<Self> {
         if !look.raw().is_some_and(Value::is_object) {
             let tension = Some(look.text()?);
             return Some(Self {
@@ -348,7 +348,7 @@ pub struct ConversationState {
 }
 
 impl ConversationState {
-    pub(super) fn read(look: &Look<'_>) -> Option<Self> {
+    pub(super) fn read(look: &JsonView<'_>) -> Option<Self> {
         look.raw()?;
         let held_back = look.at("held_back").texts();
         let kept = u64::try_from(held_back.len()).unwrap_or(u64::MAX);
@@ -382,7 +382,7 @@ pub struct NextStep {
 
 /// Deferred work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Deferred {
+pub struct DeferredItem {
     /// Text of the item.
     pub item: String,
     /// Reason for the deferral.
@@ -452,7 +452,7 @@ impl Artifact {
     #[must_use]
     pub fn mention(&self) -> String {
         let named = self.named();
-        let for_what = bounded(all_within(&self.retrieve_for), SHOWN);
+        let for_what = bounded(all_mid_sentence(&self.retrieve_for), SHOWN);
         let details = match joined(&for_what) {
             nothing if nothing.is_empty() => "the details".to_owned(),
             what => format!("details for {what}"),

@@ -3,11 +3,11 @@
 
 use super::Actor;
 use crate::base::clock::Timestamp;
-use crate::base::limits::{ABANDONED_CHECK, ABANDONED_TIME};
-use crate::engine::command::{AskId, Command, EndSession, FinalStatus, GivenWhen};
+use crate::base::limits::{ABANDONED_CHECK_INTERVAL, ABANDONED_TIME};
+use crate::engine::command::{CallerId, DeliveryTime, EndSession, EngineCommand, FinalStatus};
 
 /// Ask id of the console's own commands: no agent waits for the answer.
-const NO_ASKER: AskId = AskId(u64::MAX);
+const NO_ASKER: CallerId = CallerId(u64::MAX);
 
 impl Actor {
     /// Returns the time of the next check for abandoned sessions, if there are sessions.
@@ -17,7 +17,7 @@ impl Actor {
         }
         let now = self.clock.now();
         let last = *self.abandoned_checked.get_or_insert(now);
-        Some(last.plus(ABANDONED_CHECK))
+        Some(last.plus(ABANDONED_CHECK_INTERVAL))
     }
 
     /// Ends all abandoned sessions.
@@ -32,12 +32,14 @@ impl Actor {
         for session in self.engine.abandoned(now) {
             let hours = ABANDONED_TIME.as_secs() / 3600;
             let end = EndSession {
-                delivery: GivenWhen::Later,
+                delivery: DeliveryTime::Later,
                 session,
                 status: FinalStatus::Timeout,
                 summary: Some(format!("no word from the agent for {hours} hours")),
             };
-            let effects = self.engine.handle(Command::EndSession(NO_ASKER, end), now);
+            let effects = self
+                .engine
+                .handle(EngineCommand::EndSession(NO_ASKER, end), now);
             self.carry_out(effects);
         }
     }

@@ -1,8 +1,8 @@
 //! Comparison of the wall clock with the steady clock, and the handling of clock steps.
 
 use super::Actor;
-use crate::engine::command::Command;
-use crate::runtime::snapshot::ClockMovedAt;
+use crate::engine::command::EngineCommand;
+use crate::runtime::snapshot::ClockStepAt;
 
 impl Actor {
     /// Detects a step of the wall clock. After a step, all timers keep their remaining time.
@@ -12,7 +12,7 @@ impl Actor {
         };
         tracing::warn!(%step, "the wall clock was set");
         let now = self.clock.now();
-        self.clock_moved = Some(ClockMovedAt { step, at: now });
+        self.clock_moved = Some(ClockStepAt { step, at: now });
         self.changed = true;
         self.ledger.clock_moved(step);
         self.outbox.clock_moved(step);
@@ -23,7 +23,7 @@ impl Actor {
         }
         // INVARIANT: the engine sets the deadline of every held request again.
         self.deadlines.clear();
-        let effects = self.engine.handle(Command::ClockMoved(step), now);
+        let effects = self.engine.handle(EngineCommand::ClockMoved(step), now);
         self.carry_out(effects);
         // Unsealed records come from before and after the step: they must be sealed soon.
         if self.poison.is_none() {
@@ -42,7 +42,9 @@ impl Actor {
             }
             self.deadlines.pop_first();
             if self.poison.is_none() {
-                let effects = self.engine.handle(Command::DeadlineReached(gate), now);
+                let effects = self
+                    .engine
+                    .handle(EngineCommand::DeadlineReached(gate), now);
                 self.carry_out(effects);
             }
         }

@@ -8,25 +8,25 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 
 use super::super::acknowledgement::Acknowledgement;
-use super::super::snapshot::Snapshot;
+use super::super::snapshot::RuntimeSnapshot;
 use super::Actor;
 use crate::base::clock::Timestamp;
-use crate::base::limits::HEAD_FILE_TIME;
+use crate::base::limits::HEAD_FILE_TIMEOUT;
 use crate::engine::command::Effect;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::StoreRecovered;
 
 /// Longest time for a store to check its files.
-const LOOK_TIME: Duration = Duration::from_secs(1);
+const FILE_CHECK_TIME: Duration = Duration::from_secs(1);
 
 impl Actor {
     /// Returns the sender of snapshots, for the watchdog of the store.
-    pub(in super::super) fn snapshot_sender(&self) -> watch::Sender<Arc<Snapshot>> {
+    pub(in super::super) fn snapshot_sender(&self) -> watch::Sender<Arc<RuntimeSnapshot>> {
         self.snapshots.clone()
     }
 
     /// Stops recording, unless it has stopped already.
-    pub(super) fn store_failed(&mut self, error: &StoreError) {
+    pub(super) fn on_store_failure(&mut self, error: &StoreError) {
         if self.poison.is_none() {
             self.poisoned(error, Vec::new());
         }
@@ -35,7 +35,7 @@ impl Actor {
     /// Stops recording because the record is unreadable. The store may know the reason: its files are
     /// missing or damaged.
     pub(super) async fn unreadable(&mut self, what: String) {
-        let looked = tokio::time::timeout(LOOK_TIME, async {
+        let looked = tokio::time::timeout(FILE_CHECK_TIME, async {
             self.store.append(Batch::default()).await?.await
         });
         let error = if let Ok(Err(error)) = looked.await {
@@ -44,11 +44,11 @@ impl Actor {
             self.store.note_outage(&what);
             StoreError::Poisoned { what }
         };
-        self.store_failed(&error);
+        self.on_store_failure(&error);
     }
 
     /// Records that nothing could be recorded for some time.
-    pub(super) fn stall_ended(&mut self, lasted: Duration, what: &str) {
+    pub(super) fn record_stall(&mut self, lasted: Duration, what: &str) {
         if self.poison.is_some() {
             return;
         }
@@ -83,17 +83,17 @@ impl Actor {
                 state: vec![Acknowledgement::running(self.acknowledge).stopped().row()],
                 ..Batch::default()
             };
-            self.write_quietly(batch, None).await;
+            self.write_without_reply(batch, None).await;
             self.finish_writes().await;
         }
         while self.copies.is_copying() {
             // A file system that does not respond must not keep the console from ending.
-            let kept = tokio::time::timeout(HEAD_FILE_TIME, self.copies.copied()).await;
+            let kept = tokio::time::timeout(HEAD_FILE_TIMEOUT, self.copies.copied()).await;
             let Ok(kept) = kept else {
-                self.head_kept(Err("it takes too long".to_owned()));
+                self.on_head_copied(Err("it takes too long".to_owned()));
                 return;
             };
-            self.head_kept(kept);
+            self.on_head_copied(kept);
         }
     }
 

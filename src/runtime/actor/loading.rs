@@ -1,22 +1,22 @@
 //! Loading of other Atlases: recorded first, used after that.
 
 use super::super::acknowledgement::Acknowledgement;
-use super::super::load::{Load, LoadRefused};
-use super::super::shadow::Shadow;
-use super::super::snapshot::InForce;
+use super::super::load::{AtlasLoad, LoadRefusal};
+use super::super::shadow::ShadowAtlases;
+use super::super::snapshot::AtlasLoadInfo;
 use super::super::{atlas_text, loaded};
 use super::Actor;
 use crate::atlas::{Atlas, recording};
 use crate::base::clock::Timestamp;
-use crate::engine::command::Command;
+use crate::engine::command::EngineCommand;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::AtlasLoaded;
 
 impl Actor {
     /// Replaces the Atlases. Requests wait meanwhile: each request is judged by Atlases that are on record.
-    pub(super) async fn load(&mut self, load: Load) -> Result<(), LoadRefused> {
+    pub(super) async fn load(&mut self, load: AtlasLoad) -> Result<(), LoadRefusal> {
         if let Some(what) = &self.poison {
-            return Err(LoadRefused::Unavailable(what.clone()));
+            return Err(LoadRefusal::Unavailable(what.clone()));
         }
         if let Some(fault) = load.fault(&self.engine) {
             return Err(fault);
@@ -59,14 +59,14 @@ impl Actor {
         // Atlases that decided nothing, never a decision by Atlases that are not on record.
         if let Err(error) = self.durable(batch).await {
             self.poisoned(&error, Vec::new());
-            return Err(LoadRefused::Unavailable(error.to_string()));
+            return Err(LoadRefusal::Unavailable(error.to_string()));
         }
         self.engine.reload(load.atlases);
         self.acknowledge = acknowledge;
         self.live.rebuild(&self.engine);
         // The shadow Atlases were compared with Atlases that are no longer loaded.
         self.watching.shadow = None;
-        self.in_force = InForce {
+        self.in_force = AtlasLoadInfo {
             hash: Some(self.engine.atlas_hash()),
             since: Some(now),
             before: Some(before),
@@ -77,17 +77,17 @@ impl Actor {
     }
 
     /// Starts or stops shadow Atlases, which only observe.
-    pub(super) fn shadow(&mut self, load: Option<Load>) {
+    pub(super) fn shadow(&mut self, load: Option<AtlasLoad>) {
         let now = self.clock.now();
         let sound = load.filter(|load| load.fault(&self.engine).is_none());
-        let begun = sound.map(|load| Shadow::new(&self.engine, load.atlases, now));
+        let begun = sound.map(|load| ShadowAtlases::new(&self.engine, load.atlases, now));
         self.watching.shadow = begun;
         self.changed = true;
         self.show();
     }
 
     /// Shows a command to the shadow Atlases. This has no effect on the decision.
-    pub(super) fn look_on(&mut self, command: &Command, now: Timestamp) {
+    pub(super) fn look_on(&mut self, command: &EngineCommand, now: Timestamp) {
         if let Some(shadow) = &mut self.watching.shadow
             && shadow.look(&self.engine, command, now)
         {

@@ -3,12 +3,15 @@
 use std::ops::ControlFlow;
 
 use super::Actor;
-use crate::runtime::message::Message;
+use crate::runtime::message::ActorMessage;
 
 impl Actor {
     /// Handles messages that arrived together. Their changes are written in one batch. Returns `Break` when
     /// the actor has to end.
-    pub(super) async fn take_messages(&mut self, burst: &mut Vec<Message>) -> ControlFlow<()> {
+    pub(super) async fn handle_messages(
+        &mut self,
+        burst: &mut Vec<ActorMessage>,
+    ) -> ControlFlow<()> {
         for message in burst.drain(..) {
             // Handle deadlines before messages, also within a burst: a late decision must find its gate
             // expired.
@@ -16,37 +19,37 @@ impl Actor {
             if due.is_some_and(|at| at <= self.clock.now()) {
                 self.wake().await;
             }
-            self.take_message(message).await?;
+            self.handle_message(message).await?;
         }
         ControlFlow::Continue(())
     }
 
-    async fn take_message(&mut self, message: Message) -> ControlFlow<()> {
+    async fn handle_message(&mut self, message: ActorMessage) -> ControlFlow<()> {
         match message {
-            Message::Ask {
+            ActorMessage::Ask {
                 ask,
                 command,
                 reply,
             } => self.ask(ask, command, reply).await,
-            Message::Returned(id, returned) => self.returned(id, returned),
-            Message::Checked(checked) => self.checked(&checked).await,
-            Message::Draft(of, draft) => self.keep_draft(of, draft),
-            Message::Explain(question, reply) => {
+            ActorMessage::Returned(id, returned) => self.returned(id, returned),
+            ActorMessage::Checked(checked) => self.checked(&checked).await,
+            ActorMessage::Draft(of, draft) => self.keep_draft(of, draft),
+            ActorMessage::Explain(question, reply) => {
                 // The caller may have disconnected; that changes nothing.
                 let _ = reply.send(self.engine.account(&question, self.clock.now()));
             }
-            Message::Watch(watch) => self.watch(watch),
-            Message::Shadow(load) => self.shadow(load),
-            Message::Turn(asked) => self.turn(*asked).await,
-            Message::HandOver(asked) => self.hand_over(*asked),
-            Message::ThreadAct(asked) => self.thread_act(*asked),
-            Message::Enter(asked) => self.enter_asked(*asked),
-            Message::Load(load, reply) => {
+            ActorMessage::Watch(watch) => self.watch(watch),
+            ActorMessage::Shadow(load) => self.shadow(load),
+            ActorMessage::Turn(asked) => self.turn(*asked).await,
+            ActorMessage::HandOver(asked) => self.hand_over(*asked),
+            ActorMessage::ThreadAct(asked) => self.thread_act(*asked),
+            ActorMessage::Enter(asked) => self.add_entry(*asked),
+            ActorMessage::Load(load, reply) => {
                 let _ = reply.send(self.load(load).await);
             }
-            Message::StoreFailed(error) => self.store_failed(&error),
-            Message::StallEnded(lasted, what) => self.stall_ended(lasted, &what),
-            Message::Stop(done) => {
+            ActorMessage::StoreFailed(error) => self.on_store_failure(&error),
+            ActorMessage::StallEnded(lasted, what) => self.record_stall(lasted, &what),
+            ActorMessage::Stop(done) => {
                 self.drain().await;
                 let _ = done.send(());
                 return ControlFlow::Break(());

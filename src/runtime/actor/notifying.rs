@@ -1,16 +1,16 @@
 //! Notices to stewards: written with their record, and sent once it is on disk.
 
-use super::super::notices::Came;
+use super::super::notices::NoticeResult;
 use super::Actor;
 use crate::base::clock::Timestamp;
-use crate::base::limits::NOTICE_END_TIME;
-use crate::engine::notice::Notice;
+use crate::base::limits::NOTICE_SHUTDOWN_TIMEOUT;
+use crate::engine::notice::StewardNotice;
 use crate::store::Batch;
 use crate::trace::event::Durability;
 
 impl Actor {
     /// Adds a notice to the batch of its record.
-    pub(super) fn notify(&mut self, notice: &Notice, batch: &mut Batch) {
+    pub(super) fn notify(&mut self, notice: &StewardNotice, batch: &mut Batch) {
         let now = self.clock.now();
         let row = self.outbox.draft(notice, &batch.records, now);
         batch.state.extend(row);
@@ -22,7 +22,7 @@ impl Actor {
     }
 
     /// Handles the result of sending a notice.
-    pub(super) fn noticed(&mut self, came: Came) {
+    pub(super) fn noticed(&mut self, came: NoticeResult) {
         if self.poison.is_some() {
             return;
         }
@@ -45,7 +45,7 @@ impl Actor {
         }
         self.outbox.send(self.clock.now());
         let all = async {
-            while self.outbox.is_under_way() {
+            while self.outbox.is_running() {
                 let Some(came) = self.outbox.next().await else {
                     return;
                 };
@@ -54,6 +54,6 @@ impl Actor {
             }
         };
         // Slower notices are sent again after the next start.
-        let _ = tokio::time::timeout(NOTICE_END_TIME, all).await;
+        let _ = tokio::time::timeout(NOTICE_SHUTDOWN_TIMEOUT, all).await;
     }
 }

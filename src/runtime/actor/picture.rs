@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::snapshot::{Acts, ChainState, Snapshot, StoreState};
+use super::super::snapshot::{OperatorActs, RecordSummary, RuntimeSnapshot, StoreState};
 use super::Actor;
 
 impl Actor {
@@ -16,7 +16,7 @@ impl Actor {
 
     /// Publishes a snapshot. It may be older than the current state of the store, so that state is not
     /// taken from it: a published stall stays until the watchdog ends it.
-    pub(super) fn publish(&self, mut picture: Arc<Snapshot>) {
+    pub(super) fn publish(&self, mut picture: Arc<RuntimeSnapshot>) {
         let shortage = self.store.known_shortage();
         self.snapshots.send_modify(|last| {
             let shown = Arc::make_mut(&mut picture);
@@ -27,7 +27,7 @@ impl Actor {
     }
 
     /// Publishes a full disk as soon as a commit failed for it.
-    pub(super) fn show_shortage(&self) {
+    pub(super) fn publish_shortage(&self) {
         let Some(shortage) = self.store.known_shortage() else {
             return;
         };
@@ -43,11 +43,11 @@ impl Actor {
         });
     }
 
-    pub(super) fn picture(&mut self) -> Arc<Snapshot> {
+    pub(super) fn picture(&mut self) -> Arc<RuntimeSnapshot> {
         self.changed = false;
         let last = Arc::clone(&self.snapshots.borrow());
         let revision = last.revision + 1;
-        let mut chain = ChainState {
+        let mut chain = RecordSummary {
             sessions: self.ledger.chains().sessions(),
             events: self.ledger.chains().events(),
             verdict: self.verdict.clone(),
@@ -55,7 +55,7 @@ impl Actor {
         };
         let Some(what) = &self.poison else {
             self.live.refresh(&self.engine);
-            return Arc::new(Snapshot {
+            return Arc::new(RuntimeSnapshot {
                 revision,
                 operator: self.seat.operator.clone(),
                 access: self.seat.access,
@@ -69,16 +69,16 @@ impl Actor {
                 decided: self.live.decided.clone(),
                 drafts: Arc::clone(&self.drafts),
                 thread_drafts: self.threads.drafts(),
-                acts: Acts {
+                acts: OperatorActs {
                     overruled: self.engine.overruled(),
-                    known: self.engine.known_fault().cloned(),
+                    known: self.engine.acknowledged_fault().cloned(),
                 },
                 chain,
                 store: StoreState::Ready,
                 dropped: self.dropped,
                 clock_moved: self.clock_moved,
                 threads_full_at: self.threads.full_at(),
-                ran_unasked: self.ran_unasked.clone(),
+                unrequested_run_alarm: self.unrequested_run_alarm.clone(),
                 distrusted: self.distrusted.clone(),
                 headless: self.store.was_headless(),
                 notices: self.outbox.state(),
@@ -87,7 +87,7 @@ impl Actor {
         // The engine is ahead of the disk and stays ahead. The screen shows what was durable.
         chain.sessions = last.chain.sessions;
         chain.events = last.chain.events;
-        Arc::new(Snapshot {
+        Arc::new(RuntimeSnapshot {
             revision,
             chain,
             store: StoreState::Poisoned { what: what.clone() },

@@ -1,10 +1,10 @@
 //! Ends of earlier sessions, read from the record for a session that goes on with their conversation.
 
 use super::Actor;
-use crate::engine::command::Command;
+use crate::engine::command::EngineCommand;
 use crate::store::{Store, StoreError};
 use crate::trace::event::{Payload, SessionEnded};
-use crate::trace::verify::Head;
+use crate::trace::verify::ChainHead;
 
 /// Records that are read at once. The end of a session is its last record, or near it.
 const PAGE: u64 = 32;
@@ -14,9 +14,9 @@ impl Actor {
     /// without its end, or with an end whose content was pruned, is only named: the engine then refuses the new one.
     pub(super) async fn look_up_predecessor(
         &mut self,
-        command: &Command,
+        command: &EngineCommand,
     ) -> Result<(), StoreError> {
-        let Command::StartSession(_, start) = command else {
+        let EngineCommand::StartSession(_, start) = command else {
             return Ok(());
         };
         let mut absent = Vec::new();
@@ -25,7 +25,7 @@ impl Actor {
                 absent.push(earlier);
                 continue;
             };
-            self.engine.note_ended(earlier.clone());
+            self.engine.mark_ended(earlier.clone());
             if let Some(ended) = recorded_end(self.store.as_ref(), &head).await? {
                 self.engine.note_end(earlier, ended);
             }
@@ -36,7 +36,10 @@ impl Actor {
 }
 
 /// The end of a session as it is on record, if it is there and can be read.
-async fn recorded_end(store: &dyn Store, head: &Head) -> Result<Option<SessionEnded>, StoreError> {
+async fn recorded_end(
+    store: &dyn Store,
+    head: &ChainHead,
+) -> Result<Option<SessionEnded>, StoreError> {
     let mut until = head.count;
     while until > 0 {
         let from = until.saturating_sub(PAGE);

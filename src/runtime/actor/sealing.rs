@@ -7,54 +7,54 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::super::ledger::{EntryPlace, Ledger, LogError, ReadBack};
-use super::super::message::{DraftOf, EntryAsked};
-use super::super::snapshot::{Elsewhere, HeadState};
+use super::super::ledger::{EntryPosition, Ledger, LogError, ReadBack};
+use super::super::message::{DraftSubject, EntryRequest};
+use super::super::snapshot::{HeadCopyState, HeadState};
 use super::super::state_seal::StateSeal;
 use super::super::witness;
 use super::Actor;
-use super::writing::Written;
+use super::writing::WrittenBatch;
 use crate::base::clock::{Boxed, Timestamp};
 use crate::base::id::GateId;
-use crate::engine::command::{Effect, Refused, Reply};
+use crate::engine::command::{DecisionRefusal, Effect, Reply};
 use crate::store::{Batch, Seal, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::head::LogHead;
 
 /// A log entry on its way to the disk, and the head that it makes.
 #[derive(Clone, Debug)]
-pub(super) struct Entered {
+pub(super) struct PendingSeal {
     head: LogHead,
-    place: EntryPlace,
+    place: EntryPosition,
     /// Number of session events that it covers.
     events: u64,
 }
 
-type Reading = Boxed<'static, Result<ReadBack, LogError>>;
+type ReadBackFuture = Boxed<'static, Result<ReadBack, LogError>>;
 
 /// Progress of sealing.
-pub(in super::super) struct Sealing {
+pub(in super::super) struct SealProgress {
     /// Position of reading back; `None` while it runs.
     read_back: Option<ReadBack>,
-    reading: Option<(Reading, Entered)>,
+    reading: Option<(ReadBackFuture, PendingSeal)>,
     /// The newest entry that is on disk and not read back yet.
-    waiting: Option<Entered>,
+    waiting: Option<PendingSeal>,
     signed: u64,
     /// Number of session events that the newest signed head covers.
     covered: u64,
 }
 
 /// External copies of the newest head, if configured.
-pub(in super::super) struct Copies {
+pub(in super::super) struct HeadCopies {
     head_file: Option<PathBuf>,
-    elsewhere: Elsewhere,
+    elsewhere: HeadCopyState,
     /// The copy that is being written. Only one at a time, so that copies stay in order.
     copying: Option<JoinHandle<Result<(), String>>>,
     /// The newest head that is not copied yet.
     uncopied: Option<String>,
 }
 
-impl Sealing {
+impl SealProgress {
     pub(in super::super) fn new(read_back: ReadBack, signed: u64) -> Self {
         Self {
             read_back: Some(read_back),
@@ -70,7 +70,7 @@ impl Sealing {
     }
 
     /// Waits for the end of reading back.
-    pub(super) async fn next(&mut self) -> Result<(ReadBack, Entered), LogError> {
+    pub(super) async fn next(&mut self) -> Result<(ReadBack, PendingSeal), LogError> {
         let Some((reading, _)) = &mut self.reading else {
             return std::future::pending().await;
         };
@@ -85,7 +85,7 @@ impl Sealing {
     /// Notes that an entry is on disk, and starts to read it back if no other read is running.
     pub(super) fn entered(
         &mut self,
-        entered: Option<Entered>,
+        entered: Option<PendingSeal>,
         store: &Arc<dyn Store>,
         ledger: &Ledger,
     ) {
@@ -101,11 +101,11 @@ impl Sealing {
     }
 }
 
-impl Copies {
+impl HeadCopies {
     pub(in super::super) fn new(head_file: Option<PathBuf>) -> Self {
         let elsewhere = match &head_file {
-            Some(_) => Elsewhere::Kept,
-            None => Elsewhere::Nowhere,
+            Some(_) => HeadCopyState::Kept,
+            None => HeadCopyState::Nowhere,
         };
         Self {
             head_file,
@@ -161,17 +161,17 @@ impl Actor {
     }
 
     /// Adds the entry with the heads of all chains, if enough records are unsealed.
-    pub(super) fn enter_if_full(&mut self, batch: &mut Batch) -> Option<Entered> {
+    pub(super) fn add_seal_entry_if_full(&mut self, batch: &mut Batch) -> Option<PendingSeal> {
         self.ledger.is_full().then(|| self.enter(batch))
     }
 
-    fn enter(&mut self, batch: &mut Batch) -> Entered {
+    fn enter(&mut self, batch: &mut Batch) -> PendingSeal {
         let now = self.clock.now();
         let (record, head) = self.ledger.seal_all(now);
         let place = self.ledger.place(record.hash);
         batch.records.push(record);
         let events = self.ledger.chains().events();
-        Entered {
+        PendingSeal {
             head,
             place,
             events,
@@ -179,14 +179,14 @@ impl Actor {
     }
 
     /// Adds an entry to the log. The reply is sent when the entry is durable.
-    pub(super) fn enter_asked(&mut self, asked: EntryAsked) {
-        let EntryAsked {
+    pub(super) fn add_entry(&mut self, asked: EntryRequest) {
+        let EntryRequest {
             ask,
             payload,
             reply,
         } = asked;
         if let Some(what) = &self.poison {
-            let _ = reply.send(Reply::Refused(Refused::Unavailable(what.clone())));
+            let _ = reply.send(Reply::Refused(DecisionRefusal::Unavailable(what.clone())));
             return;
         }
         self.waiting.insert(ask, reply);
@@ -200,11 +200,11 @@ impl Actor {
         self.flush().await;
         let mut batch = Batch::default();
         let entered = self.enter(&mut batch);
-        self.write_quietly(batch, Some(entered)).await;
+        self.write_without_reply(batch, Some(entered)).await;
     }
 
     /// Signs the head of an entry after the covered records were read back.
-    pub(super) async fn read_back(&mut self, read: Result<(ReadBack, Entered), LogError>) {
+    pub(super) async fn read_back(&mut self, read: Result<(ReadBack, PendingSeal), LogError>) {
         let (read_back, entered) = match read {
             Ok(read) => read,
             Err(error) => {
@@ -222,18 +222,18 @@ impl Actor {
             seals: vec![seal],
             ..Batch::default()
         };
-        self.write_quietly(batch, None).await;
+        self.write_without_reply(batch, None).await;
         self.sealing.entered(None, &self.store, &self.ledger);
         self.changed = true;
         self.show();
     }
 
-    pub(super) fn head_kept(&mut self, kept: Result<(), String>) {
+    pub(super) fn on_head_copied(&mut self, kept: Result<(), String>) {
         self.copies.elsewhere = match kept {
-            Ok(()) => Elsewhere::Kept,
+            Ok(()) => HeadCopyState::Kept,
             Err(what) => {
                 tracing::error!(what, "the head of the log cannot be kept elsewhere");
-                Elsewhere::Failed { what }
+                HeadCopyState::Failed { what }
             }
         };
         self.changed = true;
@@ -241,13 +241,13 @@ impl Actor {
     }
 
     /// Stores or removes an operator's draft.
-    pub(super) fn keep_draft(&mut self, of: DraftOf, draft: Option<Value>) {
+    pub(super) fn keep_draft(&mut self, of: DraftSubject, draft: Option<Value>) {
         if self.poison.is_some() {
             return;
         }
         let row = match of {
-            DraftOf::Gate(gate) => self.keep_gate_draft(gate, draft),
-            DraftOf::Thread(thread) => self.threads.keep_draft(thread, draft),
+            DraftSubject::Gate(gate) => self.keep_gate_draft(gate, draft),
+            DraftSubject::Thread(thread) => self.threads.keep_draft(thread, draft),
         };
         let Some(row) = row else { return };
         self.changed = true;
@@ -281,7 +281,11 @@ impl Actor {
     }
 
     /// Writes a batch that no caller waits for and no snapshot shows.
-    pub(super) async fn write_quietly(&mut self, mut batch: Batch, entered: Option<Entered>) {
+    pub(super) async fn write_without_reply(
+        &mut self,
+        mut batch: Batch,
+        entered: Option<PendingSeal>,
+    ) {
         self.flush().await;
         self.state_seal.stamp(&mut batch, &self.ledger);
         let ack = match self.store.append(batch).await {
@@ -289,7 +293,7 @@ impl Actor {
             Err(error) => return self.poisoned(&error, Vec::new()),
         };
         self.writes.push_back(Box::pin(async move {
-            Written {
+            WrittenBatch {
                 outcome: ack.await,
                 replies: Vec::new(),
                 calls: Vec::new(),
@@ -304,11 +308,11 @@ impl Actor {
 }
 
 /// State kind of a draft.
-pub(in super::super) const DRAFT: &str = "draft";
+pub(in super::super) const DRAFT_KIND: &str = "draft";
 
 fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
     StateRow {
-        kind: DRAFT.to_owned(),
+        kind: DRAFT_KIND.to_owned(),
         key: gate.to_string(),
         body: draft.map(ToString::to_string),
     }

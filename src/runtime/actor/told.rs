@@ -1,7 +1,8 @@
 //! Fixed replies and rows of state: durability, denials while nothing can be recorded.
 
 use crate::engine::command::{
-    Command, Denied, DenyCode, RecordFault, Refused, Reply, StateChange, StateKind,
+    DecisionRefusal, DenialReply, DenyCode, EngineCommand, RecordFault, Reply, StateChange,
+    StateKind,
 };
 use crate::store::StateRow;
 use crate::trace::event::Durability;
@@ -28,33 +29,33 @@ pub(in crate::runtime) fn row(change: StateChange) -> StateRow {
     }
 }
 
-pub(super) fn unavailable(command: &Command, what: &str) -> Reply {
+pub(super) fn unavailable(command: &EngineCommand, what: &str) -> Reply {
     match command {
-        Command::Decide(..) | Command::Operate(..) => {
-            Reply::Refused(Refused::Unavailable(what.to_owned()))
+        EngineCommand::Decide(..) | EngineCommand::Operate(..) => {
+            Reply::Refused(DecisionRefusal::Unavailable(what.to_owned()))
         }
-        Command::StartSession(..)
-        | Command::EndSession(..)
-        | Command::RequestAction(..)
-        | Command::CompleteAction(..)
-        | Command::Input(..)
-        | Command::ReportError(..)
-        | Command::RequestContext(..)
-        | Command::Report(..)
-        | Command::Answer(..)
-        | Command::Resolve(..)
-        | Command::Consult(..)
-        | Command::AskerLeft(_)
-        | Command::Note(..)
-        | Command::RecordSound
-        | Command::ClockMoved(_)
-        | Command::DeadlineReached(_)
-        | Command::Returned(..) => Reply::Denied(denied(what)),
+        EngineCommand::StartSession(..)
+        | EngineCommand::EndSession(..)
+        | EngineCommand::RequestAction(..)
+        | EngineCommand::CompleteAction(..)
+        | EngineCommand::Input(..)
+        | EngineCommand::ReportError(..)
+        | EngineCommand::RequestContext(..)
+        | EngineCommand::Report(..)
+        | EngineCommand::Answer(..)
+        | EngineCommand::Resolve(..)
+        | EngineCommand::Consult(..)
+        | EngineCommand::AskerLeft(_)
+        | EngineCommand::Note(..)
+        | EngineCommand::RecordSound
+        | EngineCommand::ClockMoved(_)
+        | EngineCommand::DeadlineReached(_)
+        | EngineCommand::Returned(..) => Reply::Denied(denied(what)),
     }
 }
 
 /// Wraps a denial in the reply type that the command's caller expects.
-pub(super) fn refusal_of(command: &Command, denied: Denied) -> Reply {
+pub(super) fn refusal_reply(command: &EngineCommand, denied: DenialReply) -> Reply {
     match unavailable(command, &denied.reason) {
         Reply::Denied(_) => Reply::Denied(denied),
         refused => refused,
@@ -62,8 +63,8 @@ pub(super) fn refusal_of(command: &Command, denied: Denied) -> Reply {
 }
 
 /// Returns the denial while nothing can be recorded, if that can end without a restart.
-pub(in super::super) fn stalled(what: &str) -> Denied {
-    Denied {
+pub(in super::super) fn stalled(what: &str) -> DenialReply {
+    DenialReply {
         code: DenyCode::Unavailable,
         reason: format!("nothing can be recorded now, so nothing is allowed: {what}"),
         help: Some("the operator sees this too; ask again when that has changed".to_owned()),
@@ -72,8 +73,8 @@ pub(in super::super) fn stalled(what: &str) -> Denied {
 }
 
 /// Returns the denial while the record is faulty and no operator has acknowledged it.
-pub(super) fn barred(fault: &RecordFault) -> Denied {
-    Denied {
+pub(super) fn barred(fault: &RecordFault) -> DenialReply {
+    DenialReply {
         code: DenyCode::Unavailable,
         reason: format!(
             "the record does not hold, so nothing is allowed: {}",
@@ -85,32 +86,32 @@ pub(super) fn barred(fault: &RecordFault) -> Denied {
 }
 
 /// Returns true if a command permits nothing: it reports what happened, or is about the console.
-pub(super) fn only_reports(command: &Command) -> bool {
+pub(super) fn only_reports(command: &EngineCommand) -> bool {
     match command {
-        Command::Operate(..)
-        | Command::EndSession(..)
-        | Command::CompleteAction(..)
-        | Command::ReportError(..)
-        | Command::Report(..)
-        | Command::AskerLeft(_)
-        | Command::Note(..)
-        | Command::RecordSound
-        | Command::ClockMoved(_)
-        | Command::DeadlineReached(_) => true,
-        Command::StartSession(..)
-        | Command::RequestAction(..)
-        | Command::Input(..)
-        | Command::RequestContext(..)
-        | Command::Answer(..)
-        | Command::Resolve(..)
-        | Command::Consult(..)
-        | Command::Decide(..)
-        | Command::Returned(..) => false,
+        EngineCommand::Operate(..)
+        | EngineCommand::EndSession(..)
+        | EngineCommand::CompleteAction(..)
+        | EngineCommand::ReportError(..)
+        | EngineCommand::Report(..)
+        | EngineCommand::AskerLeft(_)
+        | EngineCommand::Note(..)
+        | EngineCommand::RecordSound
+        | EngineCommand::ClockMoved(_)
+        | EngineCommand::DeadlineReached(_) => true,
+        EngineCommand::StartSession(..)
+        | EngineCommand::RequestAction(..)
+        | EngineCommand::Input(..)
+        | EngineCommand::RequestContext(..)
+        | EngineCommand::Answer(..)
+        | EngineCommand::Resolve(..)
+        | EngineCommand::Consult(..)
+        | EngineCommand::Decide(..)
+        | EngineCommand::Returned(..) => false,
     }
 }
 
-pub(super) fn denied(what: &str) -> Denied {
-    Denied {
+pub(super) fn denied(what: &str) -> DenialReply {
+    DenialReply {
         code: DenyCode::Unavailable,
         reason: format!("nothing can be recorded, so nothing is allowed: {what}"),
         help: Some("the operator sees this too, and has to restart cra".to_owned()),

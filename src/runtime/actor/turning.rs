@@ -1,22 +1,23 @@
 //! Turns of conversations, hand-overs of threads, and operators' actions on threads.
 
-use super::super::message::{HandOverAsked, ThreadActAsked, TurnAsked};
+use super::super::message::{HandOverRequest, ThreadActionRequest, TurnRequest};
 use super::super::threads::{self, LiveSessions};
 use super::Actor;
 use super::told::denied;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
-    AskId, Command, Denied, DenyCode, Effect, Finding, Noted, Refused, Reply,
+    CallerId, DecisionRefusal, DenialReply, DenyCode, Effect, EngineCommand, Reply, ReportReceipt,
+    RuntimeFinding,
 };
-use crate::memento::Name;
+use crate::memento::ExternalName;
 use crate::store::Batch;
 use crate::trace::chain::Chain;
 use crate::trace::event::Durability;
 
 impl Actor {
     /// Takes a turn. The reply is sent when its record and the thread are durable.
-    pub(super) async fn turn(&mut self, mut asked: TurnAsked) {
+    pub(super) async fn turn(&mut self, mut asked: TurnRequest) {
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
             return;
@@ -35,7 +36,7 @@ impl Actor {
         let taken = match self.threads.answered(&asked.take, live) {
             Ok(Some(outcome)) => {
                 let _ = asked.outcome.send(outcome);
-                let _ = asked.reply.send(Reply::Noted(Noted::default()));
+                let _ = asked.reply.send(Reply::Noted(ReportReceipt::default()));
                 return;
             }
             Ok(None) => self.threads.take(&asked.take, live, now),
@@ -48,12 +49,12 @@ impl Actor {
         let taken = match taken {
             Ok(taken) => taken,
             Err(refused) => {
-                self.changed |= refused == threads::Refused::Full;
-                self.refuse_thread(ask, &session, thread, &refused);
+                self.changed |= refused == threads::ThreadRefusal::Full;
+                self.reply_thread_refusal(ask, &session, thread, &refused);
                 return;
             }
         };
-        let finding = Finding::Turn {
+        let finding = RuntimeFinding::Turn {
             event: taken.payload.clone(),
             message,
         };
@@ -79,11 +80,11 @@ impl Actor {
         let _ = asked.outcome.send(taken.outcome.clone());
         let (rows, entry) = self.threads.keep(taken, event);
         effects.extend(entry.map(Effect::Enter));
-        self.carry_out_with(effects, rows);
+        self.execute_with_state(effects, rows);
     }
 
     /// Hands a thread over for its owner. The reply is sent when the record is durable.
-    pub(super) fn hand_over(&mut self, asked: HandOverAsked) {
+    pub(super) fn hand_over(&mut self, asked: HandOverRequest) {
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
             return;
@@ -100,22 +101,27 @@ impl Actor {
             Ok(handed) => handed,
             Err(refused) => {
                 let thread = hand_over.thread();
-                self.refuse_thread(ask, &hand_over.session, thread, &refused);
+                self.reply_thread_refusal(ask, &hand_over.session, thread, &refused);
                 return;
             }
         };
-        let finding = Finding::Event(payload);
+        let finding = RuntimeFinding::Event(payload);
         let Some(effects) = self.note(ask, &hand_over.session, finding) else {
             return;
         };
-        let row = self.threads.keep_changed(thread);
-        self.carry_out_with(effects, vec![row]);
+        let row = self.threads.store_thread(thread);
+        self.execute_with_state(effects, vec![row]);
     }
 
     /// Has the engine record an event of a session. Returns the effects, unless the session may not record
     /// it.
-    fn note(&mut self, ask: AskId, session: &SessionId, finding: Finding) -> Option<Vec<Effect>> {
-        let note = Command::Note(ask, session.clone(), Box::new(finding));
+    fn note(
+        &mut self,
+        ask: CallerId,
+        session: &SessionId,
+        finding: RuntimeFinding,
+    ) -> Option<Vec<Effect>> {
+        let note = EngineCommand::Note(ask, session.clone(), Box::new(finding));
         let effects = self.engine.handle(note, self.clock.now());
         let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
         if effects.iter().any(noted) {
@@ -127,12 +133,12 @@ impl Actor {
 
     /// Replies to a refused call about a thread. An attempt without a right is recorded in the session's
     /// chain, and counted at the thread.
-    fn refuse_thread(
+    fn reply_thread_refusal(
         &mut self,
-        ask: AskId,
+        ask: CallerId,
         session: &SessionId,
-        thread: Option<Name>,
-        refused: &threads::Refused,
+        thread: Option<ExternalName>,
+        refused: &threads::ThreadRefusal,
     ) {
         let denied = refusal(refused);
         if !matches!(denied.code, DenyCode::Thread | DenyCode::Limit) {
@@ -140,26 +146,26 @@ impl Actor {
             return;
         }
         let now = self.clock.now();
-        let name = thread.as_ref().map_or("", Name::as_str);
+        let name = thread.as_ref().map_or("", ExternalName::as_str);
         let what = format!(
             "this session was refused the thread `{}`: {refused}",
             one_line(name)
         );
         let is_foreign = denied.code == DenyCode::Thread;
-        let finding = Box::new(Finding::ThreadRefused { what, denied });
-        let note = Command::Note(ask, session.clone(), finding);
+        let finding = Box::new(RuntimeFinding::ThreadRefused { what, denied });
+        let note = EngineCommand::Note(ask, session.clone(), finding);
         let effects = self.engine.handle(note, now);
         let counted = thread.filter(|_| is_foreign && self.engine.session(session).is_some());
         let row = counted.and_then(|thread| self.threads.count_refused(&thread, session, now));
         // The count is written together with the record, and only as often as that.
         let recorded = |effect: &Effect| matches!(effect, Effect::Record(_));
         let row = row.filter(|_| effects.iter().any(recorded));
-        self.carry_out_with(effects, row.into_iter().collect());
+        self.execute_with_state(effects, row.into_iter().collect());
     }
 
     /// Executes an operator's action on a conversation. The reply is sent when the action is durable.
-    pub(super) fn thread_act(&mut self, asked: ThreadActAsked) {
-        let refused = |what: String| Reply::Refused(Refused::Unavailable(what));
+    pub(super) fn thread_act(&mut self, asked: ThreadActionRequest) {
+        let refused = |what: String| Reply::Refused(DecisionRefusal::Unavailable(what));
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(refused(what.clone()));
             return;
@@ -190,13 +196,13 @@ impl Actor {
 }
 
 /// Returns the denial of a call about a thread, with advice for the agent.
-fn refusal(refused: &threads::Refused) -> Denied {
-    use crate::memento::Refusal;
-    use threads::Refused::{
+fn refusal(refused: &threads::ThreadRefusal) -> DenialReply {
+    use crate::memento::TurnRefusal;
+    use threads::ThreadRefusal::{
         Foreign, Full, NoSession, NoThread, OwnLimit, ProcessLimit, Turn, Unreadable, Unverified,
     };
     let (code, help) = match refused {
-        Foreign | Turn(Refusal::NotOwner) => (
+        Foreign | Turn(TurnRefusal::NotOwner) => (
             DenyCode::Thread,
             "name a thread of your own, or have its session hand it over with thread.hand_over; \
              the operator can do that too",
@@ -230,16 +236,16 @@ fn refusal(refused: &threads::Refused) -> Denied {
             DenyCode::BadRequest,
             "a thread begins with its first turn; name one that you began",
         ),
-        Turn(Refusal::OtherMessage(_) | Refusal::OldMessage(_)) => (
+        Turn(TurnRefusal::OtherMessage(_) | TurnRefusal::OldMessage(_)) => (
             DenyCode::BadRequest,
             "give every message a name of its own; a retry sends the same message again",
         ),
-        Turn(Refusal::Stale { .. } | Refusal::Nothing) => (
+        Turn(TurnRefusal::Stale { .. } | TurnRefusal::Nothing) => (
             DenyCode::BadRequest,
             "read the memento again, and send the turn with its etag",
         ),
     };
-    Denied {
+    DenialReply {
         code,
         reason: refused.to_string(),
         help: Some(help.to_owned()),

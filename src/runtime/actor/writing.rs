@@ -6,46 +6,46 @@
 
 use std::sync::Arc;
 
-use super::super::notices::KeptNotice;
-use super::super::snapshot::Snapshot;
+use super::super::notices::StoredNotice;
+use super::super::snapshot::RuntimeSnapshot;
 use super::Actor;
-use super::sealing::Entered;
+use super::sealing::PendingSeal;
 use super::told::denied;
-use crate::atlas::document::Acknowledge;
+use crate::atlas::document::AcknowledgeMode;
 use crate::base::limits::MAX_EARLY_EVENTS;
-use crate::engine::command::{AskId, Refused, Reply};
-use crate::engine::extension::Call;
+use crate::engine::command::{CallerId, DecisionRefusal, Reply};
+use crate::engine::extension::ExtensionCall;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::record::Record;
 
 /// Changes for the next batch: those of all messages that were in the inbox together.
 #[derive(Default)]
-pub(super) struct Pending {
+pub(super) struct PendingBatch {
     pub(super) batch: Batch,
     /// Replies that wait for the batch to be durable.
-    pub(super) replies: Vec<(AskId, Reply)>,
+    pub(super) replies: Vec<(CallerId, Reply)>,
     /// Replies that are sent as soon as the batch is handed over, and the number of their events.
-    pub(super) early_replies: Vec<(AskId, Reply)>,
+    pub(super) early_replies: Vec<(CallerId, Reply)>,
     pub(super) early: u64,
     /// Calls of extensions that wait for the batch to be durable.
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<ExtensionCall>,
 }
 
 /// Result of a batch, with everything that waited for it.
-pub(super) struct Written {
+pub(super) struct WrittenBatch {
     pub(super) outcome: Result<(), StoreError>,
-    pub(super) replies: Vec<(AskId, Reply)>,
-    pub(super) calls: Vec<Call>,
+    pub(super) replies: Vec<(CallerId, Reply)>,
+    pub(super) calls: Vec<ExtensionCall>,
     /// Number of its events that were acknowledged early.
     pub(super) early: u64,
-    pub(super) picture: Option<Arc<Snapshot>>,
+    pub(super) picture: Option<Arc<RuntimeSnapshot>>,
     /// Its records, if hooks subscribe to them.
     pub(super) records: Vec<Record>,
     /// Its log entry that waits for a signature.
-    pub(super) entered: Option<Entered>,
+    pub(super) entered: Option<PendingSeal>,
     /// Its notices, which may be sent now.
-    pub(super) notices: Vec<KeptNotice>,
+    pub(super) notices: Vec<StoredNotice>,
 }
 
 impl Actor {
@@ -53,13 +53,13 @@ impl Actor {
     pub(super) fn write(
         &mut self,
         batch: Batch,
-        replies: Vec<(AskId, Reply)>,
+        replies: Vec<(CallerId, Reply)>,
         durability: Durability,
     ) {
         let events = batch.records.len() as u64;
         let early = match durability {
             Durability::Sync => 0,
-            Durability::Async => self.early_room(events),
+            Durability::Async => self.early_events_allowed(events),
         };
         if early > 0 {
             self.early_events += early;
@@ -76,7 +76,7 @@ impl Actor {
         if self.pending.batch.is_empty() {
             return;
         }
-        let Pending {
+        let PendingBatch {
             mut batch,
             replies,
             early_replies,
@@ -88,9 +88,9 @@ impl Actor {
         } else {
             Vec::new()
         };
-        let entered = self.enter_if_full(&mut batch);
+        let entered = self.add_seal_entry_if_full(&mut batch);
         self.state_seal.stamp(&mut batch, &self.ledger);
-        let notices = self.outbox.take_drafted();
+        let notices = self.outbox.take_new_notices();
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
             Err(error) => {
@@ -102,7 +102,7 @@ impl Actor {
         let picture = (!self.picture_pending).then(|| self.picture());
         self.picture_pending |= picture.is_some();
         self.writes.push_back(Box::pin(async move {
-            Written {
+            WrittenBatch {
                 outcome: ack.await,
                 replies,
                 calls,
@@ -117,13 +117,13 @@ impl Actor {
 
     /// Returns the number of events that may be acknowledged before they are durable: all of a batch, or
     /// none.
-    fn early_room(&self, events: u64) -> u64 {
-        let wanted = self.acknowledge == Acknowledge::Early;
+    fn early_events_allowed(&self, events: u64) -> u64 {
+        let wanted = self.acknowledge == AcknowledgeMode::Early;
         let fits = self.early_events.saturating_add(events) <= MAX_EARLY_EVENTS;
         if wanted && fits { events } else { 0 }
     }
 
-    pub(super) fn written(&mut self, written: Written) {
+    pub(super) fn written(&mut self, written: WrittenBatch) {
         self.early_events = self.early_events.saturating_sub(written.early);
         if written.picture.is_some() {
             self.picture_pending = false;
@@ -135,7 +135,7 @@ impl Actor {
                 if let Some(picture) = picture {
                     self.publish(picture);
                 }
-                self.show_shortage();
+                self.publish_shortage();
                 self.tell(written.replies);
                 for call in written.calls {
                     self.outside.ask(call);
@@ -154,7 +154,7 @@ impl Actor {
     }
 
     /// Handles a failed write. Nothing more is allowed, and all waiting callers are told.
-    pub(super) fn poisoned(&mut self, error: &StoreError, mut replies: Vec<(AskId, Reply)>) {
+    pub(super) fn poisoned(&mut self, error: &StoreError, mut replies: Vec<(CallerId, Reply)>) {
         let what = error.to_string();
         tracing::error!(%what, "the store is poisoned");
         self.poison.get_or_insert_with(|| what.clone());
@@ -168,7 +168,7 @@ impl Actor {
                 | Reply::Approved(_)
                 | Reply::Acted
                 | Reply::Invalid(_)
-                | Reply::Refused(_) => Reply::Refused(Refused::Unavailable(what.clone())),
+                | Reply::Refused(_) => Reply::Refused(DecisionRefusal::Unavailable(what.clone())),
                 Reply::Started(_)
                 | Reply::Ended(_)
                 | Reply::Accepted(_)

@@ -5,22 +5,22 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::atlas::document::InjectMode;
 use crate::base::id::SessionId;
-use crate::engine::command::{Command, GivenContext, Reply};
-use crate::engine::consult::{Consult, Consulted, PolicyAnswer};
-use crate::runtime::message::{AskIds, Message};
+use crate::engine::command::{EngineCommand, InjectedContext, Reply};
+use crate::engine::consult::{Consultation, ConsultationAnswer, PolicyAnswer};
+use crate::runtime::message::{ActorMessage, AskIds};
 
 /// Client for an extension's questions about its session. The questions change nothing, and no answer
 /// permits anything.
 #[derive(Clone, Debug)]
 pub struct Client {
-    messages: mpsc::WeakSender<Message>,
+    messages: mpsc::WeakSender<ActorMessage>,
     ids: AskIds,
     session: SessionId,
 }
 
 impl Client {
     pub(in crate::runtime) fn new(
-        messages: mpsc::WeakSender<Message>,
+        messages: mpsc::WeakSender<ActorMessage>,
         ids: AskIds,
         session: SessionId,
     ) -> Self {
@@ -37,50 +37,50 @@ impl Client {
         query: &str,
         mode: Option<InjectMode>,
         hints: &[&str],
-    ) -> Vec<GivenContext> {
-        let consult = Consult::Contexts {
+    ) -> Vec<InjectedContext> {
+        let consult = Consultation::Contexts {
             session: self.session.clone(),
             query: query.to_owned(),
             mode,
             hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
         };
         match self.consult(consult).await {
-            Some(Consulted::Contexts(contexts)) => contexts,
-            Some(Consulted::Policy(_) | Consulted::Owned) | None => Vec::new(),
+            Some(ConsultationAnswer::Contexts(contexts)) => contexts,
+            Some(ConsultationAnswer::Policy(_) | ConsultationAnswer::Owned) | None => Vec::new(),
         }
     }
 
     /// Returns contexts by identifier. Unknown identifiers are skipped.
-    pub async fn get_contexts(&self, ids: &[&str]) -> Vec<GivenContext> {
-        let consult = Consult::ContextsById {
+    pub async fn get_contexts(&self, ids: &[&str]) -> Vec<InjectedContext> {
+        let consult = Consultation::ContextsById {
             session: self.session.clone(),
             ids: ids.iter().map(|id| (*id).to_owned()).collect(),
         };
         match self.consult(consult).await {
-            Some(Consulted::Contexts(contexts)) => contexts,
-            Some(Consulted::Policy(_) | Consulted::Owned) | None => Vec::new(),
+            Some(ConsultationAnswer::Contexts(contexts)) => contexts,
+            Some(ConsultationAnswer::Policy(_) | ConsultationAnswer::Owned) | None => Vec::new(),
         }
     }
 
     /// Returns the decision of the policies on an action; `None` if the console has stopped.
     pub async fn check_policy(&self, action: &str, params: &Value) -> Option<PolicyAnswer> {
-        let consult = Consult::Policy {
+        let consult = Consultation::Policy {
             session: self.session.clone(),
             action: action.to_owned(),
             params: params.clone(),
         };
         match self.consult(consult).await? {
-            Consulted::Policy(answer) => Some(answer),
-            Consulted::Contexts(_) | Consulted::Owned => None,
+            ConsultationAnswer::Policy(answer) => Some(answer),
+            ConsultationAnswer::Contexts(_) | ConsultationAnswer::Owned => None,
         }
     }
 
-    async fn consult(&self, consult: Consult) -> Option<Consulted> {
+    async fn consult(&self, consult: Consultation) -> Option<ConsultationAnswer> {
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
-        let message = Message::Ask {
+        let message = ActorMessage::Ask {
             ask,
-            command: Command::Consult(ask, consult),
+            command: EngineCommand::Consult(ask, consult),
             reply,
         };
         self.messages.upgrade()?.send(message).await.ok()?;

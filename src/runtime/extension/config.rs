@@ -16,10 +16,11 @@ use super::{EventTypeDefinition, Extension, Registry, Role};
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
 use crate::atlas::document::CheckpointTrigger;
-use crate::atlas::written::{Faults, Placed, decode_file};
+use crate::atlas::written::{FileProblems, LocatedValue, decode_file};
 use crate::base::id::is_restricted;
 use crate::base::limits::{
-    EXTENSION_TIMEOUT, MAX_EXTENSION_TIMEOUT, MAX_WASM_BYTES, WASM_FUEL, WASM_MEMORY_BYTES,
+    DEFAULT_WASM_FUEL, DEFAULT_WASM_MEMORY_BYTES, EXTENSION_TIMEOUT, MAX_EXTENSION_TIMEOUT,
+    MAX_WASM_BYTES,
 };
 
 const ROLES: [&str; 3] = ["trigger", "handler", "validator"];
@@ -57,7 +58,7 @@ impl Registry {
     /// Decodes a list that is not in a file.
     #[cfg(test)]
     pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self, LoadError> {
-        let decode = |root: &Placed<'_>, faults: &mut Faults<'_>| {
+        let decode = |root: &LocatedValue<'_>, faults: &mut FileProblems<'_>| {
             list(Self::default(), root, Path::new(""), faults)
         };
         crate::atlas::written::decode_bytes("extensions", bytes, decode)
@@ -66,9 +67,9 @@ impl Registry {
 
 fn list(
     mut registry: Registry,
-    root: &Placed<'_>,
+    root: &LocatedValue<'_>,
     folder: &Path,
-    faults: &mut Faults<'_>,
+    faults: &mut FileProblems<'_>,
 ) -> Option<Registry> {
     root.only(&["extensions", "events"], faults);
     let events = root.get("events").map(|events| events.items(faults));
@@ -83,10 +84,10 @@ fn list(
 }
 
 fn extension(
-    item: &Placed<'_>,
+    item: &LocatedValue<'_>,
     folder: &Path,
     registry: &mut Registry,
-    faults: &mut Faults<'_>,
+    faults: &mut FileProblems<'_>,
 ) -> Option<()> {
     item.only(&KEYS, faults);
     let name = item.need("name", faults)?;
@@ -130,11 +131,16 @@ fn extension(
 }
 
 /// Reads an event type that extensions may record.
-fn event_type(item: &Placed<'_>, registry: &mut Registry, faults: &mut Faults<'_>) -> Option<()> {
+fn event_type(
+    item: &LocatedValue<'_>,
+    registry: &mut Registry,
+    faults: &mut FileProblems<'_>,
+) -> Option<()> {
     item.only(&["name", "description", "sync", "schema"], faults);
     let name = item.need("name", faults)?;
-    let text =
-        |key: &str, faults: &mut Faults<'_>| item.get(key).and_then(|value| value.text(faults));
+    let text = |key: &str, faults: &mut FileProblems<'_>| {
+        item.get(key).and_then(|value| value.text(faults))
+    };
     let schema = item.need("schema", faults)?;
     let definition = EventTypeDefinition {
         name: name.text(faults)?,
@@ -153,7 +159,10 @@ fn event_type(item: &Placed<'_>, registry: &mut Registry, faults: &mut Faults<'_
 }
 
 /// Reads the fields of an event type: a map of names to types.
-fn fields(schema: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<(String, String)>> {
+fn fields(
+    schema: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<Vec<(String, String)>> {
     let serde_json::Value::Object(fields) = schema.json() else {
         schema.refuse(Code::WrongType, "expected a map of fields", faults);
         return None;
@@ -166,14 +175,14 @@ fn fields(schema: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<(String, S
     Some(read)
 }
 
-fn role_of(role: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Role> {
+fn role_of(role: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Role> {
     let name = role.word("kind of question", &ROLES, faults)?;
     let known = [Role::Trigger, Role::Handler, Role::Validator];
     known.into_iter().find(|role| role.as_str() == name)
 }
 
 /// Reads the checkpoint types at which the handler is always called.
-fn handled(item: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<&'static str> {
+fn handled(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Vec<&'static str> {
     let kinds = item.get("handles").map(|handles| handles.items(faults));
     let kinds = kinds.into_iter().flatten();
     kinds
@@ -181,7 +190,7 @@ fn handled(item: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<&'static str> {
         .collect()
 }
 
-fn timeout(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Duration> {
+fn timeout(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Duration> {
     let Some(written) = item.get("timeout_ms") else {
         return Some(EXTENSION_TIMEOUT);
     };
@@ -197,10 +206,10 @@ fn timeout(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Duration> {
 
 /// Creates the extension: exactly one of a module, an address and a program.
 fn made(
-    item: &Placed<'_>,
+    item: &LocatedValue<'_>,
     folder: &Path,
     timeout: Duration,
-    faults: &mut Faults<'_>,
+    faults: &mut FileProblems<'_>,
 ) -> Option<Arc<dyn Extension>> {
     let (wasm, http, command) = (item.get("wasm"), item.get("http"), item.get("command"));
     match (&wasm, &http, &command) {
@@ -235,9 +244,9 @@ fn made(
 }
 
 fn taken<E: Extension + 'static>(
-    place: &Placed<'_>,
+    place: &LocatedValue<'_>,
     made: Result<E, String>,
-    faults: &mut Faults<'_>,
+    faults: &mut FileProblems<'_>,
 ) -> Option<Arc<dyn Extension>> {
     match made {
         Ok(extension) => Some(Arc::new(extension)),
@@ -249,7 +258,7 @@ fn taken<E: Extension + 'static>(
     }
 }
 
-fn wasm_limits(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<WasmLimits> {
+fn wasm_limits(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<WasmLimits> {
     let mut limit = |key: &str, default: u64, most: u64| {
         let Some(written) = item.get(key) else {
             return Some(default);
@@ -262,8 +271,12 @@ fn wasm_limits(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<WasmLimits>
         }
         Some(number)
     };
-    let fuel = limit("fuel", WASM_FUEL, 1000 * WASM_FUEL)?;
-    let memory = limit("memory_bytes", WASM_MEMORY_BYTES, 64 * WASM_MEMORY_BYTES)?;
+    let fuel = limit("fuel", DEFAULT_WASM_FUEL, 1000 * DEFAULT_WASM_FUEL)?;
+    let memory = limit(
+        "memory_bytes",
+        DEFAULT_WASM_MEMORY_BYTES,
+        64 * DEFAULT_WASM_MEMORY_BYTES,
+    )?;
     Some(WasmLimits {
         fuel,
         memory_bytes: usize::try_from(memory).ok()?,

@@ -10,7 +10,7 @@ use crate::base::address;
 use crate::base::clock::Boxed;
 use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
-use crate::engine::extension::Call;
+use crate::engine::extension::ExtensionCall;
 use crate::runtime::outgoing;
 
 /// An address that is called with POST: question and answer are JSON.
@@ -48,7 +48,7 @@ impl HttpExtension {
 }
 
 impl Extension for HttpExtension {
-    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+    fn call<'a>(&'a self, call: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         let (to, question) = (self.clone(), call.to_json().to_string());
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || to.ask(&question)).await;

@@ -12,23 +12,23 @@ use tokio::sync::mpsc;
 
 use super::{Client, Registry, Role};
 use crate::base::id::SessionId;
-use crate::engine::command::{Command, Reply};
-use crate::engine::extension::{Call, Extensions};
-use crate::runtime::hooks::Hooks;
-use crate::runtime::message::{AskIds, Message};
+use crate::engine::command::{EngineCommand, Reply};
+use crate::engine::extension::{ExtensionCall, Extensions};
+use crate::runtime::hooks::EventHooks;
+use crate::runtime::message::{ActorMessage, AskIds};
 use crate::trace::chain::Chain;
 use crate::trace::event::Draft;
 
 /// Extensions of this process, and the chains of events for their hooks.
 pub(crate) struct InlineExtensions {
     registry: Registry,
-    hooks: Hooks,
+    hooks: EventHooks,
     chains: BTreeMap<SessionId, Chain>,
 }
 
 impl InlineExtensions {
     pub(crate) fn new(registry: Registry) -> Self {
-        let hooks = Hooks::waiting(registry.hooks().to_vec(), registry.events().clone());
+        let hooks = EventHooks::waiting(registry.hooks().to_vec(), registry.events().clone());
         Self {
             registry,
             hooks,
@@ -42,7 +42,7 @@ impl InlineExtensions {
     }
 
     /// Returns true if one of the extensions answers a question.
-    pub(crate) fn answers(&self, call: &Call) -> bool {
+    pub(crate) fn answers(&self, call: &ExtensionCall) -> bool {
         let key = (Role::of(&call.question), call.name.clone());
         self.registry.entries.contains_key(&key)
     }
@@ -51,8 +51,8 @@ impl InlineExtensions {
     /// back.
     pub(crate) fn ask(
         &self,
-        call: &Call,
-        mut consult: impl FnMut(Command) -> Option<Reply>,
+        call: &ExtensionCall,
+        mut consult: impl FnMut(EngineCommand) -> Option<Reply>,
     ) -> Result<Value, String> {
         let (sender, mut messages) = mpsc::channel(1);
         let session = call.context.session.id.clone();
@@ -69,7 +69,7 @@ impl InlineExtensions {
                 threads.block_on(registry.ask(call, client))
             });
             while let Some(message) = messages.blocking_recv() {
-                if let Message::Ask { command, reply, .. } = message
+                if let ActorMessage::Ask { command, reply, .. } = message
                     && let Some(answer) = consult(command)
                 {
                     // An extension that has given up waiting is not an error of the engine.

@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::{Client, EventHook, EventTypeDefinition, Extension};
 use crate::atlas::document::CheckpointConfig;
 use crate::base::clock::Boxed;
-use crate::engine::extension::{Call, CallQuestion, CheckpointContext, CheckpointResult, YesNo};
+use crate::engine::extension::{
+    CallQuestion, CheckpointContext, CheckpointResult, ExtensionCall, YesNo,
+};
 
 /// Input of a handler: the checkpoint, and a client for questions.
 #[derive(Clone, Debug)]
@@ -88,7 +90,7 @@ impl fmt::Debug for CheckpointTypeDefinition {
 }
 
 impl Extension for CheckpointTypeDefinition {
-    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+    fn call<'a>(&'a self, call: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         Box::pin(async move {
             self.evaluator
                 .evaluate(&call.context)
@@ -139,10 +141,14 @@ pub trait CheckpointPlugin: Send + Sync {
 }
 
 /// A handler as an extension.
-pub(super) struct Handling(pub(super) Arc<dyn CheckpointHandler>);
+pub(super) struct HandlerExtension(pub(super) Arc<dyn CheckpointHandler>);
 
-impl Extension for Handling {
-    fn call<'a>(&'a self, call: &'a Call, client: Client) -> Boxed<'a, Result<Value, String>> {
+impl Extension for HandlerExtension {
+    fn call<'a>(
+        &'a self,
+        call: &'a ExtensionCall,
+        client: Client,
+    ) -> Boxed<'a, Result<Value, String>> {
         Box::pin(async move {
             let checkpoint = call.context.clone();
             let context = HandlerContext { checkpoint, client };
@@ -153,10 +159,10 @@ impl Extension for Handling {
 }
 
 /// A validator as an extension.
-pub(super) struct Validating(pub(super) Arc<dyn AnswerValidator>);
+pub(super) struct ValidatorExtension(pub(super) Arc<dyn AnswerValidator>);
 
-impl Extension for Validating {
-    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+impl Extension for ValidatorExtension {
+    fn call<'a>(&'a self, call: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         Box::pin(async move {
             let CallQuestion::Validator { question, answer } = &call.question else {
                 return Err("it judges answers only".to_owned());

@@ -12,7 +12,7 @@ use super::{Client, Extension};
 use crate::base::clock::Boxed;
 use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
-use crate::engine::extension::Call;
+use crate::engine::extension::ExtensionCall;
 
 /// A program with its arguments. Its environment has only a `PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl ProgramExtension {
 }
 
 impl Extension for ProgramExtension {
-    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+    fn call<'a>(&'a self, call: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         let question = call.to_json().to_string();
         Box::pin(async move { self.ask(&question).await })
     }

@@ -16,7 +16,7 @@ use super::{Client, Extension};
 use crate::base::clock::Boxed;
 use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
-use crate::engine::extension::Call;
+use crate::engine::extension::ExtensionCall;
 
 /// Limits of a module for one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub struct WasmLimits {
 
 /// A module that is ready to be called.
 #[derive(Clone)]
-pub struct WasmExtension(Arc<Loaded>);
+pub struct WasmExtension(Arc<LoadedModule>);
 
-struct Loaded {
+struct LoadedModule {
     engine: Engine,
     module: Module,
     limits: WasmLimits,
@@ -64,7 +64,7 @@ impl WasmExtension {
                 return Err(format!("it does not export `{wanted}`"));
             }
         }
-        Ok(Self(Arc::new(Loaded {
+        Ok(Self(Arc::new(LoadedModule {
             engine,
             module,
             limits,
@@ -97,7 +97,7 @@ fn limits(limits: WasmLimits) -> StoreLimits {
 
 /// Returns the answer of a module; `None` if its address or length is outside its memory.
 fn answer(
-    loaded: &Loaded,
+    loaded: &LoadedModule,
     store: &mut Store<StoreLimits>,
     question: &str,
 ) -> Result<Option<Vec<u8>>, wasmi::Error> {
@@ -146,7 +146,7 @@ fn one_line(error: &wasmi::Error) -> String {
 }
 
 impl Extension for WasmExtension {
-    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+    fn call<'a>(&'a self, call: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         let (module, question) = (self.clone(), call.to_json().to_string());
         Box::pin(async move {
             // The module may run until its fuel is used up, so it must not block a shared thread.

@@ -10,24 +10,24 @@ use crate::base::clock::Timestamp;
 use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
 use crate::base::json;
-use crate::base::limits::{NOTICE_PATIENCE, NOTICE_PAUSES};
-use crate::engine::notice::Notice;
+use crate::base::limits::{NOTICE_RETRY_PAUSES, NOTICE_RETRY_PERIOD};
+use crate::engine::notice::StewardNotice;
 use crate::store::StateRow;
 use crate::trace::record::Record;
 
 /// State kind of a notice.
-pub(in crate::runtime) const NOTICE: &str = "notice";
+pub(in crate::runtime) const NOTICE_KIND: &str = "notice";
 
 /// Digits of the digest in a notice's identifier: enough to be unique.
 const ID_DIGITS: usize = 32;
 
 /// A pause is extended by at most this fraction, so that notices that failed together are not all retried
 /// at once.
-const SPREAD: u32 = 10;
+const PAUSE_SPREAD: u32 = 10;
 
 /// A notice that is not delivered yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptNotice {
+pub struct StoredNotice {
     /// Identifier. It stays equal when the notice is sent again, so a receiver can detect duplicates.
     pub id: String,
     /// Address of the receiver.
@@ -44,13 +44,13 @@ pub struct KeptNotice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// State of the delivery.
-    pub state: NoticeState,
+    pub state: DeliveryState,
 }
 
 /// State of a notice's delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NoticeState {
+pub enum DeliveryState {
     /// Waits for the next attempt.
     Waiting {
         /// Time of the next attempt.
@@ -65,7 +65,7 @@ pub enum NoticeState {
 
 /// Result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::runtime) enum Sent {
+pub(in crate::runtime) enum SendResult {
     /// The receiver accepted it.
     Delivered,
     /// The attempt failed, with the reason.
@@ -74,9 +74,9 @@ pub(in crate::runtime) enum Sent {
     Gone,
 }
 
-impl KeptNotice {
+impl StoredNotice {
     /// Creates the notice for `record`.
-    pub(super) fn of(notice: &Notice, record: &Record, now: Timestamp) -> Self {
+    pub(super) fn of(notice: &StewardNotice, record: &Record, now: Timestamp) -> Self {
         let parts = [
             notice.event.as_str(),
             notice.trigger.as_str(),
@@ -91,7 +91,7 @@ impl KeptNotice {
             since: now,
             attempts: 0,
             error: None,
-            state: NoticeState::Waiting { next_at: now },
+            state: DeliveryState::Waiting { next_at: now },
         }
     }
 
@@ -109,7 +109,7 @@ impl KeptNotice {
         // INVARIANT: plain data with string keys always serialises.
         let body = serde_json::to_value(self).unwrap_or_default();
         StateRow {
-            kind: NOTICE.to_owned(),
+            kind: NOTICE_KIND.to_owned(),
             key: self.id.clone(),
             body: Some(canonical(&body)),
         }
@@ -126,26 +126,26 @@ impl KeptNotice {
     /// Returns true if it was given up.
     #[must_use]
     pub fn is_failed(&self) -> bool {
-        matches!(self.state, NoticeState::Failed { .. })
+        matches!(self.state, DeliveryState::Failed { .. })
     }
 
     /// Notes a failed attempt: schedules the next one, or gives up.
-    pub(super) fn note_failure(&mut self, what: &str, then: Then, now: Timestamp) {
+    pub(super) fn note_failure(&mut self, what: &str, then: RetryDecision, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);
         self.error = Some(what.to_owned());
-        let over = self.is_failed() || now.since(self.since) >= NOTICE_PATIENCE;
+        let over = self.is_failed() || now.since(self.since) >= NOTICE_RETRY_PERIOD;
         self.state = match then {
-            Then::Again if !over => NoticeState::Waiting {
+            RetryDecision::Again if !over => DeliveryState::Waiting {
                 next_at: now.plus(self.pause()),
             },
-            Then::Again | Then::Never => NoticeState::Failed { at: now },
+            RetryDecision::Again | RetryDecision::Never => DeliveryState::Failed { at: now },
         };
     }
 
     /// Adjusts the times to a clock step: the remaining and elapsed times stay equal.
     pub(super) fn clock_moved(&mut self, step: ClockStep) {
         self.since = step.apply(self.since);
-        if let NoticeState::Waiting { next_at } = &mut self.state {
+        if let DeliveryState::Waiting { next_at } = &mut self.state {
             *next_at = step.apply(*next_at);
         }
     }
@@ -153,24 +153,26 @@ impl KeptNotice {
     /// Schedules it again, as if it were new.
     pub(super) fn begin_again(&mut self, now: Timestamp) {
         self.since = now;
-        self.state = NoticeState::Waiting { next_at: now };
+        self.state = DeliveryState::Waiting { next_at: now };
     }
 
     /// Returns the pause until the next attempt.
     fn pause(&self) -> Duration {
         let at = usize::try_from(self.attempts).unwrap_or(usize::MAX);
-        let pause = NOTICE_PAUSES.get(at.saturating_sub(1));
-        let pause = *pause.or(NOTICE_PAUSES.last()).unwrap_or(&Duration::ZERO);
+        let pause = NOTICE_RETRY_PAUSES.get(at.saturating_sub(1));
+        let pause = *pause
+            .or(NOTICE_RETRY_PAUSES.last())
+            .unwrap_or(&Duration::ZERO);
         let attempts = self.attempts.to_be_bytes();
         let digest = Digest::of_parts([self.id.as_bytes(), &attempts]);
         let [first, ..] = digest.as_bytes();
-        pause + pause * u32::from(*first) / (SPREAD * u32::from(u8::MAX))
+        pause + pause * u32::from(*first) / (PAUSE_SPREAD * u32::from(u8::MAX))
     }
 }
 
 /// Reaction to a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum RetryDecision {
     /// Try again.
     Again,
     /// Give up.
@@ -179,7 +181,7 @@ pub(super) enum Then {
 
 /// Builds the body. It has no parameters, answers or reasons: they may hold secrets, and the record has
 /// them.
-fn body(notice: &Notice, record: &Record) -> String {
+fn body(notice: &StewardNotice, record: &Record) -> String {
     let event_type = record
         .envelope()
         .map_or("", |envelope| envelope.event_type)
@@ -211,9 +213,9 @@ fn body(notice: &Notice, record: &Record) -> String {
 mod tests {
     use super::*;
 
-    fn notice() -> KeptNotice {
+    fn notice() -> StoredNotice {
         let now = Timestamp::from_micros(1_000_000);
-        KeptNotice {
+        StoredNotice {
             id: "msg_1".to_owned(),
             address: "https://acme.com/".to_owned(),
             atlas_id: "com.acme".to_owned(),
@@ -221,7 +223,7 @@ mod tests {
             since: now,
             attempts: 0,
             error: None,
-            state: NoticeState::Waiting { next_at: now },
+            state: DeliveryState::Waiting { next_at: now },
         }
     }
 
@@ -231,20 +233,20 @@ mod tests {
         let mut kept = notice();
         let mut now = kept.since;
         let mut pauses = Vec::new();
-        while let NoticeState::Waiting { next_at } = kept.state {
+        while let DeliveryState::Waiting { next_at } = kept.state {
             now = now.max(next_at);
-            kept.note_failure("status 500", Then::Again, now);
-            if let NoticeState::Waiting { next_at } = kept.state {
+            kept.note_failure("status 500", RetryDecision::Again, now);
+            if let DeliveryState::Waiting { next_at } = kept.state {
                 pauses.push(next_at.since(now));
             }
         }
-        for (pause, wanted) in pauses.iter().zip(NOTICE_PAUSES) {
+        for (pause, wanted) in pauses.iter().zip(NOTICE_RETRY_PAUSES) {
             assert!(
                 *pause >= wanted && *pause <= wanted + wanted / 10,
                 "{pause:?}"
             );
         }
-        let hour = NOTICE_PAUSES[4];
+        let hour = NOTICE_RETRY_PAUSES[4];
         assert!(
             pauses[5..]
                 .iter()
@@ -254,23 +256,23 @@ mod tests {
         assert!(apart.len() > 10, "{apart:?}");
         let tried = now.since(kept.since);
         assert!(
-            tried >= NOTICE_PATIENCE && tried < NOTICE_PATIENCE + 2 * hour,
+            tried >= NOTICE_RETRY_PERIOD && tried < NOTICE_RETRY_PERIOD + 2 * hour,
             "{tried:?}"
         );
-        assert_eq!(kept.state, NoticeState::Failed { at: now });
+        assert_eq!(kept.state, DeliveryState::Failed { at: now });
         // A failed notice is not retried without a restart, in whichever way it fails again.
-        kept.note_failure("status 500", Then::Again, now);
+        kept.note_failure("status 500", RetryDecision::Again, now);
         assert!(kept.is_failed());
         kept.begin_again(now);
-        kept.note_failure("status 500", Then::Again, now);
+        kept.note_failure("status 500", RetryDecision::Again, now);
         assert!(!kept.is_failed());
     }
 
     #[test]
     fn a_notice_reads_back_as_stored() {
         let mut kept = notice();
-        kept.note_failure("status 410", Then::Never, kept.since);
-        assert_eq!(KeptNotice::read(&kept.row()), Ok(kept.clone()));
+        kept.note_failure("status 410", RetryDecision::Never, kept.since);
+        assert_eq!(StoredNotice::read(&kept.row()), Ok(kept.clone()));
         assert_eq!(kept.no_row().body, None);
         assert_eq!(kept.no_row().key, kept.row().key);
     }

@@ -9,40 +9,40 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-use super::kept::{KeptNotice, NoticeState, Sent, Then};
-use super::post::Post;
-use super::{AtlasNotices, NoticesState, Webhooks};
+use super::kept::{DeliveryState, RetryDecision, SendResult, StoredNotice};
+use super::post::NoticeSender;
+use super::{AtlasNoticeSummary, NoticeSummary, Webhooks};
 use crate::base::clock::Timestamp;
 use crate::base::clock_step::ClockStep;
-use crate::base::limits::{MAX_NOTICES_PER_ADDRESS, MAX_NOTICES_UNDER_WAY};
-use crate::engine::notice::Notice;
+use crate::base::limits::{MAX_NOTICES_IN_DELIVERY, MAX_NOTICES_PER_ADDRESS};
+use crate::engine::notice::StewardNotice;
 use crate::store::StateRow;
 use crate::trace::record::Record;
 
 /// Result of a running attempt, with the notice's identifier.
-pub(in crate::runtime) type Came = (String, Sent);
+pub(in crate::runtime) type NoticeResult = (String, SendResult);
 
 /// Undelivered notices.
-pub(in crate::runtime) struct Outbox {
+pub(in crate::runtime) struct NoticeOutbox {
     webhooks: Webhooks,
-    post: Option<Post>,
-    kept: BTreeMap<String, KeptNotice>,
-    lanes: BTreeMap<String, Lane>,
+    post: Option<NoticeSender>,
+    kept: BTreeMap<String, StoredNotice>,
+    lanes: BTreeMap<String, AddressQueue>,
     /// Notices that are created and not on disk yet.
-    drafted: Vec<KeptNotice>,
+    drafted: Vec<StoredNotice>,
     /// Number of notices that exceeded the limit.
     left_out: u64,
     /// Number of unreadable stored notices.
     unreadable: usize,
     last_error: Option<String>,
-    state: Arc<NoticesState>,
-    back: mpsc::Sender<Came>,
-    came: mpsc::Receiver<Came>,
+    state: Arc<NoticeSummary>,
+    back: mpsc::Sender<NoticeResult>,
+    came: mpsc::Receiver<NoticeResult>,
 }
 
 /// Queue of one address.
 #[derive(Default)]
-struct Lane {
+struct AddressQueue {
     /// Waiting notices by the time of their next attempt.
     waiting: BTreeSet<(Timestamp, String)>,
     under_way: Option<String>,
@@ -50,14 +50,14 @@ struct Lane {
     kept: usize,
 }
 
-impl Outbox {
+impl NoticeOutbox {
     /// Loads stored notices. A notice that was given up is tried once more: the problem may have been
     /// solved before the restart.
     pub(in crate::runtime) fn new(webhooks: Webhooks, rows: &[StateRow], now: Timestamp) -> Self {
         // The channel has room for all running attempts, so sending a result never blocks.
-        let (back, came) = mpsc::channel(MAX_NOTICES_UNDER_WAY);
+        let (back, came) = mpsc::channel(MAX_NOTICES_IN_DELIVERY);
         let post = match &webhooks {
-            Webhooks::On(secret) => Some(Post::new(secret.clone())),
+            Webhooks::On(secret) => Some(NoticeSender::new(secret.clone())),
             Webhooks::Off(_) => None,
         };
         let mut outbox = Self {
@@ -74,7 +74,7 @@ impl Outbox {
             came,
         };
         for row in rows {
-            match KeptNotice::read(row) {
+            match StoredNotice::read(row) {
                 Ok(notice) => outbox.enter(notice, now),
                 Err(error) => {
                     tracing::error!(key = row.key, error, "a notice cannot be read");
@@ -87,14 +87,14 @@ impl Outbox {
     }
 
     /// Returns the summary for the console.
-    pub(in crate::runtime) fn state(&self) -> Arc<NoticesState> {
+    pub(in crate::runtime) fn state(&self) -> Arc<NoticeSummary> {
         Arc::clone(&self.state)
     }
 
     /// Creates a notice about one of `records`, to be written together with it.
     pub(in crate::runtime) fn draft(
         &mut self,
-        notice: &Notice,
+        notice: &StewardNotice,
         records: &[Record],
         now: Timestamp,
     ) -> Option<StateRow> {
@@ -110,26 +110,26 @@ impl Outbox {
             return None;
         };
         let there = self.lanes.get(&notice.address).map_or(0, |lane| lane.kept);
-        let same = |kept: &&KeptNotice| kept.address == notice.address;
+        let same = |kept: &&StoredNotice| kept.address == notice.address;
         if there + self.drafted.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
             tracing::error!(notice.address, "a notice is not kept: too many wait for it");
             self.left_out += 1;
             self.changed();
             return None;
         }
-        let kept = KeptNotice::of(notice, record, now);
+        let kept = StoredNotice::of(notice, record, now);
         let row = kept.row();
         self.drafted.push(kept);
         Some(row)
     }
 
     /// Returns the notices that were created since the last call.
-    pub(in crate::runtime) fn take_drafted(&mut self) -> Vec<KeptNotice> {
+    pub(in crate::runtime) fn take_new_notices(&mut self) -> Vec<StoredNotice> {
         std::mem::take(&mut self.drafted)
     }
 
     /// Queues notices that are now on disk.
-    pub(in crate::runtime) fn written(&mut self, notices: Vec<KeptNotice>, now: Timestamp) {
+    pub(in crate::runtime) fn written(&mut self, notices: Vec<StoredNotice>, now: Timestamp) {
         if notices.is_empty() {
             return;
         }
@@ -142,7 +142,7 @@ impl Outbox {
     /// Returns the time of the next attempt, if there is one.
     pub(in crate::runtime) fn due(&self) -> Option<Timestamp> {
         self.post.as_ref()?;
-        if self.under_way() >= MAX_NOTICES_UNDER_WAY {
+        if self.under_way() >= MAX_NOTICES_IN_DELIVERY {
             return None;
         }
         let idle = self.lanes.values().filter(|lane| lane.under_way.is_none());
@@ -164,7 +164,7 @@ impl Outbox {
     /// Sends all due notices.
     pub(in crate::runtime) fn send(&mut self, now: Timestamp) {
         let Some(post) = &self.post else { return };
-        let mut room = MAX_NOTICES_UNDER_WAY.saturating_sub(self.under_way());
+        let mut room = MAX_NOTICES_IN_DELIVERY.saturating_sub(self.under_way());
         for lane in self.lanes.values_mut() {
             if room == 0 {
                 return;
@@ -188,34 +188,39 @@ impl Outbox {
                 });
             if let Err(error) = started {
                 let id = lane.under_way.clone().unwrap_or_default();
-                let _ = self.back.try_send((id, Sent::Failed(error.to_string())));
+                let _ = self
+                    .back
+                    .try_send((id, SendResult::Failed(error.to_string())));
             }
         }
     }
 
     /// Returns true if an attempt is running.
-    pub(in crate::runtime) fn is_under_way(&self) -> bool {
+    pub(in crate::runtime) fn is_running(&self) -> bool {
         self.under_way() > 0
     }
 
     /// Waits for the result of a running attempt.
-    pub(in crate::runtime) async fn next(&mut self) -> Option<Came> {
+    pub(in crate::runtime) async fn next(&mut self) -> Option<NoticeResult> {
         self.came.recv().await
     }
 
     /// Handles the result of an attempt. Returns the row to store.
     pub(in crate::runtime) fn note(
         &mut self,
-        (id, sent): Came,
+        (id, sent): NoticeResult,
         now: Timestamp,
     ) -> Option<StateRow> {
         let kept = self.kept.get_mut(&id)?;
         let lane = self.lanes.get_mut(&kept.address)?;
         lane.under_way = None;
         let failure = match sent {
-            Sent::Delivered => None,
-            Sent::Failed(what) => Some((what, Then::Again)),
-            Sent::Gone => Some(("it wants no more (status 410)".to_owned(), Then::Never)),
+            SendResult::Delivered => None,
+            SendResult::Failed(what) => Some((what, RetryDecision::Again)),
+            SendResult::Gone => Some((
+                "it wants no more (status 410)".to_owned(),
+                RetryDecision::Never,
+            )),
         };
         let row = match failure {
             None => {
@@ -227,8 +232,8 @@ impl Outbox {
             Some((what, then)) => {
                 kept.note_failure(&what, then, now);
                 match kept.state {
-                    NoticeState::Waiting { next_at } => drop(lane.waiting.insert((next_at, id))),
-                    NoticeState::Failed { .. } => {
+                    DeliveryState::Waiting { next_at } => drop(lane.waiting.insert((next_at, id))),
+                    DeliveryState::Failed { .. } => {
                         tracing::error!(id, kept.address, what, "a notice is given up");
                     }
                 }
@@ -245,13 +250,13 @@ impl Outbox {
         lanes.filter(|lane| lane.under_way.is_some()).count()
     }
 
-    fn enter(&mut self, notice: KeptNotice, now: Timestamp) {
+    fn enter(&mut self, notice: StoredNotice, now: Timestamp) {
         if self.kept.contains_key(&notice.id) {
             return;
         }
         let at = match notice.state {
-            NoticeState::Waiting { next_at } => next_at,
-            NoticeState::Failed { .. } => now,
+            DeliveryState::Waiting { next_at } => next_at,
+            DeliveryState::Failed { .. } => now,
         };
         if self.last_error.is_none() {
             self.last_error.clone_from(&notice.error);
@@ -264,7 +269,7 @@ impl Outbox {
 
     /// Rebuilds the summary. Called only when notices change, not for every snapshot.
     fn changed(&mut self) {
-        let mut by_atlas: BTreeMap<String, AtlasNotices> = BTreeMap::new();
+        let mut by_atlas: BTreeMap<String, AtlasNoticeSummary> = BTreeMap::new();
         for notice in self.kept.values() {
             let own = by_atlas.entry(notice.atlas_id.clone()).or_default();
             if notice.is_failed() {
@@ -282,7 +287,7 @@ impl Outbox {
             (waiting + own.waiting, failed + own.failed)
         });
         let error = self.last_error.clone();
-        self.state = Arc::new(NoticesState {
+        self.state = Arc::new(NoticeSummary {
             off: match &self.webhooks {
                 Webhooks::On(_) => None,
                 Webhooks::Off(why) => Some(*why),
@@ -304,7 +309,7 @@ mod tests {
     use crate::trace::chain::Chain;
     use crate::trace::event::{Draft, Durability, LogSealed};
 
-    fn notice(address: &str) -> (Notice, Vec<Record>) {
+    fn notice(address: &str) -> (StewardNotice, Vec<Record>) {
         let draft = Draft {
             session_id: "s-1".parse().unwrap(),
             event_id: uuid::Uuid::from_u128(1).into(),
@@ -321,7 +326,7 @@ mod tests {
             durability: Durability::Sync,
         };
         let record = Chain::new(draft.session_id.clone()).seal(&draft);
-        let notice = Notice {
+        let notice = StewardNotice {
             trigger: NoticeTrigger::HighRiskAction,
             address: address.to_owned(),
             atlas_id: "own".to_owned(),
@@ -343,14 +348,14 @@ mod tests {
     fn an_unreachable_address_fills_only_its_own_queue_and_the_loss_is_counted() {
         let now = Timestamp::from_micros(0);
         let source = SecretSource::Folder("/nonexistent".into());
-        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let mut outbox = NoticeOutbox::new(Webhooks::On(source), &[], now);
         let (mut dead, records) = notice("https://dead.example/");
         for number in 0..MAX_NOTICES_PER_ADDRESS + 2 {
             dead.atlas_id = format!("own-{number}");
             let row = outbox.draft(&dead, &records, now);
             assert_eq!(row.is_some(), number < MAX_NOTICES_PER_ADDRESS, "{number}");
             if number % 2 == 0 {
-                let drafted = outbox.take_drafted();
+                let drafted = outbox.take_new_notices();
                 outbox.written(drafted, now);
             }
         }
@@ -364,10 +369,10 @@ mod tests {
     fn a_clock_step_moves_the_next_attempt_and_keeps_the_remaining_time() {
         let now = Timestamp::from_micros(3_600_000_000);
         let source = SecretSource::Folder("/nonexistent".into());
-        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let mut outbox = NoticeOutbox::new(Webhooks::On(source), &[], now);
         let (notice, records) = notice("https://alive.example/");
         outbox.draft(&notice, &records, now).unwrap();
-        let drafted = outbox.take_drafted();
+        let drafted = outbox.take_new_notices();
         outbox.written(drafted, now);
         let due = outbox.due().unwrap();
         let step = ClockStep::from_micros(-600_000_000);
@@ -377,7 +382,7 @@ mod tests {
         assert_eq!(kept.since, step.apply(now));
         assert_eq!(
             kept.state,
-            NoticeState::Waiting {
+            DeliveryState::Waiting {
                 next_at: step.apply(due)
             }
         );
@@ -387,7 +392,7 @@ mod tests {
     fn a_notice_without_its_record_is_not_created_and_is_counted() {
         let now = Timestamp::from_micros(0);
         let source = SecretSource::Folder("/nonexistent".into());
-        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let mut outbox = NoticeOutbox::new(Webhooks::On(source), &[], now);
         let (notice, _) = notice("https://alive.example/");
         assert_eq!(outbox.draft(&notice, &[], now), None);
         assert_eq!(outbox.state().unheard(), 1);
@@ -402,7 +407,7 @@ mod tests {
         };
         let source = SecretSource::Folder("/nonexistent".into());
         let now = Timestamp::from_micros(0);
-        let outbox = Outbox::new(Webhooks::On(source), &[row], now);
+        let outbox = NoticeOutbox::new(Webhooks::On(source), &[row], now);
         assert_eq!((outbox.state().failed, outbox.due()), (1, None));
     }
 }

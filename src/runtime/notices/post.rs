@@ -3,39 +3,39 @@
 
 use ureq::Agent;
 
-use super::kept::{KeptNotice, Sent};
+use super::kept::{SendResult, StoredNotice};
 use super::secret::SecretSource;
 use crate::base::address;
 use crate::base::clock::Timestamp;
-use crate::base::limits::NOTICE_TIME;
+use crate::base::limits::NOTICE_TIMEOUT;
 use crate::runtime::outgoing;
 
 /// Sender of signed notices.
 #[derive(Clone, Debug)]
-pub(super) struct Post {
+pub(super) struct NoticeSender {
     agent: Agent,
     secret: SecretSource,
 }
 
-impl Post {
+impl NoticeSender {
     pub(super) fn new(secret: SecretSource) -> Self {
         Self {
-            agent: outgoing::agent(NOTICE_TIME),
+            agent: outgoing::agent(NOTICE_TIMEOUT),
             secret,
         }
     }
 
     /// Sends a notice, and waits for the result.
-    pub(super) fn send(&self, notice: &KeptNotice, now: Timestamp) -> Sent {
+    pub(super) fn send(&self, notice: &StoredNotice, now: Timestamp) -> SendResult {
         match self.try_send(notice, now) {
-            Ok(200..=299) => Sent::Delivered,
-            Ok(410) => Sent::Gone,
-            Ok(status) => Sent::Failed(format!("it answered with status {status}")),
-            Err(what) => Sent::Failed(what),
+            Ok(200..=299) => SendResult::Delivered,
+            Ok(410) => SendResult::Gone,
+            Ok(status) => SendResult::Failed(format!("it answered with status {status}")),
+            Err(what) => SendResult::Failed(what),
         }
     }
 
-    fn try_send(&self, notice: &KeptNotice, now: Timestamp) -> Result<u16, String> {
+    fn try_send(&self, notice: &StoredNotice, now: Timestamp) -> Result<u16, String> {
         // The stored address may have been changed in the store.
         address::check(&notice.address).map_err(|error| error.to_string())?;
         let seconds = now.micros() / 1_000_000;
@@ -59,15 +59,15 @@ impl Post {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::notices::NoticeState;
+    use crate::runtime::notices::DeliveryState;
 
     // covers B16
     #[test]
     fn an_address_that_was_changed_in_the_store_is_not_called() {
         let folder = tempfile::tempdir().unwrap();
-        let post = Post::new(SecretSource::Folder(folder.path().to_owned()));
+        let post = NoticeSender::new(SecretSource::Folder(folder.path().to_owned()));
         let now = Timestamp::from_micros(0);
-        let notice = KeptNotice {
+        let notice = StoredNotice {
             id: "msg_1".to_owned(),
             address: "http://acme.example/".to_owned(),
             atlas_id: "own".to_owned(),
@@ -75,9 +75,9 @@ mod tests {
             since: now,
             attempts: 0,
             error: None,
-            state: NoticeState::Waiting { next_at: now },
+            state: DeliveryState::Waiting { next_at: now },
         };
         let told = "it is not encrypted: write `https`".to_owned();
-        assert_eq!(post.send(&notice, now), Sent::Failed(told));
+        assert_eq!(post.send(&notice, now), SendResult::Failed(told));
     }
 }

@@ -22,7 +22,7 @@ pub const SECRET_FILE: &str = "webhook.secret";
 const PREFIX: &str = "whsec_";
 
 /// Allowed length of a secret in bytes, by the convention.
-const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// A secret that notices are signed with.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl FromStr for Secret {
     fn from_str(text: &str) -> Result<Self, SecretError> {
         let text = text.trim().strip_prefix(PREFIX).ok_or(SecretError)?;
         let bytes = BASE64.decode(text).map_err(|_| SecretError)?;
-        if BYTES.contains(&bytes.len()) {
+        if SECRET_BYTES.contains(&bytes.len()) {
             Ok(Self(bytes))
         } else {
             Err(SecretError)
@@ -96,12 +96,12 @@ impl SecretSource {
     pub fn secret(&self) -> Result<Secret, String> {
         match self {
             Self::Given(secret) => Ok(secret.clone()),
-            Self::Folder(folder) => of_folder(folder),
+            Self::Folder(folder) => read_or_create_secret(folder),
         }
     }
 }
 
-fn of_folder(folder: &Path) -> Result<Secret, String> {
+fn read_or_create_secret(folder: &Path) -> Result<Secret, String> {
     let path = folder.join(SECRET_FILE);
     let failed = |what: String| format!("the secret `{}` {what}", path.display());
     let make = || Secret::new().map(|secret| secret.text());

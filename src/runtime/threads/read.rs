@@ -7,45 +7,45 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 
-use super::TakeTurn;
+use super::SessionTurn;
 use crate::base::id::SessionId;
-use crate::memento::{MementoError, Name, Turn, strictly_all};
+use crate::memento::{ExternalName, MementoError, Turn, read_all_strictly};
 
-impl TakeTurn {
+impl SessionTurn {
     /// Reads one turn, or a list of turns.
     ///
     /// # Errors
     /// Fails when one of them is not exactly a turn, with the position. None is read then.
     pub fn read_all(text: &[u8]) -> Result<Vec<Self>, MementoError> {
-        strictly_all(text, "turn")
+        read_all_strictly(text, "turn")
     }
 }
 
-impl<'de> Deserialize<'de> for TakeTurn {
+impl<'de> Deserialize<'de> for SessionTurn {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(Whole)
+        from.deserialize_map(TurnVisitor)
     }
 }
 
-struct Whole;
+struct TurnVisitor;
 
-impl<'de> Visitor<'de> for Whole {
-    type Value = TakeTurn;
+impl<'de> Visitor<'de> for TurnVisitor {
+    type Value = SessionTurn;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a turn, as an object with its `session`")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TakeTurn, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SessionTurn, A::Error> {
         let (mut session, mut thread) = (None, None);
-        let rest = Rest {
+        let rest = TurnFields {
             map,
             session: &mut session,
             thread: &mut thread,
             said: BTreeSet::new(),
         };
         let turn = Turn::deserialize(MapAccessDeserializer::new(rest))?;
-        Ok(TakeTurn {
+        Ok(SessionTurn {
             session: session.ok_or_else(|| A::Error::missing_field("session"))?,
             thread,
             turn,
@@ -55,14 +55,14 @@ impl<'de> Visitor<'de> for Whole {
 
 /// The fields of the turn. `session` and `thread` are taken out on the way, so an unknown or duplicate
 /// field is still refused.
-struct Rest<'r, A> {
+struct TurnFields<'r, A> {
     map: A,
     session: &'r mut Option<SessionId>,
-    thread: &'r mut Option<Name>,
+    thread: &'r mut Option<ExternalName>,
     said: BTreeSet<&'static str>,
 }
 
-impl<'de, A: MapAccess<'de>> Rest<'_, A> {
+impl<'de, A: MapAccess<'de>> TurnFields<'_, A> {
     fn once(&mut self, name: &'static str) -> Result<(), A::Error> {
         if self.said.insert(name) {
             return Ok(());
@@ -71,7 +71,7 @@ impl<'de, A: MapAccess<'de>> Rest<'_, A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for TurnFields<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -103,8 +103,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'_, A> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<TakeTurn>, String> {
-        TakeTurn::read_all(text.as_bytes()).map_err(|error| error.to_string())
+    fn read(text: &str) -> Result<Vec<SessionTurn>, String> {
+        SessionTurn::read_all(text.as_bytes()).map_err(|error| error.to_string())
     }
 
     #[test]

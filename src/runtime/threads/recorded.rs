@@ -1,18 +1,22 @@
 //! Records of turns.
 
-use super::{ACTOR, TakeTurn};
-use crate::memento::{Outcome, Thread};
+use super::{ACTOR_NAME, SessionTurn};
+use crate::memento::{Thread, TurnOutcome};
 use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread};
 
 /// Builds the record of a turn.
 #[must_use]
-pub fn recorded_turn(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> BreakpointDecided {
+pub fn turn_record(
+    thread: &Thread,
+    take: &SessionTurn,
+    outcome: &TurnOutcome,
+) -> BreakpointDecided {
     let decision = outcome.decided.decision.as_str();
     let rollup = &outcome.memento.affect.rollup;
     let counted = thread.turns.first();
     let signals = counted.map_or(&[][..], |turned| &turned.signals);
     BreakpointDecided {
-        actor: ACTOR.to_owned(),
+        actor: ACTOR_NAME.to_owned(),
         phase: "breakpoint".to_owned(),
         status: "completed".to_owned(),
         summary: format!("Breakpoint decision: {}", decision.to_uppercase()),

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::TakeTurn;
+use super::SessionTurn;
 use crate::atlas::Atlas;
 use crate::atlas::redact::Redactor;
-use crate::memento::{Shape, Thread};
+use crate::memento::{SummaryShape, Thread};
 use crate::trace::event::{MementoEdited, Redaction};
 
-impl TakeTurn {
+impl SessionTurn {
     /// Redacts all texts of the turn that are stored.
     pub(in crate::runtime) fn redact(&mut self, atlases: &[Atlas]) {
         let mut redactor = Redactor::of_all(atlases);
@@ -18,13 +18,13 @@ impl TakeTurn {
 }
 
 /// Returns a redacted summary.
-pub(super) fn redacted_shape(shape: &Shape, atlases: &[Atlas]) -> Shape {
+pub(super) fn redact_shape(shape: &SummaryShape, atlases: &[Atlas]) -> SummaryShape {
     let mut redactor = Redactor::of_all(atlases);
     shape.with_texts(&mut |text| redactor.text("summary", text))
 }
 
 /// Builds the log entry about an edit, with both texts.
-pub(super) fn recorded_edit(
+pub(super) fn edit_record(
     before: &Thread,
     edited: &Thread,
     by: &str,

@@ -10,74 +10,77 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{LiveSessions, Refused, THREAD, Threads};
+use super::{LiveSessions, THREAD, ThreadRefusal, ThreadStore};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::limits::{ENDED_THREAD_TIME, IDLE_THREAD_TIME};
 use crate::base::limits::{MAX_SESSION_THREADS, MAX_THREADS, MAX_THREADS_PER_PEER};
-use crate::memento::{Name, Thread, ThreadOwner};
+use crate::memento::{ExternalName, Thread, ThreadOwner};
 use crate::store::StateRow;
 use crate::trace::event::{Payload, ThreadDropped};
 
 /// Thread that is dropped for another one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Victim {
-    thread: Name,
+pub(super) struct DroppedThread {
+    thread: ExternalName,
     reason: &'static str,
 }
 
-impl Threads {
+impl ThreadStore {
     /// Checks the limits for a new thread. Returns the thread to drop for it, if one has to be dropped.
     pub(super) fn room_for(
         &self,
         owner: &ThreadOwner,
         live: LiveSessions<'_>,
         now: Timestamp,
-    ) -> Result<Option<Victim>, Refused> {
-        let victim = match self.room_of_owner(owner)? {
-            None => self.room_of_process(owner, live)?,
+    ) -> Result<Option<DroppedThread>, ThreadRefusal> {
+        let victim = match self.check_owner_limit(owner)? {
+            None => self.check_process_limit(owner, live)?,
             victim => victim,
         };
         if victim.is_some() || self.all.len() < MAX_THREADS {
             return Ok(victim);
         }
         let abandoned = self.abandoned(live, now);
-        let victim = abandoned.or_else(|| self.own_victim(owner));
-        victim.map(Some).ok_or(Refused::Full)
+        let victim = abandoned.or_else(|| self.oldest_own_thread(owner));
+        victim.map(Some).ok_or(ThreadRefusal::Full)
     }
 
     /// Checks the limits for a thread that an owner takes over from another one.
-    pub(super) fn room_to_take_up(
+    pub(super) fn check_limits_for_takeover(
         &self,
         thread: &Thread,
         owner: &ThreadOwner,
         live: LiveSessions<'_>,
-    ) -> Result<Option<Victim>, Refused> {
-        let victim = self.room_of_owner(owner)?;
+    ) -> Result<Option<DroppedThread>, ThreadRefusal> {
+        let victim = self.check_owner_limit(owner)?;
         let process = owner.process.as_deref();
         if victim.is_some() || process.is_some_and(|process| thread.is_of_process(process)) {
             return Ok(victim);
         }
-        self.room_of_process(owner, live)
+        self.check_process_limit(owner, live)
     }
 
     /// Checks the limit of one owner.
-    fn room_of_owner(&self, owner: &ThreadOwner) -> Result<Option<Victim>, Refused> {
+    fn check_owner_limit(
+        &self,
+        owner: &ThreadOwner,
+    ) -> Result<Option<DroppedThread>, ThreadRefusal> {
         if self.owned_by(owner).count() < MAX_SESSION_THREADS {
             return Ok(None);
         }
-        let victim = self.own_victim(owner);
-        victim.map(Some).ok_or(Refused::OwnLimit)
+        let victim = self.oldest_own_thread(owner);
+        victim.map(Some).ok_or(ThreadRefusal::OwnLimit)
     }
 
     /// Checks the limit of the process that started the owner's session. Drops the oldest unused thread of
     /// its ended sessions, or of the owner. Sessions of unknown processes have only their own limits.
-    fn room_of_process(
+    fn check_process_limit(
         &self,
         owner: &ThreadOwner,
         live: LiveSessions<'_>,
-    ) -> Result<Option<Victim>, Refused> {
+    ) -> Result<Option<DroppedThread>, ThreadRefusal> {
         let Some(process) = &owner.process else {
             return Ok(None);
         };
@@ -95,12 +98,12 @@ impl Threads {
             !is_live && !self.is_in_use(thread)
         });
         let oldest = ended.min_by_key(|thread| thread.last_turn());
-        let victim = oldest.map(|thread| Victim {
+        let victim = oldest.map(|thread| DroppedThread {
             thread: thread.id.clone(),
             reason: "its session has ended, and its process began another thread",
         });
-        let victim = victim.or_else(|| self.own_victim(owner));
-        victim.map(Some).ok_or(Refused::ProcessLimit)
+        let victim = victim.or_else(|| self.oldest_own_thread(owner));
+        victim.map(Some).ok_or(ThreadRefusal::ProcessLimit)
     }
 
     fn owned_by(&self, owner: &ThreadOwner) -> impl Iterator<Item = &Arc<Thread>> {
@@ -108,12 +111,12 @@ impl Threads {
         threads.filter(move |thread| thread.is_owned_by(owner))
     }
 
-    fn own_victim(&self, owner: &ThreadOwner) -> Option<Victim> {
+    fn oldest_own_thread(&self, owner: &ThreadOwner) -> Option<DroppedThread> {
         let calm = self
             .owned_by(owner)
             .filter(|thread| !self.is_in_use(thread));
         let oldest = calm.min_by_key(|thread| thread.last_turn())?;
-        Some(Victim {
+        Some(DroppedThread {
             thread: oldest.id.clone(),
             reason: "its owner began another thread",
         })
@@ -121,7 +124,7 @@ impl Threads {
 
     /// Returns the oldest abandoned thread. A thread in use is dropped last, and only if its session has
     /// ended.
-    fn abandoned(&self, live: LiveSessions<'_>, now: Timestamp) -> Option<Victim> {
+    fn abandoned(&self, live: LiveSessions<'_>, now: Timestamp) -> Option<DroppedThread> {
         // Computed only for threads that are old enough: there may be many sessions.
         let secrets = LazyCell::new(|| live.secrets());
         let is_live = |owner: &ThreadOwner| is_live(owner, live, &secrets);
@@ -147,7 +150,7 @@ impl Threads {
             (!self.is_in_use(thread), Reverse(thread.last_turn()))
         };
         let (thread, reason) = abandoned.max_by_key(newest)?;
-        Some(Victim {
+        Some(DroppedThread {
             thread: thread.id.clone(),
             reason,
         })
@@ -161,7 +164,7 @@ impl Threads {
     /// Drops a thread. Returns the rows to write, and the entry for the log.
     pub(super) fn drop_thread(
         &mut self,
-        victim: &Victim,
+        victim: &DroppedThread,
         dropped_for: &SessionId,
     ) -> (Vec<StateRow>, Option<Payload>) {
         self.listed = None;

@@ -1,12 +1,12 @@
 //! Legal holds: no event of a held session is pruned until the hold is released.
 
-use super::{Upkeep, UpkeepError};
+use super::{Maintenance, MaintenanceError};
 use crate::base::id::SessionId;
 use crate::store::Batch;
 use crate::trace::event::{HoldPlaced, HoldReleased, Payload};
-use crate::trace::governance::{ABOUT_SESSIONS, SessionNotes};
+use crate::trace::governance::{ABOUT_SESSIONS, SessionGovernance};
 
-impl Upkeep {
+impl Maintenance {
     /// Places a legal hold on a session.
     ///
     /// # Errors
@@ -16,10 +16,10 @@ impl Upkeep {
         session: &SessionId,
         reason: &str,
         by: &str,
-    ) -> Result<(), UpkeepError> {
+    ) -> Result<(), MaintenanceError> {
         let is_log = session == self.ledger.log();
         if is_log || self.store.head(session.clone()).await?.is_none() {
-            return Err(UpkeepError::NoSession(session.clone()));
+            return Err(MaintenanceError::NoSession(session.clone()));
         }
         let placed = HoldPlaced {
             held_session: session.to_string(),
@@ -38,9 +38,9 @@ impl Upkeep {
         session: &SessionId,
         reason: Option<&str>,
         by: &str,
-    ) -> Result<(), UpkeepError> {
+    ) -> Result<(), MaintenanceError> {
         if self.notes().await?.hold(session).is_none() {
-            return Err(UpkeepError::NotHeld(session.clone()));
+            return Err(MaintenanceError::NotHeld(session.clone()));
         }
         let released = HoldReleased {
             held_session: session.to_string(),
@@ -51,13 +51,13 @@ impl Upkeep {
     }
 
     /// Returns imports and legal holds, as the log has them.
-    pub(super) async fn notes(&self) -> Result<SessionNotes, UpkeepError> {
+    pub(super) async fn notes(&self) -> Result<SessionGovernance, MaintenanceError> {
         let entries = self.store.log_entries(ABOUT_SESSIONS).await?;
-        Ok(SessionNotes::read(&entries))
+        Ok(SessionGovernance::read(&entries))
     }
 
     /// Writes an entry to the log.
-    async fn enter(&mut self, payload: Payload) -> Result<(), UpkeepError> {
+    async fn enter(&mut self, payload: Payload) -> Result<(), MaintenanceError> {
         let entry = self.ledger.entry(payload, self.clock.now());
         self.write(Batch::of(vec![entry])).await
     }

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Deed, Old, PAGE, Upkeep, UpkeepError};
+use super::{Maintenance, MaintenanceError, MaintenanceMode, OldRecords, PAGE};
 use crate::atlas::load_str;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::retention::{Retention, Schedule};
-use crate::store::{Batch, Prune, StoreError};
+use crate::store::{Batch, PruneRanges, StoreError};
 use crate::trace::event::{AtlasLoaded, Payload, RetentionApplied, RetentionRule};
-use crate::trace::governance::Hold;
+use crate::trace::governance::LegalHold;
 use crate::trace::record::Record;
 
 /// Most rules that a reason names. The full list is in a separate field.
@@ -23,39 +23,42 @@ const MAX_NAMED_RULES: usize = 4;
 
 /// Parameters of pruning.
 #[derive(Clone, Copy, Debug)]
-pub struct PruneOrder<'o> {
+pub struct PruneRequest<'o> {
     /// The operator.
     pub by: &'o str,
     /// Minimum retention, in addition to that of the loaded Atlases.
     pub at_least: Option<&'o Retention>,
     /// Tells whether to execute or only report.
-    pub deed: Deed,
+    pub deed: MaintenanceMode,
 }
 
 /// Result of pruning.
 #[derive(Clone, Debug, Default)]
-pub struct Pruned {
+pub struct PruneResult {
     /// Sessions, each with the number of events that lost their content.
     pub sessions: Vec<(SessionId, u64)>,
     /// Sessions with old events that a legal hold keeps.
-    pub held: Vec<Hold>,
+    pub held: Vec<LegalHold>,
     /// True if no Atlas with a retention was ever loaded.
     pub keeps_all: bool,
 }
 
-impl Upkeep {
+impl Maintenance {
     /// Prunes events that exceed the retention of the Atlases that were loaded when they were recorded. The
     /// content is removed; envelope and hash stay.
     ///
     /// # Errors
     /// Fails when the store fails.
-    pub async fn prune(&mut self, order: PruneOrder<'_>) -> Result<Pruned, UpkeepError> {
+    pub async fn prune(
+        &mut self,
+        order: PruneRequest<'_>,
+    ) -> Result<PruneResult, MaintenanceError> {
         let now = self.clock.now();
         let notes = self.notes().await?;
         let (old, keeps_all) = self.old_events(order.at_least, now).await?;
-        let mut pruned = Pruned {
+        let mut pruned = PruneResult {
             keeps_all,
-            ..Pruned::default()
+            ..PruneResult::default()
         };
         for (session, old) in old {
             if let Some(hold) = notes.hold(&session) {
@@ -63,7 +66,7 @@ impl Upkeep {
                 continue;
             }
             pruned.sessions.push((session.clone(), old.old.count));
-            if order.deed == Deed::Tell {
+            if order.deed == MaintenanceMode::Tell {
                 continue;
             }
             let rules: Vec<_> = old.rules.into_iter().collect();
@@ -75,7 +78,7 @@ impl Upkeep {
             };
             let mut batch = Batch::of(vec![self.ledger.entry(entry, now)]);
             let ranges = old.old.ranges;
-            batch.prune.push(Prune { session, ranges });
+            batch.prune.push(PruneRanges { session, ranges });
             self.write(batch).await?;
         }
         Ok(pruned)
@@ -88,9 +91,9 @@ impl Upkeep {
         &self,
         at_least: Option<&Retention>,
         now: Timestamp,
-    ) -> Result<(BTreeMap<SessionId, OldEvents>, bool), UpkeepError> {
-        let mut in_force = InForce::default();
-        let mut texts = Texts::default();
+    ) -> Result<(BTreeMap<SessionId, OldEvents>, bool), MaintenanceError> {
+        let mut in_force = LoadedAtlasSet::default();
+        let mut texts = RetentionCache::default();
         let mut unruled = BTreeSet::new();
         let mut old: BTreeMap<SessionId, OldEvents> = BTreeMap::new();
         let mut from = 0;
@@ -140,7 +143,7 @@ fn has_no_atlas(first: &Record) -> bool {
 /// Old events of a session, and the rules that apply.
 #[derive(Default)]
 struct OldEvents {
-    old: Old,
+    old: OldRecords,
     rules: BTreeSet<RetentionRule>,
 }
 
@@ -154,26 +157,26 @@ struct LoadedAtlas {
 
 /// Atlases that were loaded at a position of the record.
 #[derive(Default)]
-struct InForce {
+struct LoadedAtlasSet {
     atlases: Vec<LoadedAtlas>,
     /// Position of the last entry of a start: entries of one start are adjacent.
     start: Option<u64>,
 }
 
-impl InForce {
+impl LoadedAtlasSet {
     async fn note(
         &mut self,
         entry: &Record,
-        upkeep: &Upkeep,
-        texts: &mut Texts,
-    ) -> Result<(), UpkeepError> {
+        upkeep: &Maintenance,
+        texts: &mut RetentionCache,
+    ) -> Result<(), MaintenanceError> {
         let event = entry.event();
         let event = event.map_err(|what| StoreError::Damaged { what })?;
         let read = Payload::read(&event.event_type, event.payload);
         let Ok(Payload::AtlasLoaded(loaded)) = read else {
             return Ok(());
         };
-        self.forget_replaced(&loaded, entry.sequence);
+        self.remove_replaced(&loaded, entry.sequence);
         let schedule = texts.schedule(&loaded.atlas_hash, upkeep).await?;
         self.atlases.push(LoadedAtlas {
             id: loaded.atlas_id,
@@ -184,7 +187,7 @@ impl InForce {
     }
 
     /// Removes the Atlases that an entry replaces. After a start no earlier Atlas is loaded.
-    fn forget_replaced(&mut self, loaded: &AtlasLoaded, place: u64) {
+    fn remove_replaced(&mut self, loaded: &AtlasLoaded, place: u64) {
         if loaded.loaded_by.is_none() {
             let follows = self
                 .start
@@ -218,15 +221,15 @@ impl InForce {
 
 /// Retention of the Atlases whose texts are in the store, by the digest of the text.
 #[derive(Default)]
-struct Texts(BTreeMap<String, Option<Arc<Schedule>>>);
+struct RetentionCache(BTreeMap<String, Option<Arc<Schedule>>>);
 
-impl Texts {
+impl RetentionCache {
     /// Returns the retention of an Atlas; `None` if it has none, or if its text cannot be read.
     async fn schedule(
         &mut self,
         hash: &str,
-        upkeep: &Upkeep,
-    ) -> Result<Option<Arc<Schedule>>, UpkeepError> {
+        upkeep: &Maintenance,
+    ) -> Result<Option<Arc<Schedule>>, MaintenanceError> {
         if let Some(known) = self.0.get(hash) {
             return Ok(known.clone());
         }

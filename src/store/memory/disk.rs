@@ -2,7 +2,7 @@
 
 /// A disk with one append-only file.
 #[derive(Clone, Debug, Default)]
-pub struct Disk {
+pub struct SimulatedDisk {
     synced: Vec<u8>,
     /// Written, but lost if the power fails before the next sync.
     pending: Vec<u8>,
@@ -14,7 +14,7 @@ pub struct Disk {
     away: bool,
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// Content as the next process finds it if the power stays on.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
@@ -63,10 +63,10 @@ impl Disk {
     /// Content after a power cut: all synced bytes, and the first `kept` unsynced bytes, the last of them
     /// corrupted if `garbled` says so.
     #[must_use]
-    pub fn after_power_cut(&self, kept: usize, garbled: Garbled) -> Self {
+    pub fn after_power_cut(&self, kept: usize, garbled: Corruption) -> Self {
         let kept = kept.min(self.pending.len());
         let mut torn = self.pending.get(..kept).unwrap_or_default().to_vec();
-        if let Garbled::LastByte(pattern) = garbled
+        if let Corruption::LastByte(pattern) = garbled
             && let Some(last) = torn.last_mut()
         {
             *last ^= pattern;
@@ -127,7 +127,7 @@ impl Disk {
 
 /// Corruption of the last byte that a power cut leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Garbled {
+pub enum Corruption {
     /// No corruption.
     No,
     /// These bits of the last byte are flipped.

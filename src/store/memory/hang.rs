@@ -10,19 +10,19 @@ use super::super::{Ack, Batch, StoreError};
 
 /// Hang of one opening of a store. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hang {
+pub(super) struct DiskHang {
     since: watch::Sender<Option<Instant>>,
-    waiting: Arc<Mutex<Vec<Unwritten>>>,
+    waiting: Arc<Mutex<Vec<QueuedBatch>>>,
 }
 
 /// A batch queued during the hang.
 #[derive(Debug)]
-struct Unwritten {
+struct QueuedBatch {
     batch: Batch,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
-impl Hang {
+impl DiskHang {
     pub(super) fn begin(&self, since: Instant) {
         self.since.send_replace(Some(since));
     }
@@ -59,7 +59,7 @@ impl Hang {
             return Box::pin(async move { written });
         }
         let (done, written) = oneshot::channel();
-        self.waiting().push(Unwritten { batch, done });
+        self.waiting().push(QueuedBatch { batch, done });
         Box::pin(async move { written.await.unwrap_or_else(|_| Err(closed())) })
     }
 
@@ -69,7 +69,7 @@ impl Hang {
         since.filter(|_| !self.waiting().is_empty())
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Unwritten>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<QueuedBatch>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,9 +5,9 @@
 //! those were acknowledged, so nothing is dropped and the disk is rejected.
 
 use super::super::writer::Medium;
-use super::super::{AtlasText, Batch, Prune, Seal, StateRow, StoreError, UNFINISHED_WRITE};
-use super::disk::Disk;
-use super::tables::Tables;
+use super::super::{AtlasText, Batch, PruneRanges, Seal, StateRow, StoreError, UNFINISHED_WRITE};
+use super::disk::SimulatedDisk;
+use super::tables::MemoryTables;
 use crate::base::digest::Digest;
 use crate::trace::record::Record;
 
@@ -15,15 +15,15 @@ const MARK: [u8; 4] = *b"cra\n";
 
 #[derive(Debug, Default)]
 pub(super) struct Journal {
-    pub(super) disk: Disk,
-    pub(super) tables: Tables,
+    pub(super) disk: SimulatedDisk,
+    pub(super) tables: MemoryTables,
 }
 
 impl Journal {
     /// Opens the journal on a disk. Also returns a description of a torn end that was dropped.
-    pub(super) fn open(mut disk: Disk) -> Result<(Self, Option<String>), StoreError> {
+    pub(super) fn open(mut disk: SimulatedDisk) -> Result<(Self, Option<String>), StoreError> {
         let bytes = disk.bytes();
-        let mut tables = Tables::default();
+        let mut tables = MemoryTables::default();
         let mut rest = bytes.as_slice();
         while let Some((batches, behind)) = frame(rest) {
             for batch in batches {
@@ -136,7 +136,7 @@ fn take_batch(input: &mut &[u8]) -> Option<Batch> {
         // A journal has no free pages.
         compact: false,
         prune: take_list(input, |input| {
-            Some(Prune {
+            Some(PruneRanges {
                 session: take_text(input)?.parse().ok()?,
                 ranges: take_list(input, |input| {
                     let first = u64::from_be_bytes(*take(input)?);

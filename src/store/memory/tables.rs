@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{AtlasText, Batch, LogState, Prune, RecordedSession, Seal, StateRow};
-use super::State;
+use super::super::{AtlasText, Batch, LogState, PruneRanges, RecordedSession, Seal, StateRow};
+use super::StateMap;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::trace::governance::SessionNotes;
+use crate::trace::governance::SessionGovernance;
 use crate::trace::head::LogHead;
-use crate::trace::note::Note;
+use crate::trace::note::SignedNote;
 use crate::trace::record::Record;
-use crate::trace::verify::{self, Head, LogVerifier, Report, Trust};
+use crate::trace::verify::{self, ChainHead, LogVerifier, TrustAnchors, VerificationReport};
 
 /// Name of the log of an in-memory store.
 const LOG: &str = "log-00000000-0000-7000-8000-000000000000";
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct MemoryTables {
     /// Records in the order of writing.
     pub(super) records: Vec<Record>,
     by_session: BTreeMap<SessionId, Vec<usize>>,
-    state: State,
+    state: StateMap,
     seals: BTreeMap<u64, String>,
     pub(super) atlases: BTreeMap<String, AtlasText>,
 }
 
-impl Tables {
+impl MemoryTables {
     pub(super) fn apply(&mut self, batch: Batch) {
         for record in batch.records {
             let places = self.by_session.entry(record.session.clone()).or_default();
@@ -67,7 +67,7 @@ impl Tables {
         None
     }
 
-    fn prune(&mut self, prune: &Prune) {
+    fn prune(&mut self, prune: &PruneRanges) {
         let places = self.by_session.get(&prune.session).cloned();
         for place in places.unwrap_or_default() {
             let Some(record) = self.records.get_mut(place) else {
@@ -99,10 +99,10 @@ impl Tables {
         rows.collect()
     }
 
-    pub(super) fn heads(&self) -> Vec<Head> {
+    pub(super) fn heads(&self) -> Vec<ChainHead> {
         let last = self.by_session.keys().filter_map(|session| {
             let last = self.of(session).last()?;
-            Some(Head {
+            Some(ChainHead {
                 session: session.clone(),
                 count: last.sequence + 1,
                 hash: last.hash,
@@ -138,7 +138,7 @@ impl Tables {
             .of(&log)
             .filter_map(|entry| entry.event().ok())
             .collect();
-        let notes = SessionNotes::read(&entries);
+        let notes = SessionGovernance::read(&entries);
         let names = self.by_session.keys().filter(|session| **session != log);
         let sessions = names.filter_map(|session| {
             let first = self.of(session).next()?.event().ok()?;
@@ -158,9 +158,9 @@ impl Tables {
         sessions.collect()
     }
 
-    pub(super) fn verify(&self, trust: Trust) -> Report {
+    pub(super) fn verify(&self, trust: TrustAnchors) -> VerificationReport {
         let signed = self.seals.values().filter_map(|note| {
-            let note: Note = note.parse().ok()?;
+            let note: SignedNote = note.parse().ok()?;
             let head: LogHead = note.text.parse().ok()?;
             Some((head, note))
         });

@@ -1,4 +1,4 @@
-use super::disk::{Disk, Garbled};
+use super::disk::{Corruption, SimulatedDisk};
 use super::journal::Journal;
 use super::*;
 use crate::base::clock::Timestamp;
@@ -15,9 +15,9 @@ const CUTS: usize = 8;
 const BATCHES: usize = 4;
 
 /// Small pseudo-random generator (`SplitMix64`), so that a seed always gives the same run.
-struct Dice(u64);
+struct SplitMix64(u64);
 
-impl Dice {
+impl SplitMix64 {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -65,7 +65,7 @@ fn material(with_records: bool) -> Vec<Batch> {
 }
 
 /// Number of batches present. Any other content is a fault.
-fn there(tables: &Tables, material: &[Batch]) -> Result<usize, String> {
+fn there(tables: &MemoryTables, material: &[Batch]) -> Result<usize, String> {
     let state = tables.state();
     let count = state.len() / 2;
     let handed = &material[..count.min(material.len())];
@@ -83,20 +83,20 @@ fn there(tables: &Tables, material: &[Batch]) -> Result<usize, String> {
 
 /// Honesty of a disk about durability.
 #[derive(Clone, Copy, PartialEq)]
-enum Honesty {
+enum DiskHonesty {
     Honest,
     Lying,
 }
 
 /// Writes batches in groups until the power cut, and checks every content that may remain. Returns lost
 /// or unexpected data as an error.
-fn run(dice: &mut Dice, material: &[Batch], honesty: Honesty) -> Result<(), String> {
-    let mut disk = Disk::default();
+fn run(dice: &mut SplitMix64, material: &[Batch], honesty: DiskHonesty) -> Result<(), String> {
+    let mut disk = SimulatedDisk::default();
     disk.cut_after(dice.roll(2 * BATCHES + 1) as u64);
-    if honesty == Honesty::Lying {
+    if honesty == DiskHonesty::Lying {
         disk.lie_about_syncs();
     }
-    let mut writer = Writer::new(opened(disk)?.0);
+    let mut writer = BatchWriter::new(opened(disk)?.0);
     let (mut acknowledged, mut handed) = (0, 0);
     while handed < BATCHES {
         let end = BATCHES.min(handed + 1 + dice.roll(3));
@@ -111,8 +111,8 @@ fn run(dice: &mut Dice, material: &[Batch], honesty: Honesty) -> Result<(), Stri
     for cut in 0..CUTS {
         let kept = dice.roll(disk.at_risk() + 1);
         let garbled = match dice.roll(3) {
-            0 => Garbled::LastByte(1 << dice.roll(8)),
-            _ => Garbled::No,
+            0 => Corruption::LastByte(1 << dice.roll(8)),
+            _ => Corruption::No,
         };
         let left = disk.after_power_cut(kept, garbled);
         let (journal, found) = look(left, material, acknowledged..=handed)?;
@@ -123,13 +123,13 @@ fn run(dice: &mut Dice, material: &[Batch], honesty: Honesty) -> Result<(), Stri
     Ok(())
 }
 
-fn opened(disk: Disk) -> Result<(Journal, Option<String>), String> {
+fn opened(disk: SimulatedDisk) -> Result<(Journal, Option<String>), String> {
     Journal::open(disk).map_err(|error| error.to_string())
 }
 
 /// Opens the disk after a power cut and checks its content.
 fn look(
-    left: Disk,
+    left: SimulatedDisk,
     material: &[Batch],
     may: std::ops::RangeInclusive<usize>,
 ) -> Result<(Journal, usize), String> {
@@ -147,7 +147,7 @@ fn look(
         return Err(format!("{mended:?}, and torn was {torn}"));
     }
     let recorded = !journal.tables.records.is_empty();
-    if recorded && !journal.tables.verify(Trust::nothing()).is_sound() {
+    if recorded && !journal.tables.verify(TrustAnchors::nothing()).is_sound() {
         return Err("the chain does not hold".to_owned());
     }
     Ok((journal, found))
@@ -155,11 +155,11 @@ fn look(
 
 /// Writes one more batch after the cut and opens the disk again.
 fn go_on(journal: Journal, material: &[Batch], found: usize) -> Result<(), String> {
-    let mut writer = Writer::new(journal);
+    let mut writer = BatchWriter::new(journal);
     writer
         .write(&[&material[found]])
         .map_err(|error| error.to_string())?;
-    let disk = writer.medium().disk.after_power_cut(0, Garbled::No);
+    let disk = writer.medium().disk.after_power_cut(0, Corruption::No);
     let (journal, mended) = opened(disk)?;
     let after = there(&journal.tables, material)?;
     if (after, &mended) == (found + 1, &None) {
@@ -170,14 +170,14 @@ fn go_on(journal: Journal, material: &[Batch], found: usize) -> Result<(), Strin
     ))
 }
 
-fn run_many(seed: u64, runs: u64, honesty: Honesty) -> Vec<(u64, String)> {
+fn run_many(seed: u64, runs: u64, honesty: DiskHonesty) -> Vec<(u64, String)> {
     let (plain, recorded) = (material(false), material(true));
     let mut wrong = Vec::new();
     for n in 0..runs {
         let seed = seed + n;
         // Reading records back takes most of the time, so only some runs have records.
         let material = if n % 8 == 0 { &recorded } else { &plain };
-        if let Err(what) = run(&mut Dice(seed), material, honesty) {
+        if let Err(what) = run(&mut SplitMix64(seed), material, honesty) {
             wrong.push((seed, what));
         }
     }
@@ -188,7 +188,7 @@ fn run_many(seed: u64, runs: u64, honesty: Honesty) -> Vec<(u64, String)> {
 fn power_cuts_lose_no_acknowledged_batch_and_leave_no_partial_batch() {
     let halves = std::thread::scope(|scope| {
         let halves =
-            [0, RUNS].map(|seed| scope.spawn(move || run_many(seed, RUNS, Honesty::Honest)));
+            [0, RUNS].map(|seed| scope.spawn(move || run_many(seed, RUNS, DiskHonesty::Honest)));
         halves.map(|half| half.join().unwrap())
     });
     assert_eq!(halves.concat(), []);
@@ -197,25 +197,25 @@ fn power_cuts_lose_no_acknowledged_batch_and_leave_no_partial_batch() {
 /// Checks that the power-cut test detects a store that acknowledges before the data is on disk.
 #[test]
 fn an_acknowledgement_before_the_sync_is_detected() {
-    let wrong = run_many(0, 2000, Honesty::Lying);
+    let wrong = run_many(0, 2000, DiskHonesty::Lying);
     assert!(wrong.len() > 1000, "{} of 2000", wrong.len());
     assert!(wrong[0].1.contains("were acknowledged"), "{wrong:?}");
 }
 
 /// A fault of a disk.
-type Fault = fn(&mut Disk);
+type DiskFault = fn(&mut SimulatedDisk);
 
 #[test]
 fn a_full_disk_or_failed_sync_poisons_the_writer_permanently() {
     let material = material(true);
-    let faults: [(&str, Fault); 2] = [
+    let faults: [(&str, DiskFault); 2] = [
         ("no space left on device", |disk| disk.full_after(2)),
         ("input/output error", |disk| disk.fail_sync_after(2)),
     ];
     for (what, fault) in faults {
-        let mut disk = Disk::default();
+        let mut disk = SimulatedDisk::default();
         fault(&mut disk);
-        let mut writer = Writer::new(Journal::open(disk).unwrap().0);
+        let mut writer = BatchWriter::new(Journal::open(disk).unwrap().0);
         writer.write(&[&material[0]]).unwrap();
         writer.write(&[&material[1]]).unwrap();
         let failed = writer.write(&[&material[2]]);
@@ -229,7 +229,7 @@ fn a_full_disk_or_failed_sync_poisons_the_writer_permanently() {
         writer.medium().disk.repair();
         assert_eq!(writer.write(&[&material[2]]), failed);
         assert_eq!(writer.write(&[&Batch::default()]), failed);
-        let left = writer.medium().disk.after_power_cut(0, Garbled::No);
+        let left = writer.medium().disk.after_power_cut(0, Corruption::No);
         let count = there(&Journal::open(left).unwrap().0.tables, &material).unwrap();
         assert!((2..=3).contains(&count), "{count}");
     }
@@ -237,7 +237,7 @@ fn a_full_disk_or_failed_sync_poisons_the_writer_permanently() {
 
 /// A journal of some commits, and the end position of each.
 fn journal_of(material: &[Batch], commits: usize) -> (Vec<u8>, Vec<usize>) {
-    let mut writer = Writer::new(Journal::default());
+    let mut writer = BatchWriter::new(Journal::default());
     let mut ends = Vec::new();
     for batch in &material[..commits] {
         writer.write(&[batch]).unwrap();
@@ -254,7 +254,7 @@ fn damage_before_whole_commits_is_rejected_and_not_repaired() {
     for place in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[place] ^= 0x10;
-        match Journal::open(Disk::with(damaged)) {
+        match Journal::open(SimulatedDisk::with(damaged)) {
             Err(StoreError::Damaged { what }) => {
                 assert!(place < last, "byte {place}: {what}");
                 assert!(what.contains("damaged at byte"), "{what}");
@@ -274,7 +274,7 @@ fn arbitrary_bytes_never_panic_or_add_a_batch() {
     let material = material(true);
     let (bytes, ends) = journal_of(&material, 3);
     let first = &bytes[..ends[0]];
-    let mut dice = Dice(7);
+    let mut dice = SplitMix64(7);
     for round in 0..20_000 {
         let bytes = match round % 3 {
             0 => (0..dice.roll(200)).map(|_| dice.byte()).collect(),
@@ -295,7 +295,7 @@ fn arbitrary_bytes_never_panic_or_add_a_batch() {
                 bytes
             }
         };
-        let Ok((journal, _)) = Journal::open(Disk::with(bytes)) else {
+        let Ok((journal, _)) = Journal::open(SimulatedDisk::with(bytes)) else {
             continue;
         };
         let tables = &journal.tables;
@@ -303,7 +303,7 @@ fn arbitrary_bytes_never_panic_or_add_a_batch() {
         let (heads, _, sound) = (
             tables.heads(),
             tables.sessions(),
-            tables.verify(Trust::nothing()),
+            tables.verify(TrustAnchors::nothing()),
         );
         if round % 3 != 1 {
             assert!(
@@ -358,7 +358,7 @@ async fn batches_waiting_for_a_hanging_disk_are_lost_when_the_process_dies() {
 #[test]
 fn a_removed_file_poisons_the_writer_permanently() {
     let material = material(true);
-    let mut writer = Writer::new(Journal::default());
+    let mut writer = BatchWriter::new(Journal::default());
     writer.write(&[&material[0]]).unwrap();
     writer.medium().disk.take_away();
     let failed = writer.write(&[&material[1]]);

@@ -22,14 +22,14 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::StoreError;
-use super::reader::Reader;
+use super::reader::StoreReader;
 use super::wal_end::{WalEnd, WalFault};
 use super::{open_error, with_suffix};
 use crate::base::id::SessionId;
 
 /// Number of retries for a write-ahead log that seems damaged, and the pause between two.
-const MOST_LOOKS: usize = 10;
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+const MAX_RETRIES: usize = 10;
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Device and inode of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +57,12 @@ impl From<&Metadata> for FileId {
 /// Size and content modification time of a file. The inode change time is useless: SQLite changes it
 /// each time it opens a write-ahead log as root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct StoreFileStamp {
     size_bytes: u64,
     modified: (i64, i64),
 }
 
-impl From<&Metadata> for Stamp {
+impl From<&Metadata> for StoreFileStamp {
     fn from(found: &Metadata) -> Self {
         Self {
             size_bytes: found.len(),
@@ -80,9 +80,9 @@ pub(super) struct StoreFiles {
     database_id: FileId,
     wal_id: FileId,
     /// Database file after the last commit.
-    stamp: Stamp,
+    stamp: StoreFileStamp,
     /// Write-ahead log after the last commit.
-    wal_stamp: Stamp,
+    wal_stamp: StoreFileStamp,
     /// `None` while the log contains no commit.
     wal_end: Option<WalEnd>,
     log: SessionId,
@@ -92,7 +92,7 @@ pub(super) struct StoreFiles {
 
 /// State of the write-ahead log before a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WalBefore {
+pub(super) enum WalState {
     /// The log contains everything that was written to it.
     Whole,
     /// The log is empty: another program's checkpoint emptied it, or it was truncated. SQLite's next write
@@ -102,7 +102,7 @@ pub(super) enum WalBefore {
 
 /// Effect of a commit on the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrote {
+pub(super) enum CommitEffect {
     /// Nothing was written, or only data already present, which SQLite does not write again.
     Little,
     /// Pages were written to the write-ahead log.
@@ -140,8 +140,8 @@ impl StoreFiles {
             wal_file,
             database_id: opened,
             wal_id: FileId::from(&wal_found),
-            stamp: Stamp::from(&found),
-            wal_stamp: Stamp::from(&wal_found),
+            stamp: StoreFileStamp::from(&found),
+            wal_stamp: StoreFileStamp::from(&wal_found),
             wal_end,
             log,
             foreign_changes,
@@ -149,39 +149,39 @@ impl StoreFiles {
     }
 
     /// Checks, before a commit, that both files are as the last commit left them.
-    pub(super) fn check_before(&mut self) -> Result<WalBefore, String> {
+    pub(super) fn check_before(&mut self) -> Result<WalState, String> {
         let found = check_id(&self.database, self.database_id)?;
-        let stamp = Stamp::from(&found);
+        let stamp = StoreFileStamp::from(&found);
         if stamp != self.stamp {
             self.foreign_changes.fetch_add(1, Ordering::Relaxed);
             self.check_changed_database(stamp)?;
             self.stamp = stamp;
         }
-        let wal_stamp = Stamp::from(&check_id(&self.wal, self.wal_id)?);
+        let wal_stamp = StoreFileStamp::from(&check_id(&self.wal, self.wal_id)?);
         if wal_stamp == self.wal_stamp {
-            return Ok(WalBefore::Whole);
+            return Ok(WalState::Whole);
         }
         self.foreign_changes.fetch_add(1, Ordering::Relaxed);
         match self.find_in_all() {
             Ok(end) => self.wal_end = Some(end),
             Err(WalFault::Empty) if self.wal_end.is_none() => {}
-            Err(WalFault::Empty) => return Ok(WalBefore::Emptied),
+            Err(WalFault::Empty) => return Ok(WalState::Emptied),
             Err(fault) => return Err(self.wal_fault(fault)),
         }
         self.wal_stamp = wal_stamp;
-        Ok(WalBefore::Whole)
+        Ok(WalState::Whole)
     }
 
     /// Checks a database file that another program changed.
     ///
     /// A program that only moves pages from the write-ahead log into the database (a checkpoint) does no
     /// harm, so a change alone is not a fault: the store must still be this one, and intact.
-    fn check_changed_database(&self, stamp: Stamp) -> Result<(), String> {
+    fn check_changed_database(&self, stamp: StoreFileStamp) -> Result<(), String> {
         let shown = self.database.display();
         if stamp.size_bytes < self.stamp.size_bytes {
             return Err(format!("`{shown}` was cut while cra was running"));
         }
-        let found = Reader::open(&self.database).and_then(|reader| {
+        let found = StoreReader::open(&self.database).and_then(|reader| {
             let log = reader.log()?;
             Ok((log.log, reader.structure_fault()?))
         });
@@ -198,28 +198,28 @@ impl StoreFiles {
 
     /// Checks, after a commit, that the written data is in the files at the paths. Returns their size in
     /// bytes.
-    pub(super) fn check_written(&mut self, wrote: Wrote) -> Result<u64, WrittenFault> {
+    pub(super) fn check_written(&mut self, wrote: CommitEffect) -> Result<u64, CommitFault> {
         let found = check_id(&self.database, self.database_id)?;
         let wal_found = check_id(&self.wal, self.wal_id)?;
-        if wrote != Wrote::All && found.len() < self.stamp.size_bytes {
+        if wrote != CommitEffect::All && found.len() < self.stamp.size_bytes {
             let shown = self.database.display();
             return Err(format!("`{shown}` was cut while cra was running").into());
         }
         match wrote {
-            Wrote::Little if Stamp::from(&wal_found) == self.wal_stamp => {}
+            CommitEffect::Little if StoreFileStamp::from(&wal_found) == self.wal_stamp => {}
             // SQLite wrote nothing, so another program changed the file.
-            Wrote::Little => {
+            CommitEffect::Little => {
                 let found = match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
                     Ok(end) if Some(&end) == self.wal_end.as_ref() => self.find_in_all(),
                     found => found,
                 };
                 self.wal_end = Some(self.told(found)?);
             }
-            Wrote::Pages => self.wal_end = Some(self.find_end()?),
-            Wrote::All => self.wal_end = WalEnd::find(&self.wal_file, None).ok(),
+            CommitEffect::Pages => self.wal_end = Some(self.find_end()?),
+            CommitEffect::All => self.wal_end = WalEnd::find(&self.wal_file, None).ok(),
         }
-        self.stamp = Stamp::from(&found);
-        self.wal_stamp = Stamp::from(&wal_found);
+        self.stamp = StoreFileStamp::from(&found);
+        self.wal_stamp = StoreFileStamp::from(&wal_found);
         Ok(found.len().saturating_add(wal_found.len()))
     }
 
@@ -227,18 +227,18 @@ impl StoreFiles {
     /// of its own commit, so apparent damage is checked again.
     fn find_in_all(&self) -> Result<WalEnd, WalFault> {
         let mut found = WalEnd::find_in_all(&self.wal_file, self.wal_end.as_ref());
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_RETRIES {
             if !matches!(found, Err(WalFault::Damaged)) {
                 break;
             }
-            thread::sleep(LOOK_PAUSE);
+            thread::sleep(RETRY_PAUSE);
             found = WalEnd::find_in_all(&self.wal_file, self.wal_end.as_ref());
         }
         found
     }
 
     /// Finds the end of the write-ahead log after a commit that moved it.
-    fn find_end(&self) -> Result<WalEnd, WrittenFault> {
+    fn find_end(&self) -> Result<WalEnd, CommitFault> {
         match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
             Ok(end) if Some(&end) != self.wal_end.as_ref() => Ok(end),
             Ok(_) => self.told(Err(WalFault::Damaged)),
@@ -247,16 +247,16 @@ impl StoreFiles {
     }
 
     /// Converts a fault of the write-ahead log to a message.
-    fn told(&self, found: Result<WalEnd, WalFault>) -> Result<WalEnd, WrittenFault> {
+    fn told(&self, found: Result<WalEnd, WalFault>) -> Result<WalEnd, CommitFault> {
         match found {
             Ok(end) => Ok(end),
-            Err(WalFault::Empty) => Err(WrittenFault::Emptied),
+            Err(WalFault::Empty) => Err(CommitFault::Emptied),
             Err(fault) => Err(self.wal_fault(fault).into()),
         }
     }
 
     /// Treats the next commit as the first of an emptied write-ahead log.
-    pub(super) fn forget_wal(&mut self) {
+    pub(super) fn reset_wal_end(&mut self) {
         self.wal_end = None;
     }
 
@@ -274,14 +274,14 @@ impl StoreFiles {
 
 /// Reason why a commit is not in the files.
 #[derive(Debug)]
-pub(super) enum WrittenFault {
-    /// The write-ahead log is empty: see [`WalBefore::Emptied`].
+pub(super) enum CommitFault {
+    /// The write-ahead log is empty: see [`WalState::Emptied`].
     Emptied,
     /// A description of the fault.
     Told(String),
 }
 
-impl From<String> for WrittenFault {
+impl From<String> for CommitFault {
     fn from(what: String) -> Self {
         Self::Told(what)
     }

@@ -50,7 +50,7 @@ fn write_head(path: &Path, note: &str) -> io::Result<()> {
 /// Least time between two writes of the file. Each write makes the file system commit twice, and a
 /// database commit at the same time takes twenty times as long. Heads are signed about once a second at
 /// low load, so only a busy store waits for this.
-const PAUSE: Duration = Duration::from_millis(500);
+const MIN_WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Writes the newest head from the queue, until the queue is closed.
 fn write_heads(path: &Path, queue: &mpsc::Receiver<String>) {
@@ -67,19 +67,19 @@ fn write_heads(path: &Path, queue: &mpsc::Receiver<String>) {
             let path = path.display();
             tracing::error!(%path, %error, "the head beside the store cannot be written");
         }
-        next_write = Instant::now() + PAUSE;
+        next_write = Instant::now() + MIN_WRITE_INTERVAL;
     }
 }
 
 /// Handle of the thread that writes the file.
 #[derive(Debug)]
-pub(super) struct HeadKeeper {
+pub(super) struct HeadFileWriter {
     // Absent only while the thread is being stopped.
     notes: Option<mpsc::Sender<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl HeadKeeper {
+impl HeadFileWriter {
     /// Starts the thread.
     pub(super) fn start(database: &Path) -> io::Result<Self> {
         let path = head_path(database);
@@ -102,7 +102,7 @@ impl HeadKeeper {
     }
 }
 
-impl Drop for HeadKeeper {
+impl Drop for HeadFileWriter {
     fn drop(&mut self) {
         // Queued heads are written before the lock of the store is released.
         drop(self.notes.take());

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::super::{LOG_AGENT, RecordedSession, StoreError};
-use super::reader::{Reader, count, parsed, unpacked};
+use super::reader::{StoreReader, count, parsed, unpacked};
 use crate::trace::event::Event;
-use crate::trace::governance::{ABOUT_SESSIONS, SessionNotes};
+use crate::trace::governance::{ABOUT_SESSIONS, SessionGovernance};
 use crate::trace::record::Record;
 
-impl Reader {
+impl StoreReader {
     /// The log as a session, if it has an entry.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn session_notes(&self) -> Result<SessionNotes, StoreError> {
-        Ok(SessionNotes::read(&self.log_entries(ABOUT_SESSIONS)?))
+    pub fn session_notes(&self) -> Result<SessionGovernance, StoreError> {
+        Ok(SessionGovernance::read(&self.log_entries(ABOUT_SESSIONS)?))
     }
 }

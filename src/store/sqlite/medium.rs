@@ -10,11 +10,11 @@ use rusqlite::{
 
 use super::super::space;
 use super::super::writer::Medium;
-use super::super::{AtlasText, Batch, Prune, Seal, StateRow};
-use super::files::{StoreFiles, WalBefore, WrittenFault, Wrote};
-use super::head::HeadKeeper;
+use super::super::{AtlasText, Batch, PruneRanges, Seal, StateRow};
+use super::files::{CommitEffect, CommitFault, StoreFiles, WalState};
+use super::head::HeadFileWriter;
 use super::lock::StoreLock;
-use super::room::Room;
+use super::room::SpaceMonitor;
 use super::rows;
 use super::wal_end::WalFault;
 use crate::base::clock::Timestamp;
@@ -26,24 +26,24 @@ use crate::trace::record::Record;
 #[derive(Debug)]
 pub(super) struct SqliteMedium {
     connection: Connection,
-    places: Places,
+    places: InsertPositions,
     /// Absent only in tests of the tables.
-    parts: Option<Parts>,
+    parts: Option<StoreParts>,
 }
 
 /// Companions of the tables: files, lock, head and free space.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct StoreParts {
     pub(super) files: StoreFiles,
-    pub(super) head: HeadKeeper,
+    pub(super) head: HeadFileWriter,
     pub(super) lock: StoreLock,
-    pub(super) room: Room,
+    pub(super) room: SpaceMonitor,
 }
 
 impl SqliteMedium {
     /// Continues at the end of the file.
-    pub(super) fn new(connection: Connection, parts: Option<Parts>) -> rusqlite::Result<Self> {
-        let places = Places::read(&connection)?;
+    pub(super) fn new(connection: Connection, parts: Option<StoreParts>) -> rusqlite::Result<Self> {
+        let places = InsertPositions::read(&connection)?;
         Ok(Self {
             connection,
             places,
@@ -54,7 +54,7 @@ impl SqliteMedium {
 
 impl Medium for SqliteMedium {
     fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
-        let written = self.commit_watched(batches);
+        let written = self.commit_with_checks(batches);
         if let (Err(what), Some(parts)) = (&written, &mut self.parts) {
             parts.lock.note_outage(what);
             // A checkpoint on close would move pages of a possibly damaged write-ahead log into the database.
@@ -68,7 +68,7 @@ impl Medium for SqliteMedium {
 
 impl SqliteMedium {
     /// Writes between two checks of the files: an acknowledgement means that the data is in the folder.
-    fn commit_watched(&mut self, batches: &[&Batch]) -> Result<(), String> {
+    fn commit_with_checks(&mut self, batches: &[&Batch]) -> Result<(), String> {
         self.check_before()?;
         let is_empty = batches.iter().all(|batch| batch.is_empty());
         if !is_empty {
@@ -77,15 +77,15 @@ impl SqliteMedium {
         }
         let has_news = |batch: &&Batch| !batch.records.is_empty() || !batch.seals.is_empty();
         let mut wrote = if batches.iter().any(has_news) {
-            Wrote::Pages
+            CommitEffect::Pages
         } else {
-            Wrote::Little
+            CommitEffect::Little
         };
         if batches.iter().any(|batch| batch.compact) {
             let needed_bytes = self.size_bytes();
             self.compact()
                 .map_err(|error| self.explain(&error, needed_bytes))?;
-            wrote = Wrote::All;
+            wrote = CommitEffect::All;
         }
         self.check_written(wrote)?;
         let Some(parts) = &mut self.parts else {
@@ -107,13 +107,13 @@ impl SqliteMedium {
             return Ok(());
         };
         match parts.files.check_before()? {
-            WalBefore::Whole => Ok(()),
-            WalBefore::Emptied => self.check_emptied(),
+            WalState::Whole => Ok(()),
+            WalState::Emptied => self.check_emptied(),
         }
     }
 
     /// Checks that a commit is in the files, and updates the free space.
-    fn check_written(&mut self, wrote: Wrote) -> Result<(), String> {
+    fn check_written(&mut self, wrote: CommitEffect) -> Result<(), String> {
         let Some(parts) = &mut self.parts else {
             return Ok(());
         };
@@ -122,8 +122,8 @@ impl SqliteMedium {
                 parts.room.note(used_bytes);
                 Ok(())
             }
-            Err(WrittenFault::Emptied) => self.check_emptied(),
-            Err(WrittenFault::Told(what)) => Err(what),
+            Err(CommitFault::Emptied) => self.check_emptied(),
+            Err(CommitFault::Told(what)) => Err(what),
         }
     }
 
@@ -139,11 +139,11 @@ impl SqliteMedium {
         let Some(parts) = &mut self.parts else {
             return Ok(());
         };
-        parts.files.forget_wal();
-        match parts.files.check_written(Wrote::Pages) {
+        parts.files.reset_wal_end();
+        match parts.files.check_written(CommitEffect::Pages) {
             Ok(_) => Ok(()),
-            Err(WrittenFault::Emptied) => Err(parts.files.wal_fault(WalFault::Empty)),
-            Err(WrittenFault::Told(what)) => Err(what),
+            Err(CommitFault::Emptied) => Err(parts.files.wal_fault(WalFault::Empty)),
+            Err(CommitFault::Told(what)) => Err(what),
         }
     }
 
@@ -195,7 +195,7 @@ impl SqliteMedium {
                 for prune in &batch.prune {
                     // Pruned data is overwritten in the file, not only removed from its tables.
                     transaction.pragma_update(None, "secure_delete", "ON")?;
-                    take_content(&transaction, places, prune)?;
+                    prune_content(&transaction, places, prune)?;
                 }
             }
             for row in newest_state(batches) {
@@ -210,22 +210,22 @@ impl SqliteMedium {
 
 /// Position of the next record, and the chains that this commit extended.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct InsertPositions {
     next_position: i64,
     numbers: HashMap<SessionId, i64>,
-    moved: HashMap<i64, Moved>,
+    moved: HashMap<i64, ChainTail>,
 }
 
 /// End of a chain after a commit.
 #[derive(Clone, Copy, Debug)]
-struct Moved {
+struct ChainTail {
     count: u64,
     hash: Digest,
     last_at: Timestamp,
     ended: bool,
 }
 
-impl Places {
+impl InsertPositions {
     fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let last =
             "SELECT position + length(hashes) / 32 FROM events ORDER BY position DESC LIMIT 1";
@@ -279,7 +279,7 @@ const INSERT: &str = "INSERT INTO events (position, session, sequence, records, 
 /// Writes records and notes their extended chains.
 pub(super) fn insert_records(
     transaction: &Transaction<'_>,
-    places: &mut Places,
+    places: &mut InsertPositions,
     records: &[Record],
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(INSERT)?;
@@ -297,7 +297,7 @@ pub(super) fn insert_records(
             hashes,
         ])?;
         places.next_position += rows::length(&hashes).cast_signed();
-        let moved = Moved {
+        let moved = ChainTail {
             count: last.sequence + 1,
             hash: last.hash,
             last_at: last.timestamp,
@@ -308,7 +308,7 @@ pub(super) fn insert_records(
             places.numbers.remove(&first.session);
         }
         let known = places.moved.entry(number).or_insert(moved);
-        *known = Moved {
+        *known = ChainTail {
             ended: known.ended || moved.ended,
             ..moved
         };
@@ -389,10 +389,10 @@ fn put_atlas(transaction: &Transaction<'_>, atlas: &AtlasText) -> rusqlite::Resu
     Ok(())
 }
 
-fn take_content(
+fn prune_content(
     transaction: &Transaction<'_>,
-    places: &Places,
-    prune: &Prune,
+    places: &InsertPositions,
+    prune: &PruneRanges,
 ) -> rusqlite::Result<()> {
     let number: i64 = match places.numbers.get(&prune.session) {
         Some(number) => *number,
@@ -403,7 +403,7 @@ fn take_content(
         )?,
     };
     for (first, last) in &prune.ranges {
-        let rows = rows_with(transaction, number, *first, *last)?;
+        let rows = rows_in_range(transaction, number, *first, *last)?;
         let mut update =
             transaction.prepare_cached("UPDATE events SET records = ?2 WHERE position = ?1")?;
         for row in rows {
@@ -415,19 +415,19 @@ fn take_content(
 }
 
 /// A row with records to prune.
-struct Row {
+struct PruneRow {
     position: i64,
     sequence: u64,
     lines: String,
 }
 
 /// Rows with records in this range.
-fn rows_with(
+fn rows_in_range(
     transaction: &Transaction<'_>,
     session: i64,
     first: u64,
     last: u64,
-) -> rusqlite::Result<Vec<Row>> {
+) -> rusqlite::Result<Vec<PruneRow>> {
     let mut statement = transaction.prepare_cached(
         "SELECT position, sequence, records FROM events WHERE session = ?1 AND sequence <= ?3
          AND sequence >= coalesce((SELECT max(sequence) FROM events
@@ -435,7 +435,7 @@ fn rows_with(
     )?;
     let range = params![session, first.cast_signed(), last.cast_signed()];
     let rows = statement.query_map(range, |row| {
-        Ok(Row {
+        Ok(PruneRow {
             position: row.get(0)?,
             sequence: row.get::<_, i64>(1)?.cast_unsigned(),
             lines: row.get(2)?,
@@ -447,7 +447,7 @@ fn rows_with(
 #[cfg(test)]
 mod tests {
     use super::super::super::StoreError;
-    use super::super::super::writer::Writer;
+    use super::super::super::writer::BatchWriter;
     use super::super::{FILE_NAME, connect, schema};
     use super::*;
 
@@ -472,7 +472,7 @@ mod tests {
         connection
             .pragma_update(None, "max_page_count", 20)
             .unwrap();
-        let mut writer = Writer::new(SqliteMedium::new(connection, None).unwrap());
+        let mut writer = BatchWriter::new(SqliteMedium::new(connection, None).unwrap());
         let written = (0..1000).find_map(|n| Some((n, writer.write(&[&row(n)]).err()?)));
         let (acknowledged, failed) = written.unwrap();
         let told = failed.to_string();
@@ -490,7 +490,7 @@ mod tests {
         room.unwrap();
         assert_eq!(writer.write(&[&row(1001)]), Err(failed));
         drop(writer);
-        let reader = super::super::Reader::open(&path).unwrap();
+        let reader = super::super::StoreReader::open(&path).unwrap();
         assert_eq!(reader.state().unwrap().len(), acknowledged);
     }
 }

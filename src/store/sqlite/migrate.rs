@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction, params};
 
 use super::super::StoreError;
-use super::medium::{Places, insert_records};
+use super::medium::{InsertPositions, insert_records};
 use super::reader::digest;
 use super::schema;
 use crate::base::digest::Digest;
@@ -13,20 +13,20 @@ use crate::trace::record::Record;
 /// Migrates a file of an older format to the current one. Returns the number of events.
 pub(super) fn bring_up(transaction: &Transaction<'_>, format: i64) -> Result<u64, StoreError> {
     match format {
-        1 => from_first(transaction),
-        _ => from_second(transaction),
+        1 => migrate_format_1(transaction),
+        _ => migrate_format_2(transaction),
     }
 }
 
 /// Records being moved into the tables of the current format.
 #[derive(Default)]
-struct Move {
-    places: Places,
+struct RecordMigration {
+    places: InsertPositions,
     waiting: Vec<Record>,
     moved: u64,
 }
 
-impl Move {
+impl RecordMigration {
     /// Number of records moved at a time.
     const STEP: usize = 1000;
 
@@ -48,13 +48,13 @@ impl Move {
 
 /// Migrates format 2, which had one row per event. Acknowledged records stay as they were; verification
 /// finds inconsistencies as before.
-fn from_second(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
+fn migrate_format_2(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
     let failed = |error: rusqlite::Error| super::damaged(&error);
     transaction
         .execute_batch("DROP VIEW trace; ALTER TABLE events RENAME TO events_2;")
         .map_err(failed)?;
     schema::make_events(transaction).map_err(failed)?;
-    let mut moving = Move::default();
+    let mut moving = RecordMigration::default();
     {
         let mut statement = transaction
             .prepare("SELECT record, hash FROM events_2 ORDER BY position")
@@ -78,7 +78,7 @@ fn from_second(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
 
 /// Migrates format 1, which had a column for each field of an event, and no log. Its records become
 /// texts; every hash stays the same.
-fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
+fn migrate_format_1(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
     let failed = |error: rusqlite::Error| super::damaged(&error);
     transaction
         .execute_batch(
@@ -86,7 +86,7 @@ fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
         )
         .map_err(failed)?;
     schema::make(transaction).map_err(failed)?;
-    let mut moving = Move::default();
+    let mut moving = RecordMigration::default();
     {
         let mut statement = transaction
             .prepare(

@@ -15,31 +15,31 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
-use crate::trace::verify::{Head, Progress, Report, Trust};
+use crate::trace::verify::{ChainHead, TrustAnchors, VerificationProgress, VerificationReport};
 
 /// Read-only connection to the store.
 #[derive(Debug)]
-pub struct Reader {
+pub struct StoreReader {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
 }
 
-impl Reader {
+impl StoreReader {
     /// Opens the store file for reading. It may be in use by a console at the same time.
     ///
     /// # Errors
     /// When it does not exist, is not a store of this version, or is damaged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = connect_to_read(path)?;
+        let connection = open_read_connection(path)?;
         let path = path.to_owned();
         match schema::inspect(&connection, &path)? {
-            schema::Found::Ours => Ok(Self { connection, path }),
-            schema::Found::Older(found) => Err(StoreError::Version {
+            schema::DatabaseKind::Ours => Ok(Self { connection, path }),
+            schema::DatabaseKind::Older(found) => Err(StoreError::Version {
                 path: path.display().to_string(),
                 found,
                 known: schema::FORMAT,
             }),
-            schema::Found::Empty => {
+            schema::DatabaseKind::Empty => {
                 schema::check_not_emptied(&path)?;
                 Err(StoreError::Foreign {
                     path: path.display().to_string(),
@@ -77,7 +77,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn heads(&self) -> Result<Vec<Head>, StoreError> {
+    pub fn heads(&self) -> Result<Vec<ChainHead>, StoreError> {
         let query = "SELECT session_id, count, hash, last_at FROM sessions ORDER BY session_id";
         self.rows(query, [], head)
     }
@@ -86,7 +86,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn head(&self, session: &SessionId) -> Result<Option<Head>, StoreError> {
+    pub fn head(&self, session: &SessionId) -> Result<Option<ChainHead>, StoreError> {
         let query = "SELECT session_id, count, hash, last_at FROM sessions WHERE session_id = ?1";
         self.one(query, [session.as_str()], head)
     }
@@ -265,24 +265,32 @@ impl Reader {
     ///
     /// # Errors
     /// When the file cannot be read; faults of the record are verdicts, not errors.
-    pub fn verify(&self, trust: Trust) -> Result<Report, StoreError> {
+    pub fn verify(&self, trust: TrustAnchors) -> Result<VerificationReport, StoreError> {
         let cores = std::thread::available_parallelism();
-        self.verify_on(trust, cores.unwrap_or(NonZeroUsize::MIN))
+        self.verify_on_threads(trust, cores.unwrap_or(NonZeroUsize::MIN))
     }
 
     /// Verifies the whole record on this many threads.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn verify_on(&self, trust: Trust, threads: NonZeroUsize) -> Result<Report, StoreError> {
-        super::verify::verify(self, trust, threads.get(), &Progress::default())
+    pub fn verify_on_threads(
+        &self,
+        trust: TrustAnchors,
+        threads: NonZeroUsize,
+    ) -> Result<VerificationReport, StoreError> {
+        super::verify::verify(self, trust, threads.get(), &VerificationProgress::default())
     }
 
     /// Verifies the whole record with progress and cancellation.
     ///
     /// # Errors
     /// When the file cannot be read, and when the verification was cancelled.
-    pub fn verify_watched(&self, trust: Trust, progress: &Progress) -> Result<Report, StoreError> {
+    pub fn verify_watched(
+        &self,
+        trust: TrustAnchors,
+        progress: &VerificationProgress,
+    ) -> Result<VerificationReport, StoreError> {
         let cores = std::thread::available_parallelism();
         let cores = cores.unwrap_or(NonZeroUsize::MIN);
         super::verify::verify(self, trust, cores.get(), progress)
@@ -316,8 +324,8 @@ impl Reader {
     }
 }
 
-fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
-    Ok(Head {
+fn head(row: &Row<'_>) -> rusqlite::Result<ChainHead> {
+    Ok(ChainHead {
         session: parsed(row, 0)?,
         count: count(row, 1)?,
         hash: digest(row, 2)?,
@@ -327,14 +335,14 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
 
 /// Way to open a database on a read-only disk, where its index cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unwritable {
+enum ReadOnlyDisk {
     /// All data is in the one file, which does not change.
     Immutable,
     /// The newest records are only in the write-ahead log, which cannot be read without an index.
     Refused,
 }
 
-impl Unwritable {
+impl ReadOnlyDisk {
     fn of(wal_bytes: Option<u64>) -> Self {
         match wal_bytes {
             None | Some(0) => Self::Immutable,
@@ -344,7 +352,7 @@ impl Unwritable {
 }
 
 /// Opens a read connection to a database, also on a read-only disk.
-fn connect_to_read(path: &Path) -> Result<Connection, StoreError> {
+fn open_read_connection(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection =
         Connection::open_with_flags(path, flags).map_err(|error| open_error(path, &error))?;
@@ -364,8 +372,8 @@ fn connect_to_read(path: &Path) -> Result<Connection, StoreError> {
     }
     let wal = with_suffix(path, "-wal");
     let wal_bytes = std::fs::metadata(&wal).ok().map(|found| found.len());
-    match Unwritable::of(wal_bytes) {
-        Unwritable::Refused => Err(open_error(
+    match ReadOnlyDisk::of(wal_bytes) {
+        ReadOnlyDisk::Refused => Err(open_error(
             path,
             &format!(
                 "its disk is read-only, and the newest records are only in `{}`: copy both files to a \
@@ -373,7 +381,7 @@ fn connect_to_read(path: &Path) -> Result<Connection, StoreError> {
                 wal.display()
             ),
         )),
-        Unwritable::Immutable => {
+        ReadOnlyDisk::Immutable => {
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(immutable_uri(path), flags)
                 .map_err(|error| open_error(path, &error))
@@ -463,9 +471,9 @@ mod tests {
 
     #[test]
     fn a_read_only_disk_is_readable_unless_the_newest_records_would_be_hidden() {
-        assert_eq!(Unwritable::of(None), Unwritable::Immutable);
-        assert_eq!(Unwritable::of(Some(0)), Unwritable::Immutable);
-        assert_eq!(Unwritable::of(Some(1)), Unwritable::Refused);
+        assert_eq!(ReadOnlyDisk::of(None), ReadOnlyDisk::Immutable);
+        assert_eq!(ReadOnlyDisk::of(Some(0)), ReadOnlyDisk::Immutable);
+        assert_eq!(ReadOnlyDisk::of(Some(1)), ReadOnlyDisk::Refused);
         let odd = Path::new("/data/50%? of #1/cra.db");
         let uri = "file:/data/50%25%3f%20of%20%231/cra.db?immutable=1";
         assert_eq!(immutable_uri(odd), uri);

@@ -11,19 +11,19 @@ use super::super::space;
 
 /// Space for more records. Clones share their data.
 #[derive(Clone, Debug)]
-pub(super) struct Room(Arc<Inner>);
+pub(super) struct SpaceMonitor(Arc<SpaceState>);
 
 #[derive(Debug)]
-struct Inner {
+struct SpaceState {
     database: PathBuf,
     /// Maximum size of the database with its write-ahead log. `u64::MAX` means no quota.
     quota_bytes: AtomicU64,
     shortage: Mutex<Option<Arc<str>>>,
 }
 
-impl Room {
+impl SpaceMonitor {
     pub(super) fn new(database: &Path) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(SpaceState {
             database: database.to_owned(),
             quota_bytes: AtomicU64::new(u64::MAX),
             shortage: Mutex::new(None),

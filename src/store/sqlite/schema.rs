@@ -97,7 +97,7 @@ CREATE TABLE state (
 ";
 
 /// Kind of a database file.
-pub(super) enum Found {
+pub(super) enum DatabaseKind {
     /// The file is empty.
     Empty,
     /// A store of the current format.
@@ -131,7 +131,7 @@ fn is_cut(path: &Path) -> bool {
 }
 
 /// Inspects a file without changing it.
-pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
+pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<DatabaseKind, StoreError> {
     let cut = is_cut(path);
     let path = || path.display().to_string();
     let number = |name: &str| {
@@ -153,12 +153,12 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, Sto
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(|error| super::damaged(&error))?;
     match (application, format, tables) {
-        (0, 0, 0) => Ok(Found::Empty),
+        (0, 0, 0) => Ok(DatabaseKind::Empty),
         (APPLICATION_ID, 1..=FORMAT, _) if cut => Err(StoreError::Damaged {
             what: format!("the end of `{}` is missing", path()),
         }),
-        (APPLICATION_ID, FORMAT, _) => check_shape(connection).map(|()| Found::Ours),
-        (APPLICATION_ID, found @ 1..FORMAT, _) => Ok(Found::Older(found)),
+        (APPLICATION_ID, FORMAT, _) => check_shape(connection).map(|()| DatabaseKind::Ours),
+        (APPLICATION_ID, found @ 1..FORMAT, _) => Ok(DatabaseKind::Older(found)),
         (APPLICATION_ID, found, _) => Err(StoreError::Version {
             path: path(),
             found,
@@ -186,7 +186,7 @@ pub(super) fn prepare(
 ) -> Result<Option<String>, StoreError> {
     let found = inspect(connection, path)?;
     let failed = |error: rusqlite::Error| super::damaged(&error);
-    if let Found::Empty = found {
+    if let DatabaseKind::Empty = found {
         check_not_emptied(path)?;
         connection
             .pragma_update(None, "page_size", PAGE_BYTES)
@@ -214,15 +214,15 @@ pub(super) fn prepare(
         .query_row(truncate, [], |_| Ok(()))
         .map_err(failed)?;
     match found {
-        Found::Ours => Ok(None),
-        Found::Empty => {
+        DatabaseKind::Ours => Ok(None),
+        DatabaseKind::Empty => {
             let transaction = connection.transaction().map_err(failed)?;
             transaction.execute_batch(STATE).map_err(failed)?;
             make(&transaction).map_err(failed)?;
             transaction.commit().map_err(failed)?;
             Ok(None)
         }
-        Found::Older(format) => {
+        DatabaseKind::Older(format) => {
             let transaction = connection.transaction().map_err(failed)?;
             let moved = migrate::bring_up(&transaction, format)?;
             check_shape(&transaction)?;
@@ -235,12 +235,12 @@ pub(super) fn prepare(
 }
 
 /// Schema object in a file: its type, its name, and the statement that created it.
-type Thing = (String, String, String);
+type SchemaObject = (String, String, String);
 
 /// Rejects a file with schema objects other than our tables. No hash would cover them, a trigger would
 /// change what is written, and a view can be endless.
 fn check_shape(connection: &Connection) -> Result<(), StoreError> {
-    static OURS: OnceLock<BTreeSet<Thing>> = OnceLock::new();
+    static OURS: OnceLock<BTreeSet<SchemaObject>> = OnceLock::new();
     let ours = OURS.get_or_init(|| {
         let made = Connection::open_in_memory().and_then(|made| {
             made.execute_batch(STATE)?;
@@ -264,7 +264,7 @@ fn check_shape(connection: &Connection) -> Result<(), StoreError> {
 }
 
 /// All schema objects of a file, except SQLite's own search statistics.
-fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<Thing>> {
+fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<SchemaObject>> {
     let query = "SELECT type, name, sql FROM sqlite_schema
                  WHERE sql IS NOT NULL AND NOT (type = 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4'))";
     let mut statement = connection.prepare(query)?;

@@ -15,12 +15,13 @@ use rusqlite::{Row, params};
 use super::super::StoreError;
 use super::damaged;
 use super::head::read_head;
-use super::reader::{Reader, count, digest, parsed};
+use super::reader::{StoreReader, count, digest, parsed};
 use super::rows;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::verify::{
-    self, Ended, Extended, Head, Link, LogVerifier, Owner, Progress, Report, Said, Stretch, Trust,
+    self, ChainHead, ExtendResult, ListedEnd, LogVerifier, RecordContent, RecordLink, RecordOwner,
+    RecordRun, TrustAnchors, VerificationProgress, VerificationReport,
 };
 
 mod atlases;
@@ -29,63 +30,63 @@ mod heads;
 use heads::HeadFaults;
 
 /// Number of events per piece. Tests have few.
-const PIECE: u64 = if cfg!(test) { 16 } else { 4096 };
+const PIECE_EVENTS: u64 = if cfg!(test) { 16 } else { 4096 };
 
 /// Pieces per thread that may wait to be joined; the limit bounds memory use.
-const AHEAD: usize = 4;
+const MAX_WAITING_PIECES: usize = 4;
 
 /// Fewer rows than this are not worth a second thread.
-const WORTH_SHARING: u64 = 4 * PIECE;
+const MIN_ROWS_FOR_THREADS: u64 = 4 * PIECE_EVENTS;
 
 /// Verifies the whole record.
 pub(super) fn verify(
-    reader: &Reader,
-    trust: Trust,
+    reader: &StoreReader,
+    trust: TrustAnchors,
     threads: usize,
-    progress: &Progress,
-) -> Result<Report, StoreError> {
+    progress: &VerificationProgress,
+) -> Result<VerificationReport, StoreError> {
     // All reads must see one snapshot of the file: otherwise events that a console writes between reading
     // the acknowledged heads and the events would look unacknowledged. The head file is read before the
     // snapshot: the store is never behind it.
     let kept = read_head(&reader.path)?;
     let moment = reader.connection.unchecked_transaction();
     let _moment = moment.map_err(|error| damaged(&error))?;
-    let report = on_threads(reader, trust.clone(), kept.as_deref(), threads, progress)?;
+    let report = verify_on_threads(reader, trust.clone(), kept.as_deref(), threads, progress)?;
     if report.is_sound() || threads == 1 {
         return Ok(report);
     }
     // Other connections may have seen a later snapshot. The final verdict is about one snapshot.
-    on_threads(reader, trust, kept.as_deref(), 1, progress)
+    verify_on_threads(reader, trust, kept.as_deref(), 1, progress)
 }
 
 /// Verifies the whole record on this many threads.
-fn on_threads(
-    reader: &Reader,
-    trust: Trust,
+fn verify_on_threads(
+    reader: &StoreReader,
+    trust: TrustAnchors,
     kept: Option<&str>,
     threads: usize,
-    progress: &Progress,
-) -> Result<Report, StoreError> {
+    progress: &VerificationProgress,
+) -> Result<VerificationReport, StoreError> {
     let log = reader.log()?.log;
     let mut head_faults = HeadFaults::default();
     let seals = heads::signed_heads(reader, &log, kept, &mut head_faults)?;
     let mut faults = head_faults.tables;
     head_faults.log.extend(atlases::faults(reader, &log)?);
     let mut verifier = LogVerifier::new(trust.of_log(log).signed(seals));
-    let rows = Rows::of(reader, &mut verifier, progress.clone())?;
+    let rows = RowCheck::of(reader, &mut verifier, progress.clone())?;
     if rows.outside {
         faults.push("there are events outside of the order of writing".to_owned());
     }
-    let marks = if threads > 1 && rows.end > WORTH_SHARING {
+    let marks = if threads > 1 && rows.end > MIN_ROWS_FOR_THREADS {
         shared(reader, &rows, &mut verifier, threads)?
     } else {
         alone(reader, &rows, &mut verifier)?
     };
     // A cancelled verification looks like a record with gaps.
-    rows.unless_stopped()?;
+    rows.check_not_cancelled()?;
     let found = rows.marks_in_index(reader)?;
-    rows.unless_stopped()?;
-    if found != marks || !rows.are_found(reader)? {
+    rows.check_not_cancelled()?;
+    if found != marks || !rows.are_sessions_indexed(reader)? {
         faults.push("the index does not lead to the events that are there".to_owned());
     }
     for listed in &rows.listed {
@@ -113,35 +114,35 @@ fn mixed(one: u64, other: u64) -> u64 {
     half(0) ^ half(8)
 }
 
-type Listed = (Head, String, crate::base::clock::Timestamp, Ended);
+type ListedSession = (ChainHead, String, crate::base::clock::Timestamp, ListedEnd);
 
 /// Rows to check.
-struct Rows {
+struct RowCheck {
     /// Rows begin at positions from 0 up to this.
     end: u64,
     /// True if there are rows outside of that range.
     outside: bool,
     /// Sessions by number. Numbers of a store are small; others are in a separate map.
-    sessions: Vec<Option<Known>>,
-    odd: HashMap<i64, Known>,
-    listed: Vec<Listed>,
+    sessions: Vec<Option<KnownSession>>,
+    odd: HashMap<i64, KnownSession>,
+    listed: Vec<ListedSession>,
     /// Random keys for marks that cannot be predicted.
     marks: [u64; 3],
-    progress: Progress,
+    progress: VerificationProgress,
 }
 
 /// A session as events refer to it.
-struct Known {
+struct KnownSession {
     id: SessionId,
     place: usize,
-    owner: Owner,
+    owner: RecordOwner,
 }
 
-impl Rows {
+impl RowCheck {
     fn of(
-        reader: &Reader,
+        reader: &StoreReader,
         verifier: &mut LogVerifier,
-        progress: Progress,
+        progress: VerificationProgress,
     ) -> Result<Self, StoreError> {
         let query = "SELECT number, session_id, count, hash, agent, started_at, last_at, ended
                      FROM sessions ORDER BY number";
@@ -149,8 +150,12 @@ impl Rows {
         let mut odd = HashMap::new();
         let mut listed = Vec::new();
         let found = reader.rows(query, [], |row| {
-            let ended = if row.get(7)? { Ended::Yes } else { Ended::No };
-            let head = Head {
+            let ended = if row.get(7)? {
+                ListedEnd::Yes
+            } else {
+                ListedEnd::No
+            };
+            let head = ChainHead {
                 session: parsed(row, 1)?,
                 count: count(row, 2)?,
                 hash: digest(row, 3)?,
@@ -161,7 +166,7 @@ impl Rows {
         })?;
         for (number, one) in found {
             let id = one.0.session.clone();
-            let known = Known {
+            let known = KnownSession {
                 place: verifier.place(&id),
                 owner: verifier.owner(id.as_str()),
                 id,
@@ -194,7 +199,7 @@ impl Rows {
         })
     }
 
-    fn unless_stopped(&self) -> Result<(), StoreError> {
+    fn check_not_cancelled(&self) -> Result<(), StoreError> {
         if self.progress.is_stopped() {
             return Err(StoreError::Stopped);
         }
@@ -213,7 +218,7 @@ impl Rows {
         mixed(number(0) ^ third, of_session)
     }
 
-    fn marks_in_index(&self, reader: &Reader) -> Result<u64, StoreError> {
+    fn marks_in_index(&self, reader: &StoreReader) -> Result<u64, StoreError> {
         let query =
             "SELECT position, session, sequence FROM events INDEXED BY sqlite_autoindex_events_1";
         let read = || {
@@ -229,7 +234,7 @@ impl Rows {
     }
 
     /// True if every session is found by its name.
-    fn are_found(&self, reader: &Reader) -> Result<bool, StoreError> {
+    fn are_sessions_indexed(&self, reader: &StoreReader) -> Result<bool, StoreError> {
         let query = "SELECT number FROM sessions WHERE session_id = ?1";
         let small = (0_i64..).zip(&self.sessions);
         let small = small.filter_map(|(number, known)| Some((number, known.as_ref()?)));
@@ -243,7 +248,7 @@ impl Rows {
         Ok(true)
     }
 
-    fn known(&self, number: i64) -> Option<&Known> {
+    fn known(&self, number: i64) -> Option<&KnownSession> {
         let place = usize::try_from(number).ok();
         let known = place.and_then(|place| self.sessions.get(place));
         known
@@ -253,7 +258,12 @@ impl Rows {
 
     /// Checks a row on its own, passes the results to `hand`, and returns the expected position of the next
     /// row.
-    fn check<'r>(&self, row: &'r Row<'_>, expected: u64, mut hand: impl FnMut(Done<'r>)) -> u64 {
+    fn check<'r>(
+        &self,
+        row: &'r Row<'_>,
+        expected: u64,
+        mut hand: impl FnMut(CheckedRecords<'r>),
+    ) -> u64 {
         let position = position(row).unwrap_or(expected);
         let known = match row.get_ref(1) {
             Ok(ValueRef::Integer(number)) => self.known(number),
@@ -261,10 +271,10 @@ impl Rows {
         };
         let Some(known) = known else {
             let what = "an event is of a session that is not listed".to_owned();
-            hand(Done::Bad(None, what));
+            hand(CheckedRecords::Bad(None, what));
             return position.saturating_add(1);
         };
-        let mut bad = |what: &str| hand(Done::Bad(Some(known.place), what.to_owned()));
+        let mut bad = |what: &str| hand(CheckedRecords::Bad(Some(known.place), what.to_owned()));
         if position != expected {
             bad("an event before it is missing");
         }
@@ -285,32 +295,41 @@ impl Rows {
     }
 }
 
-impl Known {
+impl KnownSession {
     /// Checks records that should begin with `sequence`, and passes the results to `hand`.
     fn check<'r>(
         &self,
         records: impl Iterator<Item = (&'r [u8], Digest)>,
         sequence: u64,
-        mut hand: impl FnMut(Done<'r>),
+        mut hand: impl FnMut(CheckedRecords<'r>),
     ) {
-        let mut open: Option<Stretch> = None;
+        let mut open: Option<RecordRun> = None;
         for (sequence, (text, hash)) in (sequence..).zip(records) {
             let (rest, done) = match self.check_one(text, &hash, sequence) {
-                Ok((link, Said::Nothing)) => match open.as_mut().map(|open| open.extend(&link)) {
-                    Some(Extended::Yes) => continue,
-                    Some(Extended::No) | None => (open.replace(Stretch::from(&link)), None),
+                Ok((link, RecordContent::Nothing)) => match open
+                    .as_mut()
+                    .map(|open| open.extend(&link))
+                {
+                    Some(ExtendResult::Yes) => continue,
+                    Some(ExtendResult::No) | None => (open.replace(RecordRun::from(&link)), None),
                 },
                 Ok((link, said)) => {
-                    let telling = Box::new((Stretch::from(&link), said));
-                    (open.take(), Some(Done::Telling(self.place, telling)))
+                    let telling = Box::new((RecordRun::from(&link), said));
+                    (
+                        open.take(),
+                        Some(CheckedRecords::Telling(self.place, telling)),
+                    )
                 }
-                Err(what) => (open.take(), Some(Done::Bad(Some(self.place), what))),
+                Err(what) => (
+                    open.take(),
+                    Some(CheckedRecords::Bad(Some(self.place), what)),
+                ),
             };
-            let rest = rest.map(|stretch| Done::Fine(self.place, stretch));
+            let rest = rest.map(|stretch| CheckedRecords::Fine(self.place, stretch));
             rest.into_iter().chain(done).for_each(&mut hand);
         }
         if let Some(stretch) = open {
-            hand(Done::Fine(self.place, stretch));
+            hand(CheckedRecords::Fine(self.place, stretch));
         }
     }
 
@@ -319,7 +338,7 @@ impl Known {
         text: &'r [u8],
         hash: &Digest,
         sequence: u64,
-    ) -> Result<(Link, Said<'r>), String> {
+    ) -> Result<(RecordLink, RecordContent<'r>), String> {
         let (envelope, link) = verify::check(text, hash)?;
         if envelope.session_id != self.id.as_str() {
             return Err("is listed under another session".to_owned());
@@ -327,7 +346,7 @@ impl Known {
         if envelope.sequence != sequence {
             return Err("is listed under another sequence".to_owned());
         }
-        Ok((link, Said::of(&envelope, text, hash, self.owner)))
+        Ok((link, RecordContent::of(&envelope, text, hash, self.owner)))
     }
 }
 
@@ -341,8 +360,8 @@ const PIECE_QUERY: &str = "SELECT position, session, sequence, records, hashes F
 
 /// Visits the rows that begin in a piece, until the verification is cancelled.
 fn each_row(
-    reader: &Reader,
-    progress: &Progress,
+    reader: &StoreReader,
+    progress: &VerificationProgress,
     piece: std::ops::Range<u64>,
     mut take: impl FnMut(&Row<'_>),
 ) -> rusqlite::Result<()> {
@@ -356,7 +375,11 @@ fn each_row(
 }
 
 /// Verifies all rows on one thread. Returns the sum of the marks of all rows.
-fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<u64, StoreError> {
+fn alone(
+    reader: &StoreReader,
+    rows: &RowCheck,
+    verifier: &mut LogVerifier,
+) -> Result<u64, StoreError> {
     let mut expected = 0;
     let mut marks: u64 = 0;
     let read = each_row(reader, &rows.progress, 0..rows.end, |row| {
@@ -367,50 +390,50 @@ fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<u64
 }
 
 /// Records that were checked on their own.
-enum Done<'r> {
+enum CheckedRecords<'r> {
     /// Consecutive records.
-    Fine(usize, Stretch),
+    Fine(usize, RecordRun),
     /// A record with content that matters beyond its chain: rare.
-    Telling(usize, Box<(Stretch, Said<'r>)>),
+    Telling(usize, Box<(RecordRun, RecordContent<'r>)>),
     Bad(Option<usize>, String),
 }
 
-impl Done<'_> {
-    fn into_owned(self) -> Done<'static> {
+impl CheckedRecords<'_> {
+    fn into_owned(self) -> CheckedRecords<'static> {
         match self {
-            Self::Fine(place, stretch) => Done::Fine(place, stretch),
-            Self::Bad(place, what) => Done::Bad(place, what),
+            Self::Fine(place, stretch) => CheckedRecords::Fine(place, stretch),
+            Self::Bad(place, what) => CheckedRecords::Bad(place, what),
             Self::Telling(place, telling) => {
                 let (stretch, said) = *telling;
-                Done::Telling(place, Box::new((stretch, said.into_owned())))
+                CheckedRecords::Telling(place, Box::new((stretch, said.into_owned())))
             }
         }
     }
 
     fn hand_to(&self, verifier: &mut LogVerifier) {
         match self {
-            Self::Fine(place, stretch) => verifier.link(*place, stretch, &Said::Nothing),
+            Self::Fine(place, stretch) => verifier.link(*place, stretch, &RecordContent::Nothing),
             Self::Bad(place, what) => verifier.unreadable(*place, what),
             Self::Telling(place, telling) => verifier.link(*place, &telling.0, &telling.1),
         }
     }
 }
 
-type Piece = (u64, rusqlite::Result<Work>);
+type PieceResult = (u64, rusqlite::Result<CheckedPiece>);
 
 fn shared(
-    reader: &Reader,
-    rows: &Rows,
+    reader: &StoreReader,
+    rows: &RowCheck,
     verifier: &mut LogVerifier,
     threads: usize,
 ) -> Result<u64, StoreError> {
     let readers: Vec<_> = (0..threads)
-        .map(|_| Reader::open(&reader.path))
+        .map(|_| StoreReader::open(&reader.path))
         .collect::<Result<_, _>>()?;
     let next = AtomicU64::new(0);
-    let pieces = rows.end.div_ceil(PIECE);
+    let pieces = rows.end.div_ceil(PIECE_EVENTS);
     thread::scope(|scope| {
-        let (done, pile) = mpsc::sync_channel::<Piece>(threads * AHEAD);
+        let (done, pile) = mpsc::sync_channel::<PieceResult>(threads * MAX_WAITING_PIECES);
         for reader in readers {
             let (done, next) = (done.clone(), &next);
             scope.spawn(move || {
@@ -432,23 +455,23 @@ fn shared(
             });
         }
         drop(done);
-        put_together(&pile, verifier)
+        join_pieces(&pile, verifier)
     })
     .map_err(|error| damaged(&error))
 }
 
 /// A checked piece, and the marks of its rows.
-struct Work {
-    done: Vec<Done<'static>>,
+struct CheckedPiece {
+    done: Vec<CheckedRecords<'static>>,
     marks: u64,
     /// Position of its first row, and expected position after its last row. `None` if it has no row.
     span: Option<(u64, u64)>,
 }
 
-fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Work> {
-    let start = piece * PIECE;
-    let end = (start + PIECE).min(rows.end);
-    let mut work = Work {
+fn work(reader: &StoreReader, rows: &RowCheck, piece: u64) -> rusqlite::Result<CheckedPiece> {
+    let start = piece * PIECE_EVENTS;
+    let end = (start + PIECE_EVENTS).min(rows.end);
+    let mut work = CheckedPiece {
         done: Vec::new(),
         marks: 0,
         span: None,
@@ -464,7 +487,10 @@ fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Work> {
 }
 
 /// Joins pieces in order, whichever is finished first.
-fn put_together(pile: &mpsc::Receiver<Piece>, verifier: &mut LogVerifier) -> rusqlite::Result<u64> {
+fn join_pieces(
+    pile: &mpsc::Receiver<PieceResult>,
+    verifier: &mut LogVerifier,
+) -> rusqlite::Result<u64> {
     let mut early = HashMap::new();
     let (mut wanted, mut expected) = (0, 0);
     let mut marks: u64 = 0;

@@ -50,7 +50,7 @@ pub(super) fn look(store: &Path) -> Result<Option<String>, StoreError> {
 
 /// Content of a write-ahead log.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Walked {
+struct WalContents {
     /// Number of whole commits.
     commits: u64,
     /// Frames of this log after the last whole commit.
@@ -59,12 +59,12 @@ struct Walked {
     commits_behind: u64,
 }
 
-fn walk(mut file: impl Read) -> io::Result<Walked> {
-    let mut walked = Walked::default();
+fn walk(mut file: impl Read) -> io::Result<WalContents> {
+    let mut walked = WalContents::default();
     let Some(header) = read_whole(&mut file, HEADER)? else {
         return Ok(walked);
     };
-    let Some(mut form) = Form::read(&header) else {
+    let Some(mut form) = WalFormat::read(&header) else {
         return Ok(walked);
     };
     let page = form.page;
@@ -90,25 +90,28 @@ fn walk(mut file: impl Read) -> io::Result<Walked> {
 }
 
 /// Format of a write-ahead log according to its header, with the running checksum.
-pub(super) struct Form {
-    order: Order,
+pub(super) struct WalFormat {
+    order: ByteOrder,
     /// Page size in bytes.
     pub(super) page: usize,
     sum: (u32, u32),
 }
 
-impl Form {
+impl WalFormat {
     /// Parses a header; `None` if it is damaged.
     pub(super) fn read(header: &[u8]) -> Option<Self> {
-        let order = match word(header, 0, Order::Big) {
-            magic if magic == MAGIC => Order::Little,
-            magic if magic == MAGIC + 1 => Order::Big,
+        let order = match word(header, 0, ByteOrder::Big) {
+            magic if magic == MAGIC => ByteOrder::Little,
+            magic if magic == MAGIC + 1 => ByteOrder::Big,
             _ => return None,
         };
-        let page = word(header, 8, Order::Big) as usize;
+        let page = word(header, 8, ByteOrder::Big) as usize;
         let mut sum = (0, 0);
         add(&mut sum, header.get(..24).unwrap_or_default(), order);
-        let stated = (word(header, 24, Order::Big), word(header, 28, Order::Big));
+        let stated = (
+            word(header, 24, ByteOrder::Big),
+            word(header, 28, ByteOrder::Big),
+        );
         (sum == stated && PAGE_SIZES.contains(&page)).then_some(Self { order, page, sum })
     }
 
@@ -127,7 +130,10 @@ impl Form {
 }
 
 fn stated_sum(frame: &[u8]) -> (u32, u32) {
-    (word(frame, 16, Order::Big), word(frame, 20, Order::Big))
+    (
+        word(frame, 16, ByteOrder::Big),
+        word(frame, 20, ByteOrder::Big),
+    )
 }
 
 /// True if a frame belongs to the log with this header: both have the same salts.
@@ -137,7 +143,7 @@ pub(super) fn is_of(frame: &[u8], header: &[u8]) -> bool {
 
 /// True if a frame is the last of a commit.
 pub(super) fn is_commit(frame: &[u8]) -> bool {
-    word(frame, 4, Order::Big) != 0
+    word(frame, 4, ByteOrder::Big) != 0
 }
 
 /// Reads exactly this many bytes; `None` if there are fewer.
@@ -151,21 +157,21 @@ fn read_whole(file: &mut impl Read, length: usize) -> io::Result<Option<Vec<u8>>
 }
 
 #[derive(Clone, Copy)]
-enum Order {
+enum ByteOrder {
     Big,
     Little,
 }
 
-fn word(bytes: &[u8], at: usize, order: Order) -> u32 {
+fn word(bytes: &[u8], at: usize, order: ByteOrder) -> u32 {
     let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
     match order {
-        Order::Big => u32::from_be_bytes(four.unwrap_or_default()),
-        Order::Little => u32::from_le_bytes(four.unwrap_or_default()),
+        ByteOrder::Big => u32::from_be_bytes(four.unwrap_or_default()),
+        ByteOrder::Little => u32::from_le_bytes(four.unwrap_or_default()),
     }
 }
 
 /// Adds bytes to a checksum, eight at a time.
-fn add(sum: &mut (u32, u32), bytes: &[u8], order: Order) {
+fn add(sum: &mut (u32, u32), bytes: &[u8], order: ByteOrder) {
     for eight in bytes.chunks_exact(8) {
         let (first, second) = (word(eight, 0, order), word(eight, 4, order));
         sum.0 = sum.0.wrapping_add(first).wrapping_add(sum.1);

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::wal::{self, FRAME_HEADER, Form, HEADER};
+use super::wal::{self, FRAME_HEADER, HEADER, WalFormat};
 
 /// End of the last whole commit of a write-ahead log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl WalEnd {
                 _ => WalFault::Damaged,
             });
         };
-        let mut form = Form::read(&header).ok_or(WalFault::Damaged)?;
+        let mut form = WalFormat::read(&header).ok_or(WalFault::Damaged)?;
         let mut frame = vec![0; FRAME_HEADER + form.page];
         let before = before.filter(|before| before.header == header);
         if let Some(before) = before {

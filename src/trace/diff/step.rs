@@ -11,7 +11,7 @@ use crate::trace::tell::{quoted, sentence};
 /// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum StepKind {
     /// The session itself: its start and its end.
     Session,
     /// A checkpoint fired.
@@ -36,18 +36,18 @@ pub enum Kind {
 
 /// One comparable step of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) kind: Kind,
+pub(super) struct DiffStep {
+    pub(super) kind: StepKind,
     /// Subject of the step; steps of two sessions are matched by it.
     pub(super) key: String,
     /// Text that must be equal for two steps to be the same. The actor and the time are not part of it.
     pub(super) said: String,
-    pub(super) told: Told,
+    pub(super) told: StepSummary,
 }
 
 /// Step of a session as it is shown in a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct StepSummary {
     /// Sequence number of the event.
     pub sequence: u64,
     /// Type of the event.
@@ -56,29 +56,29 @@ pub struct Told {
     pub summary: String,
 }
 
-impl Step {
+impl DiffStep {
     /// Converts an event to a step; `None` if another event reports the same fact.
     pub(super) fn of(event: &Event) -> Option<Self> {
         let word = canonical_type(&event.event_type);
         let (kind, about, said) = parts(word, event)?;
         // All outcomes of a gate, and all outcomes of an action, share one key: they answer one question.
         let word = match kind {
-            Kind::Outcome => "outcome",
-            Kind::Result => "result",
-            Kind::Session
-            | Kind::Checkpoint
-            | Kind::Answer
-            | Kind::Action
-            | Kind::Policy
-            | Kind::Exchange
-            | Kind::Error
-            | Kind::Other => word,
+            StepKind::Outcome => "outcome",
+            StepKind::Result => "result",
+            StepKind::Session
+            | StepKind::Checkpoint
+            | StepKind::Answer
+            | StepKind::Action
+            | StepKind::Policy
+            | StepKind::Exchange
+            | StepKind::Error
+            | StepKind::Other => word,
         };
         Some(Self {
             kind,
             key: format!("{word} {about}"),
             said,
-            told: Told {
+            told: StepSummary {
                 sequence: event.sequence,
                 event_type: quoted(&event.event_type),
                 summary: sentence(event),
@@ -92,56 +92,68 @@ impl Step {
 }
 
 /// Kind, subject and content of the step that an event is.
-fn parts(word: &str, event: &Event) -> Option<(Kind, String, String)> {
+fn parts(word: &str, event: &Event) -> Option<(StepKind, String, String)> {
     let details = Details::of(event);
     let named = |name: &str| details.owned(name);
     Some(match word {
         "checkpoint_completed" => return None,
         "session_started" => {
             let said = format!("{} {}", named("agent_type"), named("intent"));
-            (Kind::Session, String::new(), said)
+            (StepKind::Session, String::new(), said)
         }
-        "session_ended" => (Kind::Session, String::new(), named("final_status")),
-        "checkpoint_triggered" => (Kind::Checkpoint, named("checkpoint_id"), named("mode")),
+        "session_ended" => (StepKind::Session, String::new(), named("final_status")),
+        "checkpoint_triggered" => (StepKind::Checkpoint, named("checkpoint_id"), named("mode")),
         "checkpoint_response" => {
             let said = format!("{} {}", named("validation_result"), answers(details));
-            (Kind::Answer, named("checkpoint_id"), said)
+            (StepKind::Answer, named("checkpoint_id"), said)
         }
-        "checkpoint_passed" => (Kind::Outcome, named("checkpoint_id"), "passed".to_owned()),
-        "checkpoint_approved" => (Kind::Outcome, named("checkpoint_id"), "1 of 2".to_owned()),
-        "checkpoint_blocked" => (Kind::Outcome, named("checkpoint_id"), named("outcome")),
+        "checkpoint_passed" => (
+            StepKind::Outcome,
+            named("checkpoint_id"),
+            "passed".to_owned(),
+        ),
+        "checkpoint_approved" => (
+            StepKind::Outcome,
+            named("checkpoint_id"),
+            "1 of 2".to_owned(),
+        ),
+        "checkpoint_blocked" => (StepKind::Outcome, named("checkpoint_id"), named("outcome")),
         "action_attempted" => {
             let params = details.value("action_params").map(canonical);
             let params = params.unwrap_or_default();
-            (Kind::Action, named("action_type"), params)
+            (StepKind::Action, named("action_type"), params)
         }
         "action_completed" => {
             let said = match details.flag("success") {
                 Some(true) => "completed",
                 Some(false) | None => "failed",
             };
-            (Kind::Result, named("action_type"), said.to_owned())
+            (StepKind::Result, named("action_type"), said.to_owned())
         }
         "action_blocked" => {
             let said = format!("blocked by {}", named("policy_id"));
-            (Kind::Result, named("action_type"), said)
+            (StepKind::Result, named("action_type"), said)
         }
         "policy_checked" => {
             let said = format!("{} {}", named("policy_id"), named("decision"));
-            (Kind::Policy, named("action_type"), said)
+            (StepKind::Policy, named("action_type"), said)
         }
         "policy_override" | "risk_detected" | "risk_verified" => {
             let about = format!("{} {}", named("policy_id"), named("action_type"));
-            (Kind::Policy, about, named("risk_tier"))
+            (StepKind::Policy, about, named("risk_tier"))
         }
-        "context_injected" => (Kind::Exchange, list(details, "context_ids"), String::new()),
-        "context_requested" => (Kind::Exchange, named("request_type"), named("query")),
-        "input_received" => (Kind::Exchange, String::new(), named("input_hash")),
-        "output_produced" => (Kind::Exchange, String::new(), named("output_hash")),
-        "error_occurred" => (Kind::Error, named("error_type"), named("message")),
+        "context_injected" => (
+            StepKind::Exchange,
+            list(details, "context_ids"),
+            String::new(),
+        ),
+        "context_requested" => (StepKind::Exchange, named("request_type"), named("query")),
+        "input_received" => (StepKind::Exchange, String::new(), named("input_hash")),
+        "output_produced" => (StepKind::Exchange, String::new(), named("output_hash")),
+        "error_occurred" => (StepKind::Error, named("error_type"), named("message")),
         _ => {
             let payload = Value::Object(event.payload.clone());
-            (Kind::Other, String::new(), canonical(&payload))
+            (StepKind::Other, String::new(), canonical(&payload))
         }
     })
 }

@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::{Difference, Kind, MAX_ALIGNED, MAX_TOLD, Side, diff};
+use super::{DiffSide, MAX_ALIGNED, MAX_REPORTED, SessionDiff, StepKind, diff};
 use crate::trace::event::Event;
 use crate::trace::replay::tests::{event, session};
-use crate::trace::source::Events;
+use crate::trace::source::MemorySource;
 
-fn compared(a: &[(&str, Value)], b: &[(&str, Value)]) -> Difference {
+fn compared(a: &[(&str, Value)], b: &[(&str, Value)]) -> SessionDiff {
     let events = |steps: &[(&str, Value)]| -> Vec<Event> {
         let steps = steps.iter().zip(0..);
         steps
             .map(|((name, payload), at)| event(at, name, payload.clone()))
             .collect()
     };
-    held_against(events(a), events(b))
+    compare_events(events(a), events(b))
 }
 
-fn held_against(a: Vec<Event>, b: Vec<Event>) -> Difference {
-    let (a, b) = (Events::new(a), Events::new(b));
+fn compare_events(a: Vec<Event>, b: Vec<Event>) -> SessionDiff {
+    let (a, b) = (MemorySource::new(a), MemorySource::new(b));
     let session = session();
-    let side = |source| Side {
+    let side = |source| DiffSide {
         source,
         session: &session,
     };
@@ -55,7 +55,7 @@ fn deciding_operator_and_time_do_not_count_as_a_difference() {
     assert_eq!((same.first, same.common, same.changes_found), (None, 3, 0));
     let (a, b) = same.sums;
     assert_eq!(
-        (a.decided_by, b.decided_by),
+        (a.is_deciding_checkpoint, b.is_deciding_checkpoint),
         (vec!["op-1".into()], vec!["somebody else".into()])
     );
     assert_eq!((a.passed, b.passed, a.events), (1, 1, 4));
@@ -115,9 +115,9 @@ fn first_divergence_names_both_steps_and_their_sequence() {
         })
         .collect();
     let wanted = [
-        (Kind::Exchange, None, Some(2)),
-        (Kind::Result, Some(2), Some(3)),
-        (Kind::Action, Some(3), None),
+        (StepKind::Exchange, None, Some(2)),
+        (StepKind::Result, Some(2), Some(3)),
+        (StepKind::Action, Some(3), None),
     ];
     assert_eq!(kinds, wanted);
 }
@@ -145,11 +145,11 @@ fn sessions_with_nothing_in_common_are_compared_in_bounded_time() {
         };
         (0..count).map(made).collect()
     };
-    let found = held_against(long("a"), long("b"));
+    let found = compare_events(long("a"), long("b"));
     assert_eq!((found.common, found.not_aligned), (0, (5_000, 5_000)));
     assert_eq!(
         (found.changes.len(), found.changes_found),
-        (MAX_TOLD, 2 * MAX_ALIGNED as u64)
+        (MAX_REPORTED, 2 * MAX_ALIGNED as u64)
     );
     assert_eq!(found.sums.0.attempted, MAX_ALIGNED as u64 + 5_000);
 }

@@ -57,7 +57,7 @@ macro_rules! payloads {
             $( $(#[$doc])* $name($name), )*
             $( $(#[$their_doc])* $theirs($theirs), )*
             /// Event of a registered type.
-            Registered(super::Registered),
+            Registered(super::RegisteredEvent),
         }
 
         impl Payload {

@@ -1,6 +1,6 @@
 //! Events that must be durable regardless of the Atlas settings.
 
-use super::{Durability, Payload, PolicyVerdict, Tier};
+use super::{Durability, Payload, PolicyOutcome, RiskTierInfo};
 
 impl Payload {
     /// Durability that this event requires regardless of the Atlas settings.
@@ -34,13 +34,13 @@ impl Payload {
             | Self::ThreadHandedOver(_)
             | Self::ThreadDropped(_)
             | Self::StoreRecovered(_) => true,
-            Self::ActionAttempted(attempted) => attempted.risk_tier >= Tier::High,
-            Self::PolicyChecked(checked) => checked.decision != PolicyVerdict::Allow,
-            Self::SessionStarted(_)
+            Self::ActionAttempted(attempted) => attempted.risk_tier >= RiskTierInfo::High,
+            Self::PolicyChecked(checked) => checked.decision != PolicyOutcome::Allow,
+            Self::StartedSession(_)
             | Self::ContextRequested(_)
             | Self::ContextInjected(_)
             | Self::ContextFeedback(_)
-            | Self::ActionCompleted(_)
+            | Self::ActionCompletion(_)
             | Self::CheckpointTriggered(_)
             | Self::CheckpointCompleted(_)
             | Self::CheckpointSkipped(_)
@@ -99,7 +99,7 @@ impl Payload {
             | Self::KeyRotated(_)
             | Self::ClockMoved(_)
             | Self::StoreRecovered(_) => true,
-            Self::SessionStarted(_)
+            Self::StartedSession(_)
             | Self::SessionEnded(_)
             | Self::WrapperConstructed(_)
             | Self::WrapperVerified(_)
@@ -107,7 +107,7 @@ impl Payload {
             | Self::ContextInjected(_)
             | Self::ContextFeedback(_)
             | Self::ActionAttempted(_)
-            | Self::ActionCompleted(_)
+            | Self::ActionCompletion(_)
             | Self::ActionBlocked(_)
             | Self::PolicyChecked(_)
             | Self::CheckpointCompleted(_)
@@ -125,7 +125,7 @@ impl Payload {
 
     /// Risk tier of the event's subject, if the event has one.
     #[must_use]
-    pub fn tier(&self) -> Option<Tier> {
+    pub fn tier(&self) -> Option<RiskTierInfo> {
         if let Self::ActionAttempted(attempted) = self {
             return Some(attempted.risk_tier);
         }

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::Payload;
-use super::registered::Registered;
+use super::registered::RegisteredEvent;
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
 use crate::base::json::{paths_of_large_numbers, paths_of_large_numbers_in, write_hidden_numbers};
@@ -34,10 +34,10 @@ impl Payload {
                 payload.numbers_as_text = listed("trigger_data", &payload.trigger_data);
             }
             Self::CheckpointResponse(payload) => {
-                payload.numbers_as_text = listed_in("answers", &payload.answers)
+                payload.numbers_as_text = list_paths_in("answers", &payload.answers)
             }
             Self::PluginEvent(payload) => {
-                payload.numbers_as_text = listed_in("data", &payload.data)
+                payload.numbers_as_text = list_paths_in("data", &payload.data)
             }
             Self::Registered(payload) => list_registered(payload),
             _ => {}
@@ -45,8 +45,8 @@ impl Payload {
     }
 }
 
-fn list_registered(registered: &mut Registered) {
-    let listed = listed_in("", registered.fields());
+fn list_registered(registered: &mut RegisteredEvent) {
+    let listed = list_paths_in("", registered.fields());
     if !listed.is_empty() {
         let fields = registered.fields_mut();
         fields.insert(NUMBERS_AS_TEXT.to_owned(), listed.into());
@@ -65,7 +65,7 @@ fn listed(field: &str, value: &Value) -> Vec<String> {
     bounded(paths_of_large_numbers(field, value))
 }
 
-fn listed_in(field: &str, fields: &Map<String, Value>) -> Vec<String> {
+fn list_paths_in(field: &str, fields: &Map<String, Value>) -> Vec<String> {
     bounded(paths_of_large_numbers_in(field, fields))
 }
 

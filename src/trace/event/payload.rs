@@ -20,7 +20,7 @@ use super::threads::{
 };
 use super::words::{
     ActionTaken, FinalStatus, InjectTrigger, InputSource, JustificationSource, OutputType,
-    PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
+    PolicyOutcome, Recommendation, RequestType, RiskTierInfo, UsageOutcome, Validity,
 };
 use super::wrapper::{WrapperConstructed, WrapperVerified};
 use crate::base::id::{EventId, SessionId};
@@ -73,7 +73,7 @@ payloads! {
         WrapperVerified = "wrapper_verified",
     }
     /// A session began.
-    SessionStarted = "session_started" under judged_under, redacted {
+    StartedSession = "session_started" under judged_under, redacted {
         /// Type of the agent.
         agent_type: String,
         /// Version of the agent.
@@ -169,7 +169,7 @@ payloads! {
         /// Its parameters.
         action_params: Value,
         /// Risk tier of the action.
-        risk_tier: Tier,
+        risk_tier: RiskTierInfo,
         /// True if policies were evaluated.
         policy_checked: bool,
         /// Contexts injected with the reply.
@@ -183,7 +183,7 @@ payloads! {
         approved_by: Option<String>,
     }
     /// An action ran.
-    ActionCompleted = "action_completed", redacted {
+    ActionCompletion = "action_completed", redacted {
         /// The action.
         action_type: String,
         /// True if the action succeeded.
@@ -217,7 +217,7 @@ payloads! {
         /// The action.
         action_type: String,
         /// `allow`, `deny` or `require_approval`.
-        decision: PolicyVerdict,
+        decision: PolicyOutcome,
         /// Number of conditions evaluated.
         conditions_evaluated: u64,
         /// The pattern that matched.
@@ -376,12 +376,12 @@ payloads! {
         outcome: String,
         /// Operator who denied it, if an operator did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        decided_by: Option<String>,
+        is_deciding_checkpoint: Option<String>,
     }
     /// An action was classified as risky.
     RiskDetected = "risk_detected" under judged_under {
         /// `high` or `critical`.
-        risk_tier: Tier,
+        risk_tier: RiskTierInfo,
         /// Rule that classified it.
         trigger: String,
         /// The action.
@@ -393,7 +393,7 @@ payloads! {
     /// A risky action was verified.
     RiskVerified = "risk_verified" under judged_under {
         /// Risk tier of the action.
-        risk_tier: Tier,
+        risk_tier: RiskTierInfo,
         /// Method of the verification.
         verification_method: String,
         /// Operator who verified it.

@@ -39,7 +39,7 @@ pub enum PayloadError {
 
 /// A payload recorded elsewhere, as far as this version understands it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ReadPayload {
+pub struct ParsedPayload {
     /// The known fields.
     pub payload: Payload,
     /// Fields that the type does not have. They were recorded, so they are kept.
@@ -55,12 +55,12 @@ impl Payload {
     pub fn read_lenient(
         event_type: &str,
         fields: Map<String, Value>,
-    ) -> Result<ReadPayload, PayloadError> {
+    ) -> Result<ParsedPayload, PayloadError> {
         let known = Self::field_names(event_type);
         let (known, extra) = fields
             .into_iter()
             .partition(|(name, _)| known.contains(&name.as_str()));
         let payload = Self::read(event_type, known)?;
-        Ok(ReadPayload { payload, extra })
+        Ok(ParsedPayload { payload, extra })
     }
 }

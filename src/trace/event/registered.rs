@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 use super::Payload;
 use super::numbers::NUMBERS_AS_TEXT;
 use super::read::DRAFT_TYPES;
-use crate::base::event_type::BUILT_IN;
+use crate::base::event_type::BUILT_IN_TYPES;
 use crate::base::id::is_restricted;
 
 /// Event of a registered type, with the fields of that type.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Registered {
+pub struct RegisteredEvent {
     event_type: String,
     fields: Map<String, Value>,
 }
 
-impl Registered {
+impl RegisteredEvent {
     /// Creates an event of that type; `None` if the name is not a valid registered type.
     #[must_use]
     pub fn new(event_type: &str, fields: Map<String, Value>) -> Option<Self> {
@@ -44,8 +44,8 @@ impl Registered {
     }
 }
 
-impl From<Registered> for Payload {
-    fn from(registered: Registered) -> Self {
+impl From<RegisteredEvent> for Payload {
+    fn from(registered: RegisteredEvent) -> Self {
         Self::Registered(registered)
     }
 }
@@ -55,15 +55,15 @@ impl From<Registered> for Payload {
 #[must_use]
 pub fn can_be_registered(name: &str) -> bool {
     let draft = DRAFT_TYPES.iter().any(|(draft, _)| *draft == name);
-    is_restricted(name) && !draft && !BUILT_IN.contains(&name)
+    is_restricted(name) && !draft && !BUILT_IN_TYPES.contains(&name)
 }
 
 /// Field schema of a registered type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EventSchema(BTreeMap<String, Field>);
+pub struct EventSchema(BTreeMap<String, SchemaField>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Field {
+struct SchemaField {
     kind: FieldKind,
     required: bool,
 }
@@ -119,7 +119,7 @@ impl EventSchema {
                     return Err(wrong(format!("a field is one of `{known}`")));
                 }
             };
-            compiled.insert(name.to_owned(), Field { kind, required });
+            compiled.insert(name.to_owned(), SchemaField { kind, required });
         }
         Ok(Self(compiled))
     }
@@ -214,13 +214,13 @@ mod tests {
     // covers T33
     #[test]
     fn registered_types_cannot_take_a_built_in_name() {
-        for name in BUILT_IN {
-            assert!(Registered::new(name, Map::new()).is_none(), "{name}");
+        for name in BUILT_IN_TYPES {
+            assert!(RegisteredEvent::new(name, Map::new()).is_none(), "{name}");
         }
         for name in ["risk_checkpoint", "error_handled", "", "a b", "a:b"] {
-            assert!(Registered::new(name, Map::new()).is_none(), "{name}");
+            assert!(RegisteredEvent::new(name, Map::new()).is_none(), "{name}");
         }
-        let own = Registered::new("custom_analysis", Map::new()).unwrap();
+        let own = RegisteredEvent::new("custom_analysis", Map::new()).unwrap();
         assert_eq!(Payload::from(own).event_type(), "custom_analysis");
     }
 }

@@ -79,11 +79,11 @@ words! {
         /// The agent ignored it.
         Ignored = "ignored",
         /// The agent followed a part of it.
-        Partial = "partial",
+        PartialFile = "partial",
     }
 
     /// Risk tier: the damage an action can do.
-    Tier {
+    RiskTierInfo {
         /// Read-only.
         Low = "low",
         /// Changes that can be reverted.
@@ -95,7 +95,7 @@ words! {
     }
 
     /// Result of a policy evaluation.
-    PolicyVerdict {
+    PolicyOutcome {
         /// The action may run.
         Allow = "allow",
         /// The action must not run.

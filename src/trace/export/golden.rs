@@ -15,13 +15,13 @@ use crate::base::clock::TimestampText;
 use crate::trace::event::{Event, canonical_type};
 
 /// Field that holds a measured duration.
-const MEASURED: &str = "duration_ms";
+const DURATION_FIELD: &str = "duration_ms";
 
 /// Fields that describe the machine and the program version.
-const RAN_ON: [&str; 3] = ["wrapper_version", "platform", "runtime"];
+const ENVIRONMENT_FIELDS: [&str; 3] = ["wrapper_version", "platform", "runtime"];
 
 /// Fields that depend on earlier runs, not on decisions.
-const INCIDENTAL: [&str; 1] = ["cache_hit"];
+const INCIDENTAL_FIELDS: [&str; 1] = ["cache_hit"];
 
 /// Place where the events of a session were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub enum Origin {
 
 /// The names that were given so far.
 #[derive(Debug, Default)]
-pub struct Golden {
+pub struct GoldenWriter {
     names: BTreeMap<String, String>,
     counts: BTreeMap<&'static str, u64>,
 }
 
-impl Golden {
+impl GoldenWriter {
     /// Writes one event of a session as a line. One of an imported session says so.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Golden {
         let parent = parent.map(|parent| self.name("span", parent.as_str()));
         let operation = self.name("trace", event.trace_id.as_str());
         let details = event.payload.iter();
-        let details = details.filter(|(name, _)| !INCIDENTAL.contains(&name.as_str()));
+        let details = details.filter(|(name, _)| !INCIDENTAL_FIELDS.contains(&name.as_str()));
         let details = details.map(|(name, value)| (name.clone(), self.value(name, value)));
         let details: Map<String, Value> = details.collect();
         let mut line = json!({
@@ -76,9 +76,9 @@ impl Golden {
 
     fn value(&mut self, name: &str, value: &Value) -> Value {
         match value {
-            Value::Number(_) if name == MEASURED => json!(0),
+            Value::Number(_) if name == DURATION_FIELD => json!(0),
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-            Value::String(_) if RAN_ON.contains(&name) => json!(name),
+            Value::String(_) if ENVIRONMENT_FIELDS.contains(&name) => json!(name),
             Value::String(text) => Value::String(self.text(text)),
             Value::Array(items) => items.iter().map(|item| self.value(name, item)).collect(),
             Value::Object(fields) => {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn run_specific_words_are_replaced_and_others_stay() {
-        let mut golden = Golden::default();
+        let mut golden = GoldenWriter::default();
         let hash = "a1".repeat(32);
         let text = format!(
             "c-12 was denied, see c-12. Not c-x, not 12; {hash} at 2026-01-01T00:00:00.000000Z \
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn only_measured_durations_are_zeroed() {
-        let mut golden = Golden::default();
+        let mut golden = GoldenWriter::default();
         let value = json!({"duration_ms": 812, "priority": 900, "list": [1, "c-1"]});
         let wanted = json!({"duration_ms": 0, "priority": 900, "list": [1, "gate-1"]});
         assert_eq!(golden.value("", &value), wanted);

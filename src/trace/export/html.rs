@@ -17,11 +17,11 @@ use super::{ExportError, visit};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
-use crate::trace::replay::State;
-use crate::trace::source::Source;
-use crate::trace::spans::{Depths, MAX_DEPTH, Spans};
+use crate::trace::replay::ReplayState;
+use crate::trace::source::EventSource;
+use crate::trace::spans::{MAX_DEPTH, SpanDepths, SpanTree};
 use crate::trace::tell::cut;
-use crate::trace::verify::Checked;
+use crate::trace::verify::ChainVerification;
 
 mod decisions;
 mod log;
@@ -29,9 +29,9 @@ mod proof;
 mod text;
 mod timeline;
 
-use decisions::Decisions;
-use proof::{Standing, meaning};
-use text::{Text, counted, lasting, moment};
+use decisions::DecisionWriter;
+use proof::{VerdictClass, meaning};
+use text::{EscapedText, counted, lasting, moment};
 use timeline::Timeline;
 
 /// Base style of the page. [`style`] appends the many similar rules for bars and levels.
@@ -42,7 +42,7 @@ const MAX_HEAD_CHARS: usize = 400;
 
 /// Contents of a report that are not in the record.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct HtmlReport {
     /// Time of the report.
     pub made_at: Timestamp,
     /// Further facts about the record, such as keys, witnesses and its location: pairs of name and text.
@@ -52,20 +52,20 @@ pub struct Report {
 }
 
 /// Facts about a session that are known before its events are written.
-struct Overview {
+struct SessionOverview {
     session: SessionId,
     end: u64,
-    checked: Option<Checked>,
-    state: State,
+    checked: Option<ChainVerification>,
+    state: ReplayState,
 }
 
 /// Writes the report of the given sessions.
 ///
 /// # Errors
 /// When the record cannot be read, or the writer fails.
-pub fn write<S: Source>(
+pub fn write<S: EventSource>(
     source: &S,
-    report: &Report,
+    report: &HtmlReport,
     sessions: &[SessionId],
     out: &mut impl Write,
 ) -> Result<(), ExportError<S::Error>> {
@@ -82,16 +82,19 @@ pub fn write<S: Source>(
     Ok(())
 }
 
-fn overview<S: Source>(source: &S, session: &SessionId) -> Result<Overview, ExportError<S::Error>> {
+fn overview<S: EventSource>(
+    source: &S,
+    session: &SessionId,
+) -> Result<SessionOverview, ExportError<S::Error>> {
     let checked = source.verify(session).map_err(ExportError::Read)?;
     let end = source.end(session).map_err(ExportError::Read)?;
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     visit(source, session, end, |event| {
         state.apply(&event);
         Ok(())
     })?;
     state.drop_lists();
-    Ok(Overview {
+    Ok(SessionOverview {
         session: session.clone(),
         end,
         checked,
@@ -99,7 +102,7 @@ fn overview<S: Source>(source: &S, session: &SessionId) -> Result<Overview, Expo
     })
 }
 
-fn head(out: &mut impl Write, report: &Report, overviews: &[Overview]) -> fmt::Result {
+fn head(out: &mut impl Write, report: &HtmlReport, overviews: &[SessionOverview]) -> fmt::Result {
     let style = style();
     let hash = STANDARD.encode(Sha256::digest(&style));
     write!(
@@ -121,16 +124,16 @@ fn head(out: &mut impl Write, report: &Report, overviews: &[Overview]) -> fmt::R
     )?;
     let standing = overviews
         .iter()
-        .map(|one| Standing::of(one.checked.as_ref()));
+        .map(|one| VerdictClass::of(one.checked.as_ref()));
     let broken = standing
         .clone()
-        .filter(|one| *one == Standing::Broken)
+        .filter(|one| *one == VerdictClass::Broken)
         .count();
     let imported = standing
         .clone()
-        .filter(|one| *one == Standing::Imported)
+        .filter(|one| *one == VerdictClass::Imported)
         .count();
-    let open = standing.filter(|one| *one == Standing::Open).count();
+    let open = standing.filter(|one| *one == VerdictClass::Open).count();
     let (class, said) = match (overviews.len(), broken, open, imported) {
         (0, ..) => ("care", "Nothing is on record.".to_owned()),
         (_, 0, 0, 0) => ("good", "Every chain is proven to its end.".to_owned()),
@@ -155,8 +158,9 @@ fn head(out: &mut impl Write, report: &Report, overviews: &[Overview]) -> fmt::R
     contents(out, overviews)
 }
 
-fn figures(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
-    let sum = |of: &dyn Fn(&State) -> u64| overviews.iter().map(|one| of(&one.state)).sum::<u64>();
+fn figures(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
+    let sum =
+        |of: &dyn Fn(&ReplayState) -> u64| overviews.iter().map(|one| of(&one.state)).sum::<u64>();
     let figures = [
         ("session", "sessions", overviews.len() as u64),
         ("event", "events", sum(&|state| state.events)),
@@ -197,13 +201,13 @@ fn facts(out: &mut impl Write, facts: &[(String, String)]) -> fmt::Result {
     }
     out.write_str("<dl class=\"facts\">")?;
     for (name, fact) in facts {
-        let (name, fact) = (Text(name), Text(fact));
+        let (name, fact) = (EscapedText(name), EscapedText(fact));
         write!(out, "<dt>{name}</dt><dd><code>{fact}</code></dd>")?;
     }
     out.write_str("</dl>\n")
 }
 
-fn contents(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
+fn contents(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
     if overviews.len() < 2 {
         return Ok(());
     }
@@ -213,7 +217,7 @@ fn contents(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
     )?;
     for (number, one) in overviews.iter().enumerate() {
         let state = &one.state;
-        let class = Standing::of(one.checked.as_ref()).class();
+        let class = VerdictClass::of(one.checked.as_ref()).class();
         let chain = one
             .checked
             .as_ref()
@@ -224,27 +228,27 @@ fn contents(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
             out,
             "<tr><td class=\"name\"><a href=\"#s{number}\">{}</a></td><td>{}</td><td class=\"when\">{began}</td><td>{}</td>\
              <td>{}</td><td><span class=\"tag {class}\">{}</span></td></tr>",
-            Text(one.session.as_str()),
-            Text(&agent),
+            EscapedText(one.session.as_str()),
+            EscapedText(&agent),
             state.events,
             state.phase.words(),
-            Text(chain),
+            EscapedText(chain),
         )?;
     }
     out.write_str("</tbody></table></nav>\n")
 }
 
-fn write_session<S: Source>(
+fn write_session<S: EventSource>(
     source: &S,
     number: usize,
-    overview: &Overview,
+    overview: &SessionOverview,
     out: &mut impl Write,
 ) -> Result<(), ExportError<S::Error>> {
-    session_head(out, number, overview)?;
+    write_session_head(out, number, overview)?;
     out.write_str("<h3>Decisions</h3>\n")?;
-    let mut spans = Spans::default();
-    let mut decisions = Decisions::default();
-    let mut state = State::default();
+    let mut spans = SpanTree::default();
+    let mut decisions = DecisionWriter::default();
+    let mut state = ReplayState::default();
     let mut covered: Option<(Timestamp, Timestamp)> = None;
     visit(source, &overview.session, overview.end, |event| {
         spans.add(&event);
@@ -263,7 +267,7 @@ fn write_session<S: Source>(
         spans: &spans,
         start,
         end,
-        depths: Depths::default(),
+        depths: SpanDepths::default(),
     };
     visit(source, &overview.session, overview.end, |event| {
         timeline.write(out, &event)?;
@@ -273,8 +277,12 @@ fn write_session<S: Source>(
     Ok(())
 }
 
-fn session_head(out: &mut impl Write, number: usize, overview: &Overview) -> fmt::Result {
-    let Overview {
+fn write_session_head(
+    out: &mut impl Write,
+    number: usize,
+    overview: &SessionOverview,
+) -> fmt::Result {
+    let SessionOverview {
         session,
         checked,
         state,
@@ -284,7 +292,7 @@ fn session_head(out: &mut impl Write, number: usize, overview: &Overview) -> fmt
     writeln!(
         out,
         "<section id=\"s{number}\"><h2>{}</h2>",
-        Text(session.as_str())
+        EscapedText(session.as_str())
     )?;
     let agent = &state.agent;
     let mut name = agent.name.clone();
@@ -313,16 +321,16 @@ fn session_head(out: &mut impl Write, number: usize, overview: &Overview) -> fmt
     out.write_str("<dl class=\"head\">")?;
     for (name, value) in named {
         let value = cut(value, MAX_HEAD_CHARS);
-        write!(out, "<dt>{name}</dt><dd>{}</dd>", Text(&value))?;
+        write!(out, "<dt>{name}</dt><dd>{}</dd>", EscapedText(&value))?;
     }
     write!(out, "<dt>last hash</dt><dd><code>{hash}</code></dd>")?;
     out.write_str("</dl>\n")?;
-    let class = Standing::of(checked).class();
+    let class = VerdictClass::of(checked).class();
     let said = checked.map_or_else(|| "NOT CHECKED".to_owned(), ToString::to_string);
     writeln!(
         out,
         "<p class=\"verdict {class}\"><strong>{}</strong> {}</p>",
-        Text(&said),
+        EscapedText(&said),
         meaning(checked)
     )?;
     match state.pruned {

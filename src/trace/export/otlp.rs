@@ -24,15 +24,15 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, SpanId, TraceId};
 use crate::trace::event::Event;
-use crate::trace::source::Source;
-use crate::trace::spans::{Spans, stops};
+use crate::trace::source::EventSource;
+use crate::trace::spans::{SpanTree, stops};
 use crate::trace::tell::{about, clipped, sentence};
 
 /// Longest name of a span.
 const MAX_NAME_CHARS: usize = 120;
 
 /// `SPAN_KIND_INTERNAL`.
-const INTERNAL: u8 = 1;
+const INTERNAL_ERROR: u8 = 1;
 
 /// `STATUS_CODE_ERROR`. Spans that were not stopped have no status, because the record does not assert
 /// success.
@@ -42,7 +42,7 @@ const ERROR: u8 = 2;
 ///
 /// # Errors
 /// When the record cannot be read, or the writer fails.
-pub fn write<S: Source>(
+pub fn write<S: EventSource>(
     source: &S,
     sessions: &[SessionId],
     out: &mut impl Write,
@@ -64,13 +64,13 @@ pub fn write<S: Source>(
     Ok(())
 }
 
-fn write_session<S: Source>(
+fn write_session<S: EventSource>(
     source: &S,
     session: &SessionId,
     end: u64,
     out: &mut impl Write,
 ) -> Result<(), ExportError<S::Error>> {
-    let mut spans = Spans::default();
+    let mut spans = SpanTree::default();
     let mut agent = String::new();
     visit(source, session, end, |event| {
         if agent.is_empty() && event.event_type == "session_started" {
@@ -115,7 +115,7 @@ fn write_session<S: Source>(
     Ok(())
 }
 
-fn write_span(events: &[Event], spans: &Spans, out: &mut impl Write) -> std::fmt::Result {
+fn write_span(events: &[Event], spans: &SpanTree, out: &mut impl Write) -> std::fmt::Result {
     let Some(first) = events.first() else {
         return Ok(());
     };
@@ -129,7 +129,7 @@ fn write_span(events: &[Event], spans: &Spans, out: &mut impl Write) -> std::fmt
         "traceId": trace,
         "spanId": span_id(&first.span_id),
         "name": name(first),
-        "kind": INTERNAL,
+        "kind": INTERNAL_ERROR,
         "startTimeUnixNano": nanos(start),
         "endTimeUnixNano": nanos(end),
         "attributes": attributes([
@@ -164,7 +164,7 @@ fn write_span(events: &[Event], spans: &Spans, out: &mut impl Write) -> std::fmt
 }
 
 /// Span attributes and the event fields they are read from; the last event with such a field wins.
-const DECIDED: [(&str, &[&str]); 6] = [
+const DECISION_ATTRIBUTES: [(&str, &[&str]); 6] = [
     ("cra.action", &["action_type", "blocked_action"]),
     ("cra.risk", &["risk_tier"]),
     ("cra.decision", &["decision", "outcome", "final_status"]),
@@ -186,16 +186,18 @@ const DECIDED: [(&str, &[&str]); 6] = [
 
 /// Span attributes about the request and its decision.
 fn decided(events: &[Event]) -> impl Iterator<Item = (&'static str, Value)> {
-    DECIDED.into_iter().filter_map(|(attribute, names)| {
-        let mut events = events.iter().rev();
-        let found = events.find_map(|event| {
-            let fields = &event.payload;
-            let decided = decision_of(event).filter(|_| attribute == "cra.decision");
-            let named = names.iter().find_map(|name| fields.get(*name)?.as_str());
-            decided.or(named).map(str::to_owned)
-        })?;
-        Some((attribute, json!(found)))
-    })
+    DECISION_ATTRIBUTES
+        .into_iter()
+        .filter_map(|(attribute, names)| {
+            let mut events = events.iter().rev();
+            let found = events.find_map(|event| {
+                let fields = &event.payload;
+                let decided = decision_of(event).filter(|_| attribute == "cra.decision");
+                let named = names.iter().find_map(|name| fields.get(*name)?.as_str());
+                decided.or(named).map(str::to_owned)
+            })?;
+            Some((attribute, json!(found)))
+        })
 }
 
 /// Decision that an event type implies, for types without a decision field.

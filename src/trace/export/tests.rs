@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::html::Report;
+use super::html::HtmlReport;
 use super::{csv, html, otlp};
 use crate::base::canon::canonical;
 use crate::base::clock::Timestamp;
@@ -15,7 +15,7 @@ use crate::base::id::SessionId;
 use crate::base::text::is_deceptive;
 use crate::trace::event::Event;
 use crate::trace::replay::tests::event;
-use crate::trace::source::Events;
+use crate::trace::source::MemorySource;
 
 /// Text that tries to break out of its context.
 const HOSTILE: &str = "</pre></details><script>alert(1)</script>\u{202e}\u{1b}[31m\u{0}\u{2028} \" ' & <img src=x onerror=y>";
@@ -108,7 +108,7 @@ fn nanos(value: &Value) -> u128 {
 }
 
 fn assert_otlp(events: &[Event]) {
-    let source = Events::new(events.to_vec());
+    let source = MemorySource::new(events.to_vec());
     let mut text = String::new();
     otlp::write(&source, &sessions(events), &mut text).unwrap();
     let whole: Value = serde_json::from_str(&text).unwrap();
@@ -226,12 +226,12 @@ fn assert_html(events: &[Event]) {
 }
 
 fn report(events: &[Event], facts: Vec<(String, String)>) -> String {
-    let report = Report {
+    let report = HtmlReport {
         made_at: Timestamp::from_micros(0),
         facts,
         log: Vec::new(),
     };
-    let source = Events::new(events.to_vec());
+    let source = MemorySource::new(events.to_vec());
     let mut text = String::new();
     html::write(&source, &report, &sessions(events), &mut text).unwrap();
     text
@@ -315,7 +315,7 @@ fn formula_cells_are_escaped() {
 fn spans_keep_their_parents_durations_and_failures() {
     let mut events = story();
     events[1].trace_id = "0192d3b4-0000-7000-8000-00000000abcd".parse().unwrap();
-    let source = Events::new(events.clone());
+    let source = MemorySource::new(events.clone());
     let mut text = String::new();
     otlp::write(&source, &sessions(&events), &mut text).unwrap();
     let whole: Value = serde_json::from_str(&text).unwrap();

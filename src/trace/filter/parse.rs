@@ -1,13 +1,16 @@
 //! Parser of the filter language; errors carry the column.
 
-use super::{Field, Filter, Needle, Order, Side, Sign, Term, Test};
+use super::{
+    EventFilter, EventFilterField, EventFilterSign, EventFilterTerm, EventFilterTest,
+    RiskComparison, SearchText, TimeSide,
+};
 use crate::base::text::one_line;
-use crate::trace::event::Tier;
+use crate::trace::event::RiskTierInfo;
 
 /// Reason why a text is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {what}")]
-pub struct FilterError {
+pub struct EventFilterError {
     /// Column of the error, in characters from 1.
     pub column: usize,
     /// Description of the error.
@@ -26,8 +29,8 @@ pub(super) fn ends_value(c: char) -> bool {
     c.is_whitespace() || c == '|' || c == '"'
 }
 
-pub(super) fn filter(text: &str) -> Result<Filter, FilterError> {
-    let mut rest = Rest {
+pub(super) fn filter(text: &str) -> Result<EventFilter, EventFilterError> {
+    let mut rest = FilterInput {
         chars: text.chars().collect(),
         at: 0,
     };
@@ -35,14 +38,14 @@ pub(super) fn filter(text: &str) -> Result<Filter, FilterError> {
     loop {
         rest.skip_blanks();
         if rest.peek().is_none() {
-            return Ok(Filter { terms });
+            return Ok(EventFilter { terms });
         }
         let sign = if rest.take_if('-') {
-            Sign::MustNot
+            EventFilterSign::MustNot
         } else {
-            Sign::Must
+            EventFilterSign::Must
         };
-        terms.push(Term {
+        terms.push(EventFilterTerm {
             sign,
             test: rest.test()?,
         });
@@ -50,12 +53,12 @@ pub(super) fn filter(text: &str) -> Result<Filter, FilterError> {
 }
 
 /// Remaining input of the parser.
-struct Rest {
+struct FilterInput {
     chars: Vec<char>,
     at: usize,
 }
 
-impl Rest {
+impl FilterInput {
     fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
@@ -72,41 +75,41 @@ impl Rest {
         }
     }
 
-    fn wrong(&self, at: usize, what: impl Into<String>, help: &'static str) -> FilterError {
+    fn wrong(&self, at: usize, what: impl Into<String>, help: &'static str) -> EventFilterError {
         let column = at.min(self.chars.len()) + 1;
         let what = what.into();
-        FilterError { column, what, help }
+        EventFilterError { column, what, help }
     }
 
-    fn test(&mut self) -> Result<Test, FilterError> {
+    fn test(&mut self) -> Result<EventFilterTest, EventFilterError> {
         let start = self.at;
         let Some(name) = self.field_name() else {
-            return Ok(Test::Text(self.needles()?));
+            return Ok(EventFilterTest::Text(self.needles()?));
         };
         let order = self.order();
         let field = match name.as_str() {
             "risk" => return self.risk(order),
             "text" => {
                 self.colon(order, start)?;
-                return Ok(Test::Text(self.needles()?));
+                return Ok(EventFilterTest::Text(self.needles()?));
             }
             "after" | "before" => {
                 self.colon(order, start)?;
                 return self.moment(&name);
             }
-            "type" => Field::Type,
-            "agent" => Field::Agent,
-            "actor" => Field::Actor,
-            "action" => Field::Action,
-            "checkpoint" => Field::Checkpoint,
-            "thread" => Field::Thread,
+            "type" => EventFilterField::Type,
+            "agent" => EventFilterField::Agent,
+            "actor" => EventFilterField::Actor,
+            "action" => EventFilterField::Action,
+            "checkpoint" => EventFilterField::Checkpoint,
+            "thread" => EventFilterField::Thread,
             _ => {
                 let what = format!("`{}` is not a field", one_line(&name));
                 return Err(self.wrong(start, what, FIELDS));
             }
         };
         self.colon(order, start)?;
-        Ok(Test::Named(field, self.values()?))
+        Ok(EventFilterTest::Named(field, self.values()?))
     }
 
     /// Parses a field name at this position: letters followed by an operator.
@@ -121,42 +124,43 @@ impl Rest {
         Some(rest.get(..length)?.iter().collect())
     }
 
-    fn order(&mut self) -> Order {
+    fn order(&mut self) -> RiskComparison {
         if self.take_if('>') {
             return if self.take_if('=') {
-                Order::Least
+                RiskComparison::Least
             } else {
-                Order::More
+                RiskComparison::More
             };
         }
         if self.take_if('<') {
             return if self.take_if('=') {
-                Order::Most
+                RiskComparison::Most
             } else {
-                Order::Less
+                RiskComparison::Less
             };
         }
         self.at += 1;
-        Order::Equal
+        RiskComparison::Equal
     }
 
-    fn colon(&self, order: Order, start: usize) -> Result<(), FilterError> {
+    fn colon(&self, order: RiskComparison, start: usize) -> Result<(), EventFilterError> {
         match order {
-            Order::Equal => Ok(()),
-            Order::Least | Order::More | Order::Most | Order::Less => {
-                Err(self.wrong(start, "only `risk` has an order", FIELDS))
-            }
+            RiskComparison::Equal => Ok(()),
+            RiskComparison::Least
+            | RiskComparison::More
+            | RiskComparison::Most
+            | RiskComparison::Less => Err(self.wrong(start, "only `risk` has an order", FIELDS)),
         }
     }
 
-    fn risk(&mut self, order: Order) -> Result<Test, FilterError> {
+    fn risk(&mut self, order: RiskComparison) -> Result<EventFilterTest, EventFilterError> {
         let start = self.at;
         let word = self.bare();
         let tier = match word.as_str() {
-            "low" => Tier::Low,
-            "medium" | "med" => Tier::Medium,
-            "high" => Tier::High,
-            "critical" | "crit" => Tier::Critical,
+            "low" => RiskTierInfo::Low,
+            "medium" | "med" => RiskTierInfo::Medium,
+            "high" => RiskTierInfo::High,
+            "critical" | "crit" => RiskTierInfo::Critical,
             "" => return Err(self.wrong(start, "a tier is missing", TIERS)),
             _ => {
                 let what = format!("`{}` is not a tier", one_line(&word));
@@ -164,10 +168,10 @@ impl Rest {
             }
         };
         self.must_end(TIERS)?;
-        Ok(Test::Risk(order, tier))
+        Ok(EventFilterTest::Risk(order, tier))
     }
 
-    fn moment(&mut self, name: &str) -> Result<Test, FilterError> {
+    fn moment(&mut self, name: &str) -> Result<EventFilterTest, EventFilterError> {
         let start = self.at;
         let word = self.bare();
         let shapes = [
@@ -187,14 +191,14 @@ impl Rest {
         }
         self.must_end(MOMENTS)?;
         let side = if name == "after" {
-            Side::After
+            TimeSide::After
         } else {
-            Side::Before
+            TimeSide::Before
         };
-        Ok(Test::Time(side, word))
+        Ok(EventFilterTest::Time(side, word))
     }
 
-    fn must_end(&self, help: &'static str) -> Result<(), FilterError> {
+    fn must_end(&self, help: &'static str) -> Result<(), EventFilterError> {
         match self.peek() {
             Some(c) if !c.is_whitespace() => {
                 Err(self.wrong(self.at, "only one value can stand here", help))
@@ -203,12 +207,12 @@ impl Rest {
         }
     }
 
-    fn needles(&mut self) -> Result<Vec<Needle>, FilterError> {
+    fn needles(&mut self) -> Result<Vec<SearchText>, EventFilterError> {
         let values = self.values()?;
-        Ok(values.iter().map(|value| Needle::new(value)).collect())
+        Ok(values.iter().map(|value| SearchText::new(value)).collect())
     }
 
-    fn values(&mut self) -> Result<Vec<String>, FilterError> {
+    fn values(&mut self) -> Result<Vec<String>, EventFilterError> {
         let mut values = vec![self.value()?];
         while self.take_if('|') {
             values.push(self.value()?);
@@ -217,7 +221,7 @@ impl Rest {
         Ok(values)
     }
 
-    fn value(&mut self) -> Result<String, FilterError> {
+    fn value(&mut self) -> Result<String, EventFilterError> {
         let start = self.at;
         if self.take_if('"') {
             return self.quoted(start);
@@ -229,7 +233,7 @@ impl Rest {
         Ok(word)
     }
 
-    fn quoted(&mut self, start: usize) -> Result<String, FilterError> {
+    fn quoted(&mut self, start: usize) -> Result<String, EventFilterError> {
         let mut text = String::new();
         while let Some(c) = self.peek() {
             self.at += 1;

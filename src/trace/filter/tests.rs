@@ -42,7 +42,7 @@ fn envelope(at: usize) -> Envelope<'static> {
 }
 
 fn found(text: &str) -> Vec<usize> {
-    let filter: Filter = text.parse().unwrap();
+    let filter: EventFilter = text.parse().unwrap();
     let all = 0..EVENTS.len();
     all.filter(|at| filter.matches(&envelope(*at), "returns-bot"))
         .collect()
@@ -130,9 +130,9 @@ fn a_parse_error_names_its_column_and_the_allowed_input() {
         ),
     ];
     for (text, column, what, help) in cases {
-        let error = text.parse::<Filter>().unwrap_err();
+        let error = text.parse::<EventFilter>().unwrap_err();
         let what = what.to_owned();
-        assert_eq!(error, FilterError { column, what, help }, "{text}");
+        assert_eq!(error, EventFilterError { column, what, help }, "{text}");
     }
 }
 
@@ -146,29 +146,32 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-fn test() -> impl Strategy<Value = Test> {
+fn test() -> impl Strategy<Value = EventFilterTest> {
     let field = prop::sample::select(vec![
-        Field::Type,
-        Field::Agent,
-        Field::Actor,
-        Field::Action,
-        Field::Checkpoint,
+        EventFilterField::Type,
+        EventFilterField::Agent,
+        EventFilterField::Actor,
+        EventFilterField::Action,
+        EventFilterField::Checkpoint,
     ]);
     let order = prop::sample::select(vec![
-        Order::Least,
-        Order::More,
-        Order::Most,
-        Order::Less,
-        Order::Equal,
+        RiskComparison::Least,
+        RiskComparison::More,
+        RiskComparison::Most,
+        RiskComparison::Less,
+        RiskComparison::Equal,
     ]);
-    let side = prop::sample::select(vec![Side::After, Side::Before]);
+    let side = prop::sample::select(vec![TimeSide::After, TimeSide::Before]);
     let moment = prop::sample::select(vec!["14:02", "14:02:31", "2026-09-23", "2026-09-23T14:02"]);
     let values = || prop::collection::vec(value(), 1..4);
     prop_oneof![
-        (field, values()).prop_map(|(field, names)| Test::Named(field, names)),
-        (order, prop::sample::select(Tier::ALL)).prop_map(|(order, tier)| Test::Risk(order, tier)),
-        (side, moment).prop_map(|(side, moment)| Test::Time(side, moment.to_owned())),
-        values().prop_map(|texts| Test::Text(texts.iter().map(|text| Needle::new(text)).collect())),
+        (field, values()).prop_map(|(field, names)| EventFilterTest::Named(field, names)),
+        (order, prop::sample::select(RiskTierInfo::ALL))
+            .prop_map(|(order, tier)| EventFilterTest::Risk(order, tier)),
+        (side, moment).prop_map(|(side, moment)| EventFilterTest::Time(side, moment.to_owned())),
+        values().prop_map(|texts| EventFilterTest::Text(
+            texts.iter().map(|text| SearchText::new(text)).collect()
+        )),
     ]
 }
 
@@ -176,7 +179,7 @@ proptest! {
     #[test]
     fn parser_never_panics(text in "\\PC{0,40}", more in "[-a-z:|\"\\\\<>= ]{0,40}") {
         for text in [text, more] {
-            if let Err(error) = text.parse::<Filter>() {
+            if let Err(error) = text.parse::<EventFilter>() {
                 prop_assert!(error.column <= text.chars().count() + 1);
             }
         }
@@ -186,10 +189,10 @@ proptest! {
     fn a_printed_filter_parses_back_to_itself(
         terms in prop::collection::vec((any::<bool>(), test()), 0..5),
     ) {
-        let term = |(not, test)| Term { sign: if not { Sign::MustNot } else { Sign::Must }, test };
-        let filter = Filter { terms: terms.into_iter().map(term).collect() };
+        let term = |(not, test)| EventFilterTerm { sign: if not { EventFilterSign::MustNot } else { EventFilterSign::Must }, test };
+        let filter = EventFilter { terms: terms.into_iter().map(term).collect() };
         let printed = filter.to_string();
-        prop_assert_eq!(printed.parse::<Filter>(), Ok(filter), "{}", printed);
+        prop_assert_eq!(printed.parse::<EventFilter>(), Ok(filter), "{}", printed);
     }
 }
 
@@ -207,7 +210,7 @@ fn thread_term_matches_turns_and_operator_events() {
     let drifts = of("drift_flagged", r#"{"by":"op-1","thread_id":"t-31"}"#);
     let other = of("drift_flagged", r#"{"by":"t-31","thread_id":"t-7"}"#);
     let odd = of("breakpoint_decided", r#"{"thread":"thread_id t-31"}"#);
-    let filter: Filter = "thread:t-3*|t-4".parse().unwrap();
+    let filter: EventFilter = "thread:t-3*|t-4".parse().unwrap();
     assert_eq!(filter.to_string(), "thread:t-3*|t-4");
     let hits = [turn, drifts, other, odd].map(|envelope| filter.matches(&envelope, "bot"));
     assert_eq!(hits, [true, true, false, false]);

@@ -7,9 +7,9 @@ use crate::trace::tell::is_frozen;
 
 /// Marks of an event as a bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks(u16);
+pub struct EventMarks(u16);
 
-impl Marks {
+impl EventMarks {
     /// No marks.
     pub const NONE: Self = Self(0);
     /// A checkpoint fired.
@@ -108,7 +108,7 @@ impl Marks {
     }
 }
 
-impl BitOr for Marks {
+impl BitOr for EventMarks {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
@@ -116,13 +116,13 @@ impl BitOr for Marks {
     }
 }
 
-impl BitOrAssign for Marks {
+impl BitOrAssign for EventMarks {
     fn bitor_assign(&mut self, other: Self) {
         self.0 |= other.0;
     }
 }
 
-impl BitXorAssign for Marks {
+impl BitXorAssign for EventMarks {
     fn bitxor_assign(&mut self, other: Self) {
         self.0 ^= other.0;
     }

@@ -30,7 +30,7 @@ fn story() -> Vec<Event> {
 
 fn outline(events: &[Event], end: u64) -> Outline {
     let mut outline = Outline::default();
-    outline.extend(&Window::of(events, end), end);
+    outline.extend(&OutlineWindow::of(events, end), end);
     outline
 }
 
@@ -41,7 +41,7 @@ fn rows(outline: &Outline) -> Vec<u32> {
 
 #[test]
 fn an_entry_takes_24_bytes() {
-    assert_eq!(size_of::<Entry>(), 24);
+    assert_eq!(size_of::<OutlineEntry>(), 24);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn windows_give_the_same_outline_as_the_whole_session() {
         let mut parts = Outline::default();
         for part in events.chunks(size) {
             let next = part.last().unwrap().sequence + 1;
-            parts.extend(&Window::of(part, next), 7);
+            parts.extend(&OutlineWindow::of(part, next), 7);
         }
         assert_eq!(parts.entries, whole.entries, "windows of {size}");
     }
@@ -73,11 +73,14 @@ fn windows_give_the_same_outline_as_the_whole_session() {
 fn a_fold_hides_present_and_later_children() {
     let events = story();
     let mut outline = outline(&events[..6], 6);
-    assert!(outline.set_folded(1, Fold::Closed));
-    assert!(!outline.set_folded(1, Fold::Closed), "it is folded");
-    assert!(!outline.set_folded(2, Fold::Closed), "nothing is below it");
+    assert!(outline.set_folded(1, FoldState::Closed));
+    assert!(!outline.set_folded(1, FoldState::Closed), "it is folded");
+    assert!(
+        !outline.set_folded(2, FoldState::Closed),
+        "nothing is below it"
+    );
     assert_eq!(rows(&outline), [0, 1, 5]);
-    outline.extend(&Window::of(&events[6..], 7), 7);
+    outline.extend(&OutlineWindow::of(&events[6..], 7), 7);
     assert_eq!(
         rows(&outline),
         [0, 1, 5],
@@ -98,7 +101,7 @@ fn a_missing_number_becomes_a_missing_entry() {
     events.truncate(5);
     let outline = outline(&events, 9);
     let gone: Vec<_> = (0..9)
-        .filter(|at| outline.get(*at).unwrap().marks().any(Marks::MISSING))
+        .filter(|at| outline.get(*at).unwrap().marks().any(EventMarks::MISSING))
         .collect();
     assert_eq!(gone, [4, 6, 7, 8]);
     assert_eq!(outline.get(8).unwrap().marks().word(), "GONE");
@@ -117,16 +120,16 @@ fn marks_are_found_across_blocks_in_both_directions() {
         })
         .collect();
     let outline = outline(&many, 1000);
-    let next = |at| outline.next_with(at, Marks::WAIT);
-    let last = |at| outline.last_with(at, Marks::WAIT);
+    let next = |at| outline.next_with(at, EventMarks::WAIT);
+    let last = |at| outline.last_with(at, EventMarks::WAIT);
     assert_eq!(
         [next(0), next(3), next(200), next(999)],
         [Some(3), Some(200), Some(999), None]
     );
     assert_eq!([last(999), last(200), last(3)], [Some(200), Some(3), None]);
-    assert!(outline.marks_in(100, 300).any(Marks::WAIT));
-    assert!(!outline.marks_in(320, 900).any(Marks::WAIT));
-    assert!(outline.marks_in(200, 201).any(Marks::WAIT));
+    assert!(outline.marks_in(100, 300).any(EventMarks::WAIT));
+    assert!(!outline.marks_in(320, 900).any(EventMarks::WAIT));
+    assert!(outline.marks_in(200, 201).any(EventMarks::WAIT));
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn an_event_with_a_forgotten_parent_nests_under_the_first_event() {
         .collect();
     events.push(below(count, 5, "context_injected"));
     events.push(below(count + 1, count - 1, "context_injected"));
-    outline.extend(&Window::of(&events, count + 2), count + 2);
+    outline.extend(&OutlineWindow::of(&events, count + 2), count + 2);
     assert_eq!(outline.get(count).unwrap().parent(), Some(0));
     assert_eq!(outline.get(count + 1).unwrap().parent(), Some(count - 1));
 }

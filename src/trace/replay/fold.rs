@@ -6,16 +6,17 @@ use crate::base::limits::MAX_RUNNING_PER_SESSION;
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 
-use super::State;
+use super::ReplayState;
 use super::state::{
-    Approved, Asking, Decision, Done, Ended, Entry, Failed, Going, Handed, HeldGate, HeldRequest,
-    Holds, Outcome, Override, Phase, Verification, Way, remember,
+    ActionOutcome, ContextInForce, ErrorEntry, FinishedAction, GateResult, HeldApproval, HeldGate,
+    HeldRequest, HoldScope, OngoingAction, OverrideEntry, PendingRequest, ReleaseKind, ReplayPhase,
+    RiskVerification, SessionEnd, StartGateState, remember,
 };
 
 /// Placeholder for an unreadable name.
 const UNKNOWN: &str = "?";
 
-impl State {
+impl ReplayState {
     /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         self.session.get_or_insert_with(|| event.session_id.clone());
@@ -54,16 +55,16 @@ impl State {
         self.phase = self.phase_now();
     }
 
-    fn phase_now(&self) -> Phase {
+    fn phase_now(&self) -> ReplayPhase {
         if self.ended.is_some() {
-            return Phase::Ended;
+            return ReplayPhase::Ended;
         }
         match self.ground.entry {
-            Entry::Held => Phase::AtStart,
-            Entry::Lapsed => Phase::StartLapsed,
-            Entry::Refused => Phase::StartRefused,
-            Entry::Open if self.held.is_empty() => Phase::Working,
-            Entry::Open => Phase::Held,
+            StartGateState::Held => ReplayPhase::AtStart,
+            StartGateState::Lapsed => ReplayPhase::StartLapsed,
+            StartGateState::Refused => ReplayPhase::StartRefused,
+            StartGateState::Open if self.held.is_empty() => ReplayPhase::Working,
+            StartGateState::Open => ReplayPhase::Held,
         }
     }
 
@@ -78,7 +79,7 @@ impl State {
     }
 
     fn end(&mut self, event: &Event, details: Details<'_>) {
-        self.ended = Some(Ended {
+        self.ended = Some(SessionEnd {
             status: details.text("final_status").unwrap_or(UNKNOWN).to_owned(),
             summary: details.text("summary").map(str::to_owned),
             at: event.timestamp,
@@ -90,49 +91,51 @@ impl State {
         let parent = event.parent_span_id.as_ref();
         // An attempt that joins a held request is below it and has no outcome of its own.
         let joined = self.held.iter().any(|held| {
-            held.holds == Holds::Action && held.span_id.is_some() && held.span_id.as_ref() == parent
+            held.holds == HoldScope::Action
+                && held.span_id.is_some()
+                && held.span_id.as_ref() == parent
         });
         if joined {
             return;
         }
-        self.ground.asking = Asking {
+        self.ground.asking = PendingRequest {
             span: Some(event.span_id.clone()),
-            ..Asking::default()
+            ..PendingRequest::default()
         };
         if self.actions.going.len() >= MAX_RUNNING_PER_SESSION {
             // The engine also drops the oldest run that was never completed.
             self.actions.going.pop_front();
         }
-        self.actions.going.push_back(Going {
+        self.actions.going.push_back(OngoingAction {
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
             tier: details.owned("risk_tier"),
             span_id: event.span_id.clone(),
             sequence: event.sequence,
             since: event.timestamp,
-            way: Way::Open,
+            way: ReleaseKind::Open,
         });
     }
 
     fn block(&mut self, event: &Event, details: Details<'_>) {
         self.actions.blocked += 1;
-        self.done(event, details, Outcome::Blocked);
+        self.done(event, details, ActionOutcome::Blocked);
     }
 
     fn complete(&mut self, event: &Event, details: Details<'_>) {
         let outcome = match details.flag("success") {
-            Some(true) => Outcome::Completed,
-            Some(false) | None => Outcome::Failed,
+            Some(true) => ActionOutcome::Completed,
+            Some(false) | None => ActionOutcome::Failed,
         };
         self.actions.completed += 1;
-        self.actions.failed += u64::from(outcome == Outcome::Failed);
-        self.ground.asking = Asking::default();
+        self.actions.failed += u64::from(outcome == ActionOutcome::Failed);
+        self.ground.asking = PendingRequest::default();
         self.done(event, details, outcome);
     }
 
-    fn done(&mut self, event: &Event, details: Details<'_>, outcome: Outcome) {
-        let gone = self.take_going(event.parent_span_id.as_ref());
+    fn done(&mut self, event: &Event, details: Details<'_>, outcome: ActionOutcome) {
+        let gone = self.take_ongoing(event.parent_span_id.as_ref());
         let named = details.text("action_type").map(str::to_owned);
-        let done = Done {
+        let done = FinishedAction {
             action: named
                 .or_else(|| gone.map(|going| going.action))
                 .unwrap_or_else(|| UNKNOWN.to_owned()),
@@ -144,7 +147,7 @@ impl State {
         remember(&mut self.actions.recent, done);
     }
 
-    fn take_going(&mut self, span: Option<&SpanId>) -> Option<Going> {
+    fn take_ongoing(&mut self, span: Option<&SpanId>) -> Option<OngoingAction> {
         let going = &mut self.actions.going;
         let place = going
             .iter()
@@ -153,7 +156,7 @@ impl State {
     }
 
     fn hand_over(&mut self, event: &Event, details: Details<'_>) {
-        let handed = Handed {
+        let handed = ContextInForce {
             at: event.timestamp,
             sequence: event.sequence,
         };
@@ -182,9 +185,9 @@ impl State {
             self.enter(event);
         }
         if self.ground.asking.span != place {
-            self.ground.asking = Asking {
+            self.ground.asking = PendingRequest {
                 span: place.clone(),
-                ..Asking::default()
+                ..PendingRequest::default()
             };
         }
         if let Some("advisory" | "observational") = details.text("mode") {
@@ -199,7 +202,7 @@ impl State {
             kind,
             why: details.owned("trigger_condition"),
             sequence: event.sequence,
-            wrong_answers: 0,
+            apply_invalid_answers: 0,
         };
         let same =
             |held: &&mut HeldRequest| held.span_id == place && held.trace_id == event.trace_id;
@@ -207,25 +210,27 @@ impl State {
             held.gates.push(gate);
             return;
         }
-        let going = self.take_going(place.as_ref());
+        let going = self.take_ongoing(place.as_ref());
         let holds = match (&going, starts) {
-            (Some(_), _) => Holds::Action,
-            (None, true) => Holds::Start,
+            (Some(_), _) => HoldScope::Action,
+            (None, true) => HoldScope::Start,
             (None, false) => holds_by_kind(&gate.kind, details),
         };
-        if holds == Holds::Start {
-            self.ground.entry = Entry::Held;
+        if holds == HoldScope::Start {
+            self.ground.entry = StartGateState::Held;
         }
         let contexts = match holds {
             // Contexts injected at the session's start stay in force.
-            Holds::Start => Vec::new(),
-            Holds::Session | Holds::Action => std::mem::take(&mut self.ground.asking.contexts),
+            HoldScope::Start => Vec::new(),
+            HoldScope::Session | HoldScope::Action => {
+                std::mem::take(&mut self.ground.asking.contexts)
+            }
         };
         let what = match (&going, holds) {
             (Some(going), _) => going.action.clone(),
-            (None, Holds::Start) => "the start of the session".to_owned(),
-            (None, Holds::Session) => gate.kind.clone(),
-            (None, Holds::Action) => trigger_action(details),
+            (None, HoldScope::Start) => "the start of the session".to_owned(),
+            (None, HoldScope::Session) => gate.kind.clone(),
+            (None, HoldScope::Action) => trigger_action(details),
         };
         self.held.push(HeldRequest {
             trace_id: event.trace_id.clone(),
@@ -245,7 +250,7 @@ impl State {
     /// The start checkpoints of the session run, for the first time or again.
     fn enter(&mut self, event: &Event) {
         let again = self.ground.entered_at != Some(event.timestamp);
-        if again && self.ground.entry == Entry::Open {
+        if again && self.ground.entry == StartGateState::Open {
             // Other Atlases are in force: decisions made under the previous ones no longer count.
             self.unlocked.clear();
         }
@@ -266,7 +271,7 @@ impl State {
             held.approved = None;
         }
         if let (true, Some(gate)) = (invalid, held.gates.get_mut(gate)) {
-            gate.wrong_answers += 1;
+            gate.apply_invalid_answers += 1;
         }
     }
 
@@ -276,7 +281,7 @@ impl State {
             return;
         };
         if let Some(held) = self.held.get_mut(request) {
-            held.approved = Some(Approved {
+            held.approved = Some(HeldApproval {
                 by: details.text("approved_by").unwrap_or(UNKNOWN).to_owned(),
                 justification: details.justification(),
                 sequence: event.sequence,
@@ -300,9 +305,9 @@ impl State {
 
     fn pass(&mut self, event: &Event, details: Details<'_>) {
         let checkpoint = self.decided_name(event, details);
-        self.take_gate(event, details, Entry::Open);
+        self.take_gate(event, details, StartGateState::Open);
         self.take_effects(details);
-        self.passed.add(Decision {
+        self.passed.add(GateResult {
             checkpoint,
             outcome: "passed".to_owned(),
             by: details.text("passed_by").map(str::to_owned),
@@ -323,8 +328,8 @@ impl State {
         let checkpoint = self.decided_name(event, details);
         let outcome = details.text("outcome").unwrap_or(UNKNOWN).to_owned();
         let entry = match outcome.as_str() {
-            "expired" | "withdrawn" | "voided" => Entry::Lapsed,
-            _ => Entry::Refused,
+            "expired" | "withdrawn" | "voided" => StartGateState::Lapsed,
+            _ => StartGateState::Refused,
         };
         if let Some((request, _)) = self.held_gate(event, details)
             && let Some(held) = self.held.get_mut(request)
@@ -334,7 +339,7 @@ impl State {
             }
         }
         self.take_gate(event, details, entry);
-        self.blocked.add(Decision {
+        self.blocked.add(GateResult {
             checkpoint,
             outcome,
             by: details.text("decided_by").map(str::to_owned),
@@ -354,8 +359,8 @@ impl State {
             asking.contexts.extend(given.map(str::to_owned));
         }
         let entry = match details.text("action_taken") {
-            Some("block") => Entry::Refused,
-            Some(_) | None => Entry::Open,
+            Some("block") => StartGateState::Refused,
+            Some(_) | None => StartGateState::Open,
         };
         self.take_gate(event, details, entry);
     }
@@ -390,7 +395,7 @@ impl State {
     }
 
     /// Removes a decided gate. After its last gate a request continues or ends.
-    fn take_gate(&mut self, event: &Event, details: Details<'_>, entry: Entry) {
+    fn take_gate(&mut self, event: &Event, details: Details<'_>, entry: StartGateState) {
         let Some((request, gate)) = self.held_gate(event, details) else {
             return;
         };
@@ -399,9 +404,9 @@ impl State {
         };
         let gate = held.gates.remove(gate);
         self.ground.decided = Some(gate.span_id);
-        if held.holds == Holds::Start {
+        if held.holds == HoldScope::Start {
             self.ground.entry = match (entry, held.gates.is_empty()) {
-                (Entry::Open | Entry::Held, false) => Entry::Held,
+                (StartGateState::Open | StartGateState::Held, false) => StartGateState::Held,
                 (entry, _) => entry,
             };
         }
@@ -410,19 +415,19 @@ impl State {
         }
         let held = self.held.remove(request);
         // A request that was denied and is now overridden has to be made again.
-        if entry == Entry::Open
+        if entry == StartGateState::Open
             && let Some(going) = held.going
         {
-            self.actions.going.push_back(Going {
+            self.actions.going.push_back(OngoingAction {
                 since: event.timestamp,
-                way: Way::Released,
+                way: ReleaseKind::Released,
                 ..going
             });
         }
     }
 
     fn overrule(&mut self, event: &Event, details: Details<'_>) {
-        self.overrides.add(Override {
+        self.overrides.add(OverrideEntry {
             policy: details.text("policy_id").unwrap_or(UNKNOWN).to_owned(),
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
             approver: details.text("approver").unwrap_or(UNKNOWN).to_owned(),
@@ -433,7 +438,7 @@ impl State {
     }
 
     fn verify_risk(&mut self, event: &Event, details: Details<'_>) {
-        self.verified.add(Verification {
+        self.verified.add(RiskVerification {
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
             tier: details.owned("risk_tier"),
             by: details.text("verified_by").map(str::to_owned),
@@ -444,7 +449,7 @@ impl State {
     }
 
     fn fail(&mut self, event: &Event, details: Details<'_>) {
-        self.errors.add(Failed {
+        self.errors.add(ErrorEntry {
             event_id: event.event_id.clone(),
             kind: details.text("error_type").unwrap_or(UNKNOWN).to_owned(),
             message: details.owned("message"),
@@ -475,14 +480,14 @@ fn trigger_action(details: Details<'_>) -> String {
 
 /// Scope of a gate whose request is not running. A denied request that may be overridden still concerns
 /// its action.
-fn holds_by_kind(kind: &str, details: Details<'_>) -> Holds {
+fn holds_by_kind(kind: &str, details: Details<'_>) -> HoldScope {
     let acts = details
         .value("trigger_data")
         .and_then(|data| data.get("action_id"))
         .is_some();
     if acts && kind != "action_post" {
-        Holds::Action
+        HoldScope::Action
     } else {
-        Holds::Session
+        HoldScope::Session
     }
 }

@@ -2,25 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use super::State;
+use super::ReplayState;
 
 /// Most cached states: enough for one in every few pages of a long session.
 const MAX_KEPT: usize = 32;
 
 /// States by the sequence after their last event.
 #[derive(Debug, Default)]
-pub struct Kept {
-    states: BTreeMap<u64, State>,
+pub struct StateCache {
+    states: BTreeMap<u64, ReplayState>,
     /// Distance between two cached states; it doubles when the cache is full.
     stride: u64,
     /// State of the last query: the next query is probably close to it.
-    stand: Option<(u64, State)>,
+    stand: Option<(u64, ReplayState)>,
 }
 
-impl Kept {
+impl StateCache {
     /// State at exactly this position, if cached.
     #[must_use]
-    pub fn at(&self, wanted: u64) -> Option<&State> {
+    pub fn at(&self, wanted: u64) -> Option<&ReplayState> {
         let stand = self.stand.as_ref().filter(|(at, _)| *at == wanted);
         let stand = stand.map(|(_, state)| state);
         stand.or_else(|| self.states.get(&wanted))
@@ -28,7 +28,7 @@ impl Kept {
 
     /// Latest cached state at or before `wanted`, and its position.
     #[must_use]
-    pub fn nearest(&self, wanted: u64) -> (u64, State) {
+    pub fn nearest(&self, wanted: u64) -> (u64, ReplayState) {
         let kept = self.states.range(..=wanted).next_back();
         let kept = kept.map(|(at, state)| (*at, state));
         let stand = self.stand.as_ref().map(|(at, state)| (*at, state));
@@ -40,12 +40,12 @@ impl Kept {
     }
 
     /// Stores the state of the last query.
-    pub fn stand(&mut self, at: u64, state: &State) {
+    pub fn stand(&mut self, at: u64, state: &ReplayState) {
         self.stand = Some((at, state.clone()));
     }
 
     /// Caches an intermediate state, if it is far enough from the others.
-    pub fn keep(&mut self, at: u64, state: &State) {
+    pub fn keep(&mut self, at: u64, state: &ReplayState) {
         let last = self.states.last_key_value().map_or(0, |(last, _)| *last);
         if at < last.saturating_add(self.stride.max(1)) {
             return;

@@ -24,7 +24,7 @@ pub const RECENT: usize = 50;
 
 /// State of a session at one point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct State {
+pub struct ReplayState {
     /// The session.
     pub session: Option<SessionId>,
     /// Sequence of the last applied event.
@@ -40,9 +40,9 @@ pub struct State {
     /// Applied events whose details were pruned: their effects are unknown.
     pub pruned: u64,
     /// Agent of the session and its purpose.
-    pub agent: Agent,
+    pub agent: SessionAgent,
     /// Phase of the session.
-    pub phase: Phase,
+    pub phase: ReplayPhase,
     /// Held requests, in order.
     pub held: Vec<HeldRequest>,
     /// Capabilities unlocked by passed gates.
@@ -50,29 +50,29 @@ pub struct State {
     /// Capabilities locked by passed gates, if the events state them.
     pub locked: BTreeSet<String>,
     /// Injected contexts in force, with the time of injection.
-    pub contexts: BTreeMap<String, Handed>,
+    pub contexts: BTreeMap<String, ContextInForce>,
     /// Actions that the agent requested.
-    pub actions: Actions,
+    pub actions: ActionHistory,
     /// Gates that were passed.
-    pub passed: Tally<Decision>,
+    pub passed: RecentTally<GateResult>,
     /// Gates that were not passed.
-    pub blocked: Tally<Decision>,
+    pub blocked: RecentTally<GateResult>,
     /// Policies that an operator overrode or approved under.
-    pub overrides: Tally<Override>,
+    pub overrides: RecentTally<OverrideEntry>,
     /// Risks that an operator verified.
-    pub verified: Tally<Verification>,
+    pub verified: RecentTally<RiskVerification>,
     /// Errors.
-    pub errors: Tally<Failed>,
+    pub errors: RecentTally<ErrorEntry>,
     /// Conversations with turns in this session, each in its state after the last turn here.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub threads: BTreeMap<String, ThreadAt>,
+    pub threads: BTreeMap<String, ThreadPosition>,
     /// End of the session.
-    pub ended: Option<Ended>,
+    pub ended: Option<SessionEnd>,
     #[serde(skip)]
-    pub(super) ground: Ground,
+    pub(super) ground: FoldContext,
 }
 
-impl State {
+impl ReplayState {
     /// Keeps the counts and drops the lists, for callers that keep many states.
     pub(in crate::trace) fn drop_lists(&mut self) {
         self.held.clear();
@@ -85,13 +85,13 @@ impl State {
         self.verified.recent = VecDeque::new();
         self.errors.recent = VecDeque::new();
         self.threads.clear();
-        self.ground = Ground::default();
+        self.ground = FoldContext::default();
     }
 }
 
 /// Agent of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Agent {
+pub struct SessionAgent {
     /// Type of the agent.
     pub name: String,
     /// Version of the agent.
@@ -109,7 +109,7 @@ pub struct Agent {
 /// Phase of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum ReplayPhase {
     /// No event yet.
     #[default]
     Unstarted,
@@ -127,7 +127,7 @@ pub enum Phase {
     Ended,
 }
 
-impl Phase {
+impl ReplayPhase {
     /// Phase as text for display.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -153,7 +153,7 @@ pub struct HeldRequest {
     /// Subject that waits: an action or an event.
     pub what: String,
     /// Scope of the hold.
-    pub holds: Holds,
+    pub holds: HoldScope,
     /// First event of the request.
     pub sequence: u64,
     /// Time when the hold began.
@@ -162,7 +162,7 @@ pub struct HeldRequest {
     pub gates: Vec<HeldGate>,
     /// First of two approvals, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub approved: Option<Approved>,
+    pub approved: Option<HeldApproval>,
     /// Operator who claimed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<String>,
@@ -171,12 +171,12 @@ pub struct HeldRequest {
     pub(super) contexts: Vec<String>,
     /// The attempt, unless it was denied.
     #[serde(skip)]
-    pub(super) going: Option<Going>,
+    pub(super) going: Option<OngoingAction>,
 }
 
 /// First of two approvals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Approved {
+pub struct HeldApproval {
     /// Operator who gave it.
     pub by: String,
     /// Reason given.
@@ -191,7 +191,7 @@ pub struct Approved {
 /// Scope of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Holds {
+pub enum HoldScope {
     /// The start of the session.
     Start,
     /// Every request of the session.
@@ -214,12 +214,12 @@ pub struct HeldGate {
     /// Sequence of its event.
     pub sequence: u64,
     /// Number of invalid answers.
-    pub wrong_answers: u64,
+    pub apply_invalid_answers: u64,
 }
 
 /// An injected context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Handed {
+pub struct ContextInForce {
     /// Time of the injection.
     pub at: Timestamp,
     /// Sequence of its event.
@@ -228,7 +228,7 @@ pub struct Handed {
 
 /// Actions that an agent requested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Actions {
+pub struct ActionHistory {
     /// Number of requests.
     pub attempted: u64,
     /// Number of blocked requests.
@@ -238,14 +238,14 @@ pub struct Actions {
     /// Number of failed runs.
     pub failed: u64,
     /// Actions without an open gate that are not completed: running, or permitted to run.
-    pub going: VecDeque<Going>,
+    pub going: VecDeque<OngoingAction>,
     /// Most recently finished actions.
-    pub recent: VecDeque<Done>,
+    pub recent: VecDeque<FinishedAction>,
 }
 
 /// An action without an open gate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Going {
+pub struct OngoingAction {
     /// The action.
     pub action: String,
     /// Risk tier.
@@ -257,13 +257,13 @@ pub struct Going {
     /// Time of the request or of the release.
     pub since: Timestamp,
     /// Way in which the action became free to run.
-    pub way: Way,
+    pub way: ReleaseKind,
 }
 
 /// Way in which an action became free to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum ReleaseKind {
     /// The action was never held and runs.
     Open,
     /// All gates were passed. The action runs, or waits as a permit because its requester left.
@@ -272,11 +272,11 @@ pub enum Way {
 
 /// A finished action.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Done {
+pub struct FinishedAction {
     /// The action.
     pub action: String,
     /// Outcome of the action.
-    pub outcome: Outcome,
+    pub outcome: ActionOutcome,
     /// Sequence of its event.
     pub sequence: u64,
     /// Time of the event.
@@ -289,7 +289,7 @@ pub struct Done {
 /// Outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ActionOutcome {
     /// The action succeeded.
     Completed,
     /// The action ran and failed.
@@ -300,7 +300,7 @@ pub enum Outcome {
 
 /// Decision about a gate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Decision {
+pub struct GateResult {
     /// The checkpoint or policy.
     pub checkpoint: String,
     /// `passed`, or the kind of refusal.
@@ -319,7 +319,7 @@ pub struct Decision {
 
 /// An approval under a policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Override {
+pub struct OverrideEntry {
     /// The policy.
     pub policy: String,
     /// The action.
@@ -337,7 +337,7 @@ pub struct Override {
 
 /// A risk that an operator verified.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verification {
+pub struct RiskVerification {
     /// The action.
     pub action: String,
     /// Risk tier.
@@ -356,7 +356,7 @@ pub struct Verification {
 
 /// An error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Failed {
+pub struct ErrorEntry {
     /// Identifier of its event.
     pub event_id: EventId,
     /// Type of the error.
@@ -373,7 +373,7 @@ pub struct Failed {
 
 /// State of a conversation after a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ThreadAt {
+pub struct ThreadPosition {
     /// Affect phase.
     pub phase: String,
     /// Affect intensity.
@@ -396,7 +396,7 @@ pub struct ThreadAt {
 
 /// End of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Ended {
+pub struct SessionEnd {
     /// `completed`, `error`, `timeout` or `cancelled`.
     pub status: String,
     /// The agent's own summary.
@@ -408,14 +408,14 @@ pub struct Ended {
 
 /// Count of items and the most recent of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tally<T> {
+pub struct RecentTally<T> {
     /// Number of items.
     pub count: u64,
     /// The last [`RECENT`] items, oldest first.
     pub recent: VecDeque<T>,
 }
 
-impl<T> Default for Tally<T> {
+impl<T> Default for RecentTally<T> {
     fn default() -> Self {
         Self {
             count: 0,
@@ -424,7 +424,7 @@ impl<T> Default for Tally<T> {
     }
 }
 
-impl<T> Tally<T> {
+impl<T> RecentTally<T> {
     pub(super) fn add(&mut self, one: T) {
         self.count += 1;
         remember(&mut self.recent, one);
@@ -441,22 +441,22 @@ pub(super) fn remember<T>(recent: &mut VecDeque<T>, one: T) {
 
 /// Internal data of the fold that is not shown.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Ground {
+pub(super) struct FoldContext {
     /// Root span of the session.
     pub(super) root: Option<SpanId>,
     /// Permission of the session to act.
-    pub(super) entry: Entry,
+    pub(super) entry: StartGateState,
     /// Time when the start checkpoints last ran.
     pub(super) entered_at: Option<Timestamp>,
     /// The request being processed.
-    pub(super) asking: Asking,
+    pub(super) asking: PendingRequest,
     /// Span of the gate that was decided last.
     pub(super) decided: Option<SpanId>,
 }
 
 /// Permission of a session to act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum StartGateState {
     #[default]
     Open,
     Held,
@@ -467,7 +467,7 @@ pub(super) enum Entry {
 /// Checkpoints and contexts of the request being processed. If it is held and does not pass, the agent
 /// never received these contexts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Asking {
+pub(super) struct PendingRequest {
     pub(super) span: Option<SpanId>,
     pub(super) advice: Vec<SpanId>,
     pub(super) contexts: Vec<String>,

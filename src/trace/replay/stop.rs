@@ -10,7 +10,7 @@ use crate::trace::event::{Event, canonical_type};
 
 /// Condition at which a replay stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopCondition {
     /// Events of a type.
     Type(Pattern),
     /// Events of a checkpoint.
@@ -26,11 +26,11 @@ pub enum Stop {
 #[error(
     "`{text}` does not say where to stop: type=PATTERN, checkpoint=ID, action=PATTERN or text=TEXT"
 )]
-pub struct StopError {
+pub struct StopConditionError {
     text: String,
 }
 
-impl Stop {
+impl StopCondition {
     /// True if a replay stops at this event.
     #[must_use]
     pub fn stops_at(&self, event: &Event) -> bool {
@@ -55,11 +55,11 @@ impl Stop {
     }
 }
 
-impl FromStr for Stop {
-    type Err = StopError;
+impl FromStr for StopCondition {
+    type Err = StopConditionError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || StopError {
+        let wrong = || StopConditionError {
             text: crate::base::text::one_line(&text.chars().take(64).collect::<String>()),
         };
         let (kind, what) = text.split_once('=').ok_or_else(wrong)?;

@@ -5,15 +5,15 @@ use std::convert::Infallible;
 
 use serde_json::{Map, Value, json};
 
-use super::state::{Holds, Phase, Way};
-use super::{Replay, State, Stop};
+use super::state::{HoldScope, ReleaseKind, ReplayPhase};
+use super::{Replay, ReplayState, StopCondition};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::pattern::Patterns;
 use crate::trace::event::Event;
-use crate::trace::source::{Events, PAGE, Source};
-use crate::trace::verify::Checked;
+use crate::trace::source::{EventSource, MemorySource, PAGE};
+use crate::trace::verify::ChainVerification;
 
 fn fields(value: Value) -> Map<String, Value> {
     match value {
@@ -76,7 +76,7 @@ impl Endless {
     }
 }
 
-impl Source for Endless {
+impl EventSource for Endless {
     type Error = Infallible;
 
     fn events(&self, _: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, Infallible> {
@@ -89,13 +89,13 @@ impl Source for Endless {
         Ok(self.events)
     }
 
-    fn verify(&self, _: &SessionId) -> Result<Option<Checked>, Infallible> {
+    fn verify(&self, _: &SessionId) -> Result<Option<ChainVerification>, Infallible> {
         Ok(None)
     }
 }
 
-fn replay(events: Vec<Event>) -> Replay<Events> {
-    Replay::load(Events::new(events), session())
+fn replay(events: Vec<Event>) -> Replay<MemorySource> {
+    Replay::load(MemorySource::new(events), session())
         .unwrap()
         .unwrap()
 }
@@ -213,11 +213,11 @@ fn replay_stops_at_matching_events() {
         ("text=nowhere", None),
     ];
     for (text, wanted) in cases {
-        let stop: Stop = text.parse().unwrap();
+        let stop: StopCondition = text.parse().unwrap();
         assert_eq!(sequence(story().run_to(&stop).unwrap()), wanted, "{text}");
     }
     for text in ["", "type", "type=", "colour=red", "=x"] {
-        let error = text.parse::<Stop>().unwrap_err().to_string();
+        let error = text.parse::<StopCondition>().unwrap_err().to_string();
         assert!(error.contains("does not say where to stop"), "{error}");
     }
 }
@@ -227,7 +227,7 @@ fn replay_stops_at_matching_events() {
 fn state_does_not_depend_on_the_path_to_it() {
     let source = Endless::new(40_000);
     let mut replay = Replay::load(&source, session()).unwrap().unwrap();
-    let mut fresh = State::default();
+    let mut fresh = ReplayState::default();
     let mut wanted = Vec::new();
     for sequence in 0..40_000 {
         fresh.apply(&Endless::event(sequence));
@@ -265,22 +265,22 @@ fn below(parent: u64, mut event: Event) -> Event {
 
 #[test]
 fn a_gate_of_unknown_mode_counts_as_held() {
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     state.apply(&event(0, "session_started", json!({"agent_type": "bot"})));
     state.apply(&event(
         1,
         "action_attempted",
         json!({"action_type": "ticket.delete"}),
     ));
-    assert_eq!(state.actions.going[0].way, Way::Open);
+    assert_eq!(state.actions.going[0].way, ReleaseKind::Open);
     let mut pruned = gate(2, 1, &json!(null));
     pruned.pruned = true;
     pruned.payload = Map::new();
     state.apply(&pruned);
     state.apply(&gate(3, 1, &json!(["blocking"])));
-    assert_eq!((state.phase, state.pruned), (Phase::Held, 1));
+    assert_eq!((state.phase, state.pruned), (ReplayPhase::Held, 1));
     let held = &state.held[0];
-    assert_eq!((held.holds, held.gates.len()), (Holds::Action, 2));
+    assert_eq!((held.holds, held.gates.len()), (HoldScope::Action, 2));
     assert_eq!(
         (held.what.as_str(), held.gates[0].checkpoint.as_str()),
         ("ticket.delete", "?")
@@ -290,13 +290,13 @@ fn a_gate_of_unknown_mode_counts_as_held() {
     state.apply(&below(2, event(4, "checkpoint_passed", passed.clone())));
     assert_eq!((state.held.len(), state.actions.going.len()), (1, 0));
     state.apply(&below(3, event(5, "checkpoint_passed", passed)));
-    assert_eq!((state.phase, state.held.len()), (Phase::Working, 0));
-    assert_eq!(state.actions.going[0].way, Way::Released);
+    assert_eq!((state.phase, state.held.len()), (ReplayPhase::Working, 0));
+    assert_eq!(state.actions.going[0].way, ReleaseKind::Released);
 }
 
 #[test]
 fn the_end_of_one_gate_is_not_the_end_of_another_of_the_same_name() {
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     state.apply(&event(0, "session_started", json!({"agent_type": "bot"})));
     state.apply(&event(
         1,
@@ -315,7 +315,7 @@ fn the_end_of_one_gate_is_not_the_end_of_another_of_the_same_name() {
 
 #[test]
 fn locks_stated_by_events_are_in_the_state() {
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     let passed = json!({"checkpoint_id": "g", "passed_by": "op", "unlocked_capabilities": ["a", 7],
         "locked_capabilities": ["b"]});
     state.apply(&event(0, "checkpoint_passed", passed));
@@ -330,23 +330,29 @@ fn locks_stated_by_events_are_in_the_state() {
 fn new_atlases_revoke_unlocked_capabilities() {
     let start = json!({"checkpoint_id": "onboarding", "checkpoint_type": "session_start",
         "mode": "blocking"});
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     state.apply(&event(0, "session_started", json!({"agent_type": "bot"})));
     let mut first = event(1, "checkpoint_triggered", start.clone());
     first.timestamp = Timestamp::from_micros(0);
     state.apply(&first);
     assert_eq!(
         (state.phase, state.held[0].holds),
-        (Phase::AtStart, Holds::Start)
+        (ReplayPhase::AtStart, HoldScope::Start)
     );
     let passed = json!({"checkpoint_id": "onboarding", "unlocked_capabilities": ["a"]});
     state.apply(&below(1, event(2, "checkpoint_passed", passed)));
-    assert_eq!((state.phase, state.unlocked.len()), (Phase::Working, 1));
+    assert_eq!(
+        (state.phase, state.unlocked.len()),
+        (ReplayPhase::Working, 1)
+    );
     state.apply(&event(3, "checkpoint_triggered", start));
-    assert_eq!((state.phase, state.unlocked.len()), (Phase::AtStart, 0));
+    assert_eq!(
+        (state.phase, state.unlocked.len()),
+        (ReplayPhase::AtStart, 0)
+    );
     for (outcome, phase) in [
-        ("expired", Phase::StartLapsed),
-        ("denied", Phase::StartRefused),
+        ("expired", ReplayPhase::StartLapsed),
+        ("denied", ReplayPhase::StartRefused),
     ] {
         let mut state = state.clone();
         let blocked = json!({"checkpoint_id": "onboarding", "outcome": outcome});
@@ -357,7 +363,7 @@ fn new_atlases_revoke_unlocked_capabilities() {
 
 #[test]
 fn an_error_is_recovered_by_its_event_id() {
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     state.apply(&event(
         0,
         "error_handled",
@@ -373,7 +379,7 @@ fn an_error_is_recovered_by_its_event_id() {
 
 #[test]
 fn a_state_stays_small_however_long_the_session_is() {
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     for sequence in 0..20_000 {
         let failed = json!({"error_type": "x", "message": "m", "action_type": "a"});
         let name = [
@@ -426,7 +432,7 @@ fn held_requests_show_the_first_approval_and_the_claim() {
         below(event(5, "request_claimed", claim("released")), "span-1"),
         below(event(6, "checkpoint_response", answer), "span-2"),
     ];
-    let mut state = State::default();
+    let mut state = ReplayState::default();
     let mut seen = Vec::new();
     for event in &events {
         state.apply(event);
@@ -447,5 +453,9 @@ fn held_requests_show_the_first_approval_and_the_claim() {
             (1, None, None),
         ]
     );
-    assert_eq!(state.phase, Phase::Held, "nothing is released by any of it");
+    assert_eq!(
+        state.phase,
+        ReplayPhase::Held,
+        "nothing is released by any of it"
+    );
 }

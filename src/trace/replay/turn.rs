@@ -1,12 +1,12 @@
 //! State changes of a conversation turn.
 
-use super::State;
-use super::state::{RECENT, ThreadAt};
+use super::ReplayState;
+use super::state::{RECENT, ThreadPosition};
 use crate::trace::details::Details;
 use crate::trace::event::Event;
 use crate::trace::tell::is_frozen;
 
-impl State {
+impl ReplayState {
     pub(super) fn turn(&mut self, event: &Event, details: Details<'_>) {
         let Some(thread) = details.within("thread") else {
             return;
@@ -26,7 +26,7 @@ impl State {
             let oldest = oldest.map(|(id, _)| id.clone());
             oldest.and_then(|id| self.threads.remove(&id));
         }
-        let at = ThreadAt {
+        let at = ThreadPosition {
             phase: thread.owned("affect_phase"),
             intensity: thread.owned("intensity"),
             frozen: is_frozen(details),
@@ -46,7 +46,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::trace::outline::Marks;
+    use crate::trace::outline::EventMarks;
     use crate::trace::replay::tests::event;
     use crate::trace::tell::{Tone, about, sentence, telling, tone};
 
@@ -88,13 +88,16 @@ mod tests {
         assert_eq!(tone(&frozen), Tone::Care);
         assert_eq!(about(&frozen), Some("t-31"));
         assert_eq!(telling(&frozen), "t-31 should");
-        assert_eq!(Marks::of(&frozen).word(), "FROZEN");
+        assert_eq!(EventMarks::of(&frozen).word(), "FROZEN");
         let open = turned(1, "t-31", false, "updated");
         assert_eq!(
             sentence(&open),
             "turn m-1 of t-31 is SHOULD (rule 3), peak/high: its summary follows, version 4"
         );
-        assert_eq!((tone(&open), Marks::of(&open).word()), (Tone::Plain, ""));
+        assert_eq!(
+            (tone(&open), EventMarks::of(&open).word()),
+            (Tone::Plain, "")
+        );
         let about = json!({"thread_id": "t-31", "by": "op-1", "before": "a", "now": "b"});
         let edited = event(1, "memento_edited", about.clone());
         assert_eq!(sentence(&edited), "op-1 writes the summary of t-31 anew");
@@ -107,7 +110,7 @@ mod tests {
 
     #[test]
     fn state_keeps_each_thread_after_its_last_turn() {
-        let mut state = State::default();
+        let mut state = ReplayState::default();
         state.apply(&turned(1, "t-31", true, "kept_at_peak"));
         state.apply(&turned(2, "t-32", false, "updated"));
         let at = &state.threads["t-31"];

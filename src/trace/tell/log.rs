@@ -1,10 +1,10 @@
 //! Sentences about entries of the governance log.
 
-use super::{Told, quoted};
+use super::{SentenceParts, quoted};
 use crate::base::canon::canonical;
 use crate::trace::event::{Event, canonical_type};
 
-impl Told<'_> {
+impl SentenceParts<'_> {
     pub(super) fn log(self, event: &Event) -> String {
         let by = self.0.text("by").map_or_else(|| "?".to_owned(), quoted);
         match canonical_type(&event.event_type) {

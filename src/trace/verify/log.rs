@@ -17,12 +17,12 @@ use crate::base::limits::{MAX_UNSEALED, MAX_UNSEALED_ENTRIES, MAX_UNSEALED_TIME}
 use crate::trace::event::{LogSealed, Payload, SealedHead};
 use crate::trace::hash::Envelope;
 use crate::trace::note::Verifier;
-use crate::trace::tree::Tree;
+use crate::trace::tree::MerkleTree;
 
-use super::chain::ChainState;
-use super::trust::Trust;
-use super::verdict::{Head, LogChecked, Report, Verdict};
-use super::{Link, Owner, Said, Stretch};
+use super::chain::ChainCheck;
+use super::trust::TrustAnchors;
+use super::verdict::{ChainHead, LogVerification, VerificationReport, VerificationVerdict};
+use super::{RecordContent, RecordLink, RecordOwner, RecordRun};
 
 mod heads;
 mod imports;
@@ -31,15 +31,15 @@ mod imports;
 /// not with events.
 #[derive(Debug)]
 pub struct LogVerifier {
-    trust: Trust,
+    trust: TrustAnchors,
     /// Only this session and the log are in the input: other sessions are not reported as missing.
     only: Option<SessionId>,
-    chains: Vec<ChainState>,
+    chains: Vec<ChainCheck>,
     places: HashMap<SessionId, usize>,
     /// Chain of the previous record: often the next record belongs to it too.
     last: Option<(SessionId, usize)>,
     log: Option<usize>,
-    tree: Tree,
+    tree: MerkleTree,
     /// Chains that grew since the last `log_sealed`.
     changed: Vec<usize>,
     /// Chains that wait for a signed head, and for one from elsewhere.
@@ -47,7 +47,7 @@ pub struct LogVerifier {
     /// Keys named by entries that no head covers yet.
     offered: Vec<Verifier>,
     key: Option<String>,
-    behind: Behind,
+    behind: UncoveredRecords,
     /// Imported chains according to the log, with their announced ends.
     imported: HashMap<usize, (u64, String)>,
     /// First item that was not a record of any chain.
@@ -56,7 +56,7 @@ pub struct LogVerifier {
 
 /// Records after the last signed head.
 #[derive(Debug, Default)]
-struct Behind {
+struct UncoveredRecords {
     events: u64,
     /// Number of them that are entries of the log.
     entries: u64,
@@ -67,7 +67,7 @@ struct Behind {
 impl LogVerifier {
     /// Creates a verifier that checks records against `trust`.
     #[must_use]
-    pub fn new(trust: Trust) -> Self {
+    pub fn new(trust: TrustAnchors) -> Self {
         Self {
             trust,
             only: None,
@@ -75,12 +75,12 @@ impl LogVerifier {
             places: HashMap::new(),
             last: None,
             log: None,
-            tree: Tree::default(),
+            tree: MerkleTree::default(),
             changed: Vec::new(),
             awaiting: (Vec::new(), Vec::new()),
             offered: Vec::new(),
             key: None,
-            behind: Behind::default(),
+            behind: UncoveredRecords::default(),
             imported: HashMap::new(),
             doubt: None,
         }
@@ -99,7 +99,7 @@ impl LogVerifier {
             return *place;
         }
         let place = self.chains.len();
-        self.chains.push(ChainState::new(session.clone()));
+        self.chains.push(ChainCheck::new(session.clone()));
         self.places.insert(session.clone(), place);
         if self.trust.log() == Some(session) {
             self.log = Some(place);
@@ -109,20 +109,20 @@ impl LogVerifier {
 
     /// Owner of a session's records: the log or a session.
     #[must_use]
-    pub fn owner(&self, session: &str) -> Owner {
+    pub fn owner(&self, session: &str) -> RecordOwner {
         match self.trust.log() {
-            Some(log) if log.as_str() == session => Owner::Log,
-            Some(_) | None => Owner::Session,
+            Some(log) if log.as_str() == session => RecordOwner::Log,
+            Some(_) | None => RecordOwner::Session,
         }
     }
 
     /// Processes a record that was already checked on its own, with its text.
-    pub fn push(&mut self, envelope: &Envelope<'_>, link: &Link, text: &str) {
+    pub fn push(&mut self, envelope: &Envelope<'_>, link: &RecordLink, text: &str) {
         let place = self.place_of(envelope);
         let owner = self.owner(envelope.session_id);
-        let said = Said::of(envelope, text, &link.hash, owner);
+        let said = RecordContent::of(envelope, text, &link.hash, owner);
         match place {
-            Ok(place) => self.link(place, &Stretch::from(link), &said),
+            Ok(place) => self.link(place, &RecordRun::from(link), &said),
             Err(what) => self.unreadable(None, &what),
         }
     }
@@ -147,7 +147,7 @@ impl LogVerifier {
 
     /// Processes consecutive records that were already checked on their own. A record with content, and
     /// every log entry, comes alone.
-    pub fn link(&mut self, place: usize, stretch: &Stretch, said: &Said<'_>) {
+    pub fn link(&mut self, place: usize, stretch: &RecordRun, said: &RecordContent<'_>) {
         let Some(chain) = self.chains.get_mut(place) else {
             return;
         };
@@ -169,7 +169,7 @@ impl LogVerifier {
         }
         if is_log {
             self.behind.entries += count;
-            if let Said::Entry(event_type, payload) = said {
+            if let RecordContent::Entry(event_type, payload) = said {
                 self.entry(event_type, payload, stretch.end.at);
             }
             self.tree.push(stretch.end.hash.as_bytes());
@@ -183,34 +183,40 @@ impl LogVerifier {
     /// Records an item that is not a record. If it belongs to no chain, it casts doubt on all of them.
     pub fn unreadable(&mut self, place: Option<usize>, what: &str) {
         match place.and_then(|place| self.chains.get_mut(place)) {
-            Some(chain) => chain.break_with(what),
+            Some(chain) => chain.record_damage(what),
             None => drop(self.doubt.get_or_insert_with(|| what.to_owned())),
         }
     }
 
     /// Counts an export line that is valid but not in canonical form.
-    pub fn not_canonical(&mut self, session: &SessionId) {
+    pub fn count_not_canonical(&mut self, session: &SessionId) {
         let place = self.place(session);
         if let Some(chain) = self.chains.get_mut(place) {
-            chain.not_canonical += 1;
+            chain.count_not_canonical += 1;
         }
     }
 
     /// Records that the log differs from another source about it.
     pub fn diverges(&mut self, what: &str) {
-        self.fail_log(Verdict::diverged(0, what));
+        self.fail_log(VerificationVerdict::diverged(0, what));
     }
 
     /// Checks a chain against the session list: its head and its session data. An agent that is unknown
     /// because its record was pruned is accepted as listed.
-    pub fn listed(&mut self, head: &Head, agent: &str, started_at: &Timestamp, ended: Ended) {
+    pub fn listed(
+        &mut self,
+        head: &ChainHead,
+        agent: &str,
+        started_at: &Timestamp,
+        ended: ListedEnd,
+    ) {
         let place = self.place(&head.session);
         let Some(chain) = self.chains.get_mut(place) else {
             return;
         };
         if chain.count < head.count {
             let (found, expected) = (chain.count, head.count);
-            return chain.fail(Verdict::Truncated { found, expected });
+            return chain.fail(VerificationVerdict::Truncated { found, expected });
         }
         let last = chain.count.saturating_sub(1);
         let what = if chain.count == 0 {
@@ -230,13 +236,13 @@ impl LogVerifier {
             Some("the list of sessions has another start than its first event")
         } else if chain.told.last_at != Some(head.last_at.text()) {
             Some("the list of sessions has another time than its last event")
-        } else if chain.told.ended != matches!(ended, Ended::Yes) {
+        } else if chain.told.ended != matches!(ended, ListedEnd::Yes) {
             Some("the list of sessions has another state than its events")
         } else {
             None
         };
         if let Some(what) = what {
-            chain.fail(Verdict::broken(last, what));
+            chain.fail(VerificationVerdict::broken(last, what));
         }
     }
 
@@ -244,7 +250,10 @@ impl LogVerifier {
     pub fn unlisted(&mut self, session: &SessionId) {
         let place = self.place(session);
         if let Some(chain) = self.chains.get_mut(place) {
-            chain.fail(Verdict::broken(0, "nothing was ever acknowledged about it"));
+            chain.fail(VerificationVerdict::broken(
+                0,
+                "nothing was ever acknowledged about it",
+            ));
         }
     }
 
@@ -272,19 +281,19 @@ impl LogVerifier {
             )
         };
         let sealed = self.log_chain().map_or(0, |log| log.proven.sealed);
-        self.fail_log(Verdict::diverged(sealed, what));
+        self.fail_log(VerificationVerdict::diverged(sealed, what));
     }
 
     /// Result of the verification.
     #[must_use]
-    pub fn finish(mut self) -> Report {
-        self.hold_against_larger_heads();
-        self.hold_against_imports();
+    pub fn finish(mut self) -> VerificationReport {
+        self.check_larger_heads();
+        self.check_imports();
         self.spread_doubt();
         let log = self.trust.log().cloned();
         let only = self.only.take();
         let wanted = |session: &SessionId| only.as_ref().is_none_or(|only| only == session);
-        let mut report = Report {
+        let mut report = VerificationReport {
             log: None,
             chains: Vec::new(),
         };
@@ -299,7 +308,7 @@ impl LogVerifier {
             }
             let checked = chain.finish();
             if log.as_ref() == Some(&checked.session) {
-                report.log = Some(LogChecked {
+                report.log = Some(LogVerification {
                     log: checked.session,
                     entries: checked.events,
                     verdict: checked.verdict,
@@ -331,7 +340,7 @@ impl LogVerifier {
     }
 
     /// A signed head covers everything so far.
-    fn forget_behind(&mut self) {
+    fn clear_unsealed(&mut self) {
         for place in std::mem::take(&mut self.behind).chains {
             if let Some(chain) = self.chains.get_mut(place) {
                 chain.behind = None;
@@ -350,15 +359,15 @@ impl LogVerifier {
             self.place(&unknown);
         }
         for chain in &mut self.chains {
-            chain.break_with(what.as_str());
+            chain.record_damage(what.as_str());
         }
     }
 
-    fn log_chain(&mut self) -> Option<&mut ChainState> {
+    fn log_chain(&mut self) -> Option<&mut ChainCheck> {
         self.chains.get_mut(self.log?)
     }
 
-    fn fail_log(&mut self, fault: Verdict) {
+    fn fail_log(&mut self, fault: VerificationVerdict) {
         if self.log.is_none()
             && let Some(log) = self.trust.log().cloned()
         {
@@ -390,7 +399,7 @@ impl LogVerifier {
                     && !chain.pruned.explain(&applied.pruned, &digest)
                 {
                     let first = applied.pruned.first().map_or(0, |range| range.0);
-                    chain.fail(Verdict::diverged(
+                    chain.fail(VerificationVerdict::diverged(
                         first,
                         "what is left of pruned events is not what was left then",
                     ));
@@ -399,7 +408,7 @@ impl LogVerifier {
             Ok(Payload::TraceImported(imported)) => self.import(&imported, at),
             Ok(Payload::KeyRotated(rotated)) => self.offered.extend(rotated.key.parse()),
             Ok(_) => {}
-            Err(error) => self.fail_log(Verdict::broken(place, error.to_string())),
+            Err(error) => self.fail_log(VerificationVerdict::broken(place, error.to_string())),
         }
     }
 
@@ -421,7 +430,7 @@ impl LogVerifier {
                 && std::mem::take(&mut chain.changed)
             {
                 let from = chain.entered;
-                chain.fail(Verdict::diverged(
+                chain.fail(VerificationVerdict::diverged(
                     from,
                     "has events that the log does not have",
                 ));
@@ -436,11 +445,11 @@ impl LogVerifier {
         chain.changed = false;
         if chain.count < head.count {
             let (found, expected) = (chain.count, head.count);
-            return chain.fail(Verdict::Truncated { found, expected });
+            return chain.fail(VerificationVerdict::Truncated { found, expected });
         }
         if chain.count > head.count || chain.last_hash() != head.hash {
             let from = chain.entered;
-            return chain.fail(Verdict::diverged(
+            return chain.fail(VerificationVerdict::diverged(
                 from,
                 "its events are not the ones that the log has",
             ));
@@ -457,7 +466,7 @@ impl LogVerifier {
 
 /// End state of a session in the session list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ListedEnd {
     /// The session is listed as ended.
     Yes,
     /// The session is listed as open.

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Progress shared by the verifying thread and the waiting caller. A cancelled verification stays
 /// cancelled and proves nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<State>);
+pub struct VerificationProgress(Arc<ProgressCounters>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ProgressCounters {
     done: AtomicU64,
     all: AtomicU64,
     stopped: AtomicBool,
 }
 
-impl Progress {
+impl VerificationProgress {
     /// Starts a verification of `all` records.
     pub fn begin(&self, all: u64) {
         self.0.done.store(0, Ordering::Relaxed);
@@ -54,13 +54,13 @@ impl Progress {
     }
 }
 
-impl PartialEq for Progress {
+impl PartialEq for VerificationProgress {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Progress {}
+impl Eq for VerificationProgress {}
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn percent_is_known_after_the_total_is() {
-        let progress = Progress::default();
+        let progress = VerificationProgress::default();
         assert_eq!((progress.so_far(), progress.percent()), (None, None));
         progress.begin(300);
         progress.add(100);

@@ -11,9 +11,9 @@ use crate::base::digest::Digest;
 
 /// Digest over the remains of several pruned records, in the order of their chain.
 #[derive(Clone, Debug, Default)]
-pub struct Remains(Sha256);
+pub struct RemainsDigest(Sha256);
 
-impl Remains {
+impl RemainsDigest {
     /// Remains of one record: its text without the payload, and its hash.
     #[must_use]
     pub fn of(text: impl AsRef<[u8]>, hash: &Digest) -> Digest {
@@ -34,19 +34,19 @@ impl Remains {
 
 /// The pruned records of a chain.
 #[derive(Debug, Default)]
-pub(super) struct Pruned {
+pub(super) struct PrunedRecords {
     unexplained: BTreeMap<u64, Digest>,
     explained: u64,
 }
 
-impl Pruned {
+impl PrunedRecords {
     pub(super) fn note(&mut self, sequence: u64, remains: Digest) {
         self.unexplained.insert(sequence, remains);
     }
 
     /// Checks a log entry about pruned records and the digest of their remains. Returns true if they match.
     pub(super) fn explain(&mut self, ranges: &[(u64, u64)], digest: &Digest) -> bool {
-        let mut remains = Remains::default();
+        let mut remains = RemainsDigest::default();
         let mut found = Vec::new();
         for &(first, last) in ranges {
             if first > last {

@@ -5,29 +5,29 @@ use std::collections::{BTreeMap, HashSet};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::head::{KnownHead, LogHead};
-use crate::trace::note::{Note, Verifier};
+use crate::trace::note::{SignedNote, Verifier};
 
 /// Trust anchors of a verification.
 #[derive(Clone, Debug, Default)]
-pub struct Trust {
+pub struct TrustAnchors {
     log: Option<SessionId>,
     keys: Vec<Verifier>,
-    signed: BTreeMap<u64, Signed>,
+    signed: BTreeMap<u64, SignedHead>,
     /// All heads of a size: two that differ cannot both be the log's, so both are checked.
     known: BTreeMap<u64, Vec<LogHead>>,
 }
 
 #[derive(Clone, Debug)]
-struct Signed {
+struct SignedHead {
     head: LogHead,
-    note: Note,
+    note: SignedNote,
     /// True if its signature is checked. Not all are: the newest head of a key proves the older ones too.
     decisive: bool,
     /// True if it was supplied as proof: then a signature of an unknown key is a fault.
     demanded: bool,
 }
 
-impl Trust {
+impl TrustAnchors {
     /// Trusts only the records themselves.
     #[must_use]
     pub fn nothing() -> Self {
@@ -62,12 +62,12 @@ impl Trust {
 
     /// Adds signed heads, in any order.
     #[must_use]
-    pub fn signed(mut self, heads: impl IntoIterator<Item = (LogHead, Note)>) -> Self {
+    pub fn signed(mut self, heads: impl IntoIterator<Item = (LogHead, SignedNote)>) -> Self {
         for (head, note) in heads {
             // Exported lines do not name their log, nor state that there was one.
             self.log.get_or_insert_with(|| head.log.clone());
             let size = head.size;
-            let signed = Signed {
+            let signed = SignedHead {
                 head,
                 note,
                 decisive: false,
@@ -88,7 +88,7 @@ impl Trust {
 
     /// Adds a head that a caller supplied with its signature: it must be signed by a trusted key.
     #[must_use]
-    pub fn handed_over(self, head: LogHead, note: Note) -> Self {
+    pub fn with_supplied_head(self, head: LogHead, note: SignedNote) -> Self {
         let size = head.size;
         let mut trust = self.signed([(head, note)]);
         if let Some(signed) = trust.signed.get_mut(&size) {
@@ -112,7 +112,7 @@ impl Trust {
     }
 
     /// Signed head of this size; true if its signature must be checked.
-    pub(super) fn signed_at(&self, size: u64) -> Option<(&LogHead, &Note, bool)> {
+    pub(super) fn signed_at(&self, size: u64) -> Option<(&LogHead, &SignedNote, bool)> {
         let signed = self.signed.get(&size)?;
         Some((&signed.head, &signed.note, signed.decisive))
     }
@@ -128,7 +128,7 @@ impl Trust {
     }
 
     /// Signed heads beyond this size.
-    pub(super) fn signed_beyond(&self, size: u64) -> impl Iterator<Item = (&LogHead, &Note)> {
+    pub(super) fn signed_beyond(&self, size: u64) -> impl Iterator<Item = (&LogHead, &SignedNote)> {
         let beyond = self.signed.range(size.saturating_add(1)..);
         beyond.map(|(_, signed)| (&signed.head, &signed.note))
     }
@@ -137,12 +137,12 @@ impl Trust {
         !self.signed.is_empty()
     }
 
-    pub(super) fn signer(&self, note: &Note) -> Option<&Verifier> {
+    pub(super) fn signer(&self, note: &SignedNote) -> Option<&Verifier> {
         self.keys.iter().find(|key| key.has_signed(note))
     }
 
     /// True if a note claims the signature of a trusted key.
-    pub(super) fn is_named_by(&self, note: &Note) -> bool {
+    pub(super) fn is_named_by(&self, note: &SignedNote) -> bool {
         self.keys.iter().any(|key| key.is_named_by(note))
     }
 

@@ -12,7 +12,7 @@ use crate::trace::event::TraceImported;
 
 /// Acknowledged end of a session's chain: the number of events and the hash of the last one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Head {
+pub struct ChainHead {
     /// The session.
     pub session: SessionId,
     /// Number of durable events.
@@ -25,14 +25,14 @@ pub struct Head {
 
 /// Verification result of a whole record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct VerificationReport {
     /// Result for the log over all sessions, if there is one.
-    pub log: Option<LogChecked>,
+    pub log: Option<LogVerification>,
     /// Result for every session, by name.
-    pub chains: Vec<Checked>,
+    pub chains: Vec<ChainVerification>,
 }
 
-impl Report {
+impl VerificationReport {
     /// True if no fault was found.
     #[must_use]
     pub fn is_sound(&self) -> bool {
@@ -41,12 +41,12 @@ impl Report {
 
     /// First fault.
     #[must_use]
-    pub fn first_fault(&self) -> Option<(&SessionId, &Verdict)> {
+    pub fn first_fault(&self) -> Option<(&SessionId, &VerificationVerdict)> {
         self.faults().next()
     }
 
     /// All faults.
-    pub fn faults(&self) -> impl Iterator<Item = (&SessionId, &Verdict)> {
+    pub fn faults(&self) -> impl Iterator<Item = (&SessionId, &VerificationVerdict)> {
         let log = self.log.iter().map(|log| (&log.log, &log.verdict));
         let chains = self.chains.iter().map(|one| (&one.session, &one.verdict));
         log.chain(chains).filter(|(_, verdict)| !verdict.is_sound())
@@ -54,16 +54,16 @@ impl Report {
 
     /// Result for one session. A chain is not called proven while the log over it has a fault.
     #[must_use]
-    pub fn of_session(&self, session: &SessionId) -> Option<Checked> {
+    pub fn of_session(&self, session: &SessionId) -> Option<ChainVerification> {
         if let Some(log) = self.log.as_ref().filter(|log| log.log == *session) {
-            return Some(Checked::from(log));
+            return Some(ChainVerification::from(log));
         }
         let mut chains = self.chains.iter();
         let mut checked = chains.find(|chain| chain.session == *session)?.clone();
         let log = self.log.as_ref().filter(|log| !log.verdict.is_sound());
         if let (Some(log), true) = (log, checked.verdict.is_sound()) {
             let what = format!("the log over it does not hold: {}", log.verdict);
-            checked.verdict = Verdict::diverged(0, what);
+            checked.verdict = VerificationVerdict::diverged(0, what);
         }
         Some(checked)
     }
@@ -78,24 +78,24 @@ impl Report {
 
 /// Verification result of the log over all sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LogChecked {
+pub struct LogVerification {
     /// The log.
     pub log: SessionId,
     /// Number of entries read.
     pub entries: u64,
     /// Verdict about the log.
-    pub verdict: Verdict,
+    pub verdict: VerificationVerdict,
     /// Key whose signature proves it, if any.
     pub key: Option<String>,
 }
 
-impl From<&LogChecked> for Checked {
-    fn from(log: &LogChecked) -> Self {
+impl From<&LogVerification> for ChainVerification {
+    fn from(log: &LogVerification) -> Self {
         Self {
             session: log.log.clone(),
             events: log.entries,
             pruned: 0,
-            not_canonical: 0,
+            count_not_canonical: 0,
             imports: Vec::new(),
             verdict: log.verdict.clone(),
         }
@@ -104,7 +104,7 @@ impl From<&LogChecked> for Checked {
 
 /// Verification result of one session's chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct ChainVerification {
     /// The session.
     pub session: SessionId,
     /// Number of events read.
@@ -113,12 +113,12 @@ pub struct Checked {
     pub pruned: u64,
     /// Lines of an export that are valid but not written as `cra trace export` writes them.
     #[serde(skip_serializing_if = "is_zero")]
-    pub not_canonical: u64,
+    pub count_not_canonical: u64,
     /// Imports that brought it, or parts of it, into this store.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub imports: Vec<Imported>,
+    pub imports: Vec<ImportEntry>,
     /// Verdict about the chain.
-    pub verdict: Verdict,
+    pub verdict: VerificationVerdict,
 }
 
 #[expect(
@@ -131,7 +131,7 @@ fn is_zero(count: &u64) -> bool {
 
 /// Import of a chain according to the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Imported {
+pub struct ImportEntry {
     /// The operator. Earlier versions recorded none.
     pub by: Option<String>,
     /// Time of the import.
@@ -144,7 +144,7 @@ pub struct Imported {
     pub file_hash: Option<String>,
 }
 
-impl Imported {
+impl ImportEntry {
     /// Converts a `trace_imported` entry that was recorded at that time.
     #[must_use]
     pub fn of(imported: &TraceImported, at: &str) -> Self {
@@ -158,14 +158,14 @@ impl Imported {
     }
 }
 
-impl fmt::Display for Imported {
+impl fmt::Display for ImportEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = self.by.as_deref().unwrap_or("an operator not named");
         write!(f, "by {} at {}", one_line(by), one_line(&self.at))
     }
 }
 
-impl fmt::Display for Checked {
+impl fmt::Display for ChainVerification {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.verdict)?;
         if let Some(first) = self.imports.first() {
@@ -180,7 +180,7 @@ impl fmt::Display for Checked {
         if self.pruned > 0 {
             write!(f, "; {} linked, content pruned", self.pruned)?;
         }
-        match self.not_canonical {
+        match self.count_not_canonical {
             0 => Ok(()),
             1 => write!(f, "; 1 line is not canonical, its hash holds"),
             lines => write!(f, "; {lines} lines are not canonical, their hashes hold"),
@@ -190,10 +190,10 @@ impl fmt::Display for Checked {
 
 /// Verdict about a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum VerificationVerdict {
     /// Every record follows the one before it. [`Proven`] states how many of them are proven to be the
     /// original records.
-    Holds(Proven),
+    Holds(ProvenCounts),
     /// The chain is consistent, but it is not the chain that was sealed.
     Diverged {
         /// First differing record, as far as it can be determined.
@@ -219,7 +219,7 @@ pub enum Verdict {
 
 /// Proven part of a chain. All numbers are counts from the first record on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Proven {
+pub struct ProvenCounts {
     /// Records covered by a head from elsewhere.
     pub witnessed: u64,
     /// Records covered by a signed head.
@@ -231,7 +231,7 @@ pub struct Proven {
     pub imported_from: Option<u64>,
 }
 
-impl Proven {
+impl ProvenCounts {
     /// Number of records that this log recorded itself.
     #[must_use]
     pub fn own(&self) -> u64 {
@@ -245,7 +245,7 @@ impl Proven {
     }
 }
 
-impl Verdict {
+impl VerificationVerdict {
     /// True if no fault was found in the chain.
     #[must_use]
     pub fn is_sound(&self) -> bool {
@@ -284,7 +284,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for VerificationVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Holds(proven) => write!(f, "{proven}"),
@@ -297,7 +297,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl fmt::Display for Proven {
+impl fmt::Display for ProvenCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = self.own();
         let (witnessed, sealed) = (self.witnessed.min(own), self.sealed.min(own));
@@ -318,7 +318,7 @@ impl fmt::Display for Proven {
     }
 }
 
-impl Serialize for Verdict {
+impl Serialize for VerificationVerdict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
         let mut map = serializer.serialize_map(None)?;

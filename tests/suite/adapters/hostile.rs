@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use cra_core::runtime::snapshot::Snapshot;
+use cra_core::runtime::snapshot::RuntimeSnapshot;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixSocket;
@@ -114,7 +114,7 @@ async fn what_ran_without_being_asked_about_is_on_record() {
         .says("claude-code", &claude("PostToolUse", &used))
         .await;
     assert_eq!(told.json(), json!({}));
-    let told = |it: &Snapshot| it.sessions.iter().any(|session| session.events >= 2);
+    let told = |it: &RuntimeSnapshot| it.sessions.iter().any(|session| session.events >= 2);
     desk.house.bench.until(told).await;
     let events = recorded(&desk, "claude-code.s").await;
     let found = events.iter().find(|(kind, _)| kind == "error_occurred");
@@ -127,7 +127,13 @@ async fn what_ran_without_being_asked_about_is_on_record() {
     );
     assert!(message.contains(HARMFUL), "{error}");
     // The operator is alarmed, and the log has it.
-    let shown = desk.house.bench.snapshot().ran_unasked.clone().unwrap();
+    let shown = desk
+        .house
+        .bench
+        .snapshot()
+        .unrequested_run_alarm
+        .clone()
+        .unwrap();
     assert!(shown.what.contains(HARMFUL), "{shown:?}");
     let operator = desk.house.bench.runtime.desk();
     let log = operator.sessions_and_log().await.unwrap().pop().unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread;
 
-use cra_core::gateway::rejected::Reports;
+use cra_core::gateway::rejected::RejectedAnswerReports;
 use serde_json::Value;
 
 use super::*;
@@ -77,7 +77,7 @@ async fn a_prompt_that_another_process_lets_pass_is_stopped() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_answer_is_reported_to_the_console_and_an_accepted_one_is_not() {
     let desk = Desk::new().await;
-    let reports = || Reports::read(desk.house.folder()).new;
+    let reports = || RejectedAnswerReports::read(desk.house.folder()).new;
     desk.says("codex", &before("codex", HARMLESS)).await;
     assert_eq!(reports(), []);
     let _impostor = Impostor::at(&desk.house.path(), Trick::Allow);
@@ -105,7 +105,7 @@ async fn a_hook_without_a_usable_key_denies_and_says_how_to_get_one() {
             assert!(reason.contains(&way), "{agent}: {reason}");
         }
     }
-    assert_eq!(Reports::read(desk.house.folder()).new, []);
+    assert_eq!(RejectedAnswerReports::read(desk.house.folder()).new, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +151,7 @@ async fn a_refused_connection_is_a_denial_without_an_alarm_and_its_words_reach_n
         "{reason}"
     );
     assert!(!reason.contains("go on without asking"), "{reason}");
-    assert_eq!(Reports::read(desk.house.folder()).new, []);
+    assert_eq!(RejectedAnswerReports::read(desk.house.folder()).new, []);
     says_at_once(&desk.house.path(), "go on without asking");
     let told = desk.says("gemini", &before("gemini", HARMLESS)).await;
     let reason = denial("gemini", &told).unwrap_or_else(|| panic!("{}", told.out));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cra_core::base::clock::ManualClock;
 use cra_core::engine::command::DenyCode;
 use cra_core::engine::held::request_hash;
-use cra_core::runtime::{Requested, TakeTurn, ThreadAct};
+use cra_core::runtime::{RequestReply, SessionTurn, ThreadAction};
 use cra_core::store::Store;
 use cra_core::store::sqlite::FILE_NAME;
 use futures_util::FutureExt;
@@ -84,8 +84,8 @@ async fn runs(bench: &Bench, ticket: &str) -> Option<Option<String>> {
     let before = bench.snapshot().held.len();
     tokio::select! {
         answer = agents.request_action(delete(ticket)) => match answer {
-            Ok(Requested::Allowed(allowed)) => Some(allowed.approved_by),
-            Ok(Requested::Asked(_)) | Err(_) => None,
+            Ok(RequestReply::Allowed(allowed)) => Some(allowed.approved_by),
+            Ok(RequestReply::Asked(_)) | Err(_) => None,
         },
         _ = bench.until(|it| it.held.len() > before) => None,
     }
@@ -208,7 +208,7 @@ async fn a_permit_that_was_used_and_put_back_lets_nothing_run() {
 /// Takes a turn in the thread `t`: the arc behind it, or the code of the denial.
 async fn take_turn(bench: &Bench, session: &str, message: &str) -> Result<String, DenyCode> {
     let turn = json!({"message_id": message, "message": "go on", "proposed": {"arc": session}});
-    let take = TakeTurn {
+    let take = SessionTurn {
         session: session.parse().unwrap(),
         thread: Some("t".parse().unwrap()),
         turn: serde_json::from_value(turn).unwrap(),
@@ -245,7 +245,7 @@ async fn a_thread_that_was_changed_in_the_file_waits_until_an_operator_hands_it_
         assert_eq!(taken, Err(DenyCode::Thread), "{session}");
     }
     let to = "heir".parse().unwrap();
-    let act = ThreadAct::HandOver { to };
+    let act = ThreadAction::HandOver { to };
     let desk = bench.runtime.desk();
     let handed = desk.act_on_thread("t".parse().unwrap(), act).await;
     handed.unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::ManualClock;
 use cra_core::engine::reload::hash_of;
-use cra_core::runtime::{Load, Requested};
+use cra_core::runtime::{AtlasLoad, RequestReply};
 use cra_core::store::Store;
 use cra_core::store::sqlite::FILE_NAME;
 use rusqlite::Connection;
@@ -45,8 +45,8 @@ async fn denied(bench: &Bench, session: &str, action: &str) -> Option<String> {
     let agents = bench.runtime.agents();
     let asked = agents.request_action(request(session, action, json!({})));
     match asked.await {
-        Ok(Requested::Allowed(_)) => None,
-        Ok(Requested::Asked(asked)) => panic!("{asked:?}"),
+        Ok(RequestReply::Allowed(_)) => None,
+        Ok(RequestReply::Asked(asked)) => panic!("{asked:?}"),
         Err(denied) => Some(denied.reason),
     }
 }
@@ -98,7 +98,7 @@ async fn a_budget_whose_count_was_removed_counts_anew_when_an_operator_loads_ano
     let bench = console(folder.path(), &clock, "1.0.0").await;
     let told = bench.snapshot().distrusted.clone().unwrap();
     assert!(told.contains("count as used up"), "{told}");
-    let load = Load {
+    let load = AtlasLoad {
         atlases: limited("1.0.1").into(),
         instead_of: hash_of(&limited("1.0.0")),
         by: "op-1".to_owned(),

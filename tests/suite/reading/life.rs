@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use cra_core::base::clock::ManualClock;
 use cra_core::engine::command::{
-    ActionCompleted, ActionError, EndSession, ErrorReport, FinalStatus, Input, InputSource, Ruling,
-    StartSession,
+    ActionCompletion, ActionError, EndSession, ErrorReport, FinalStatus, InputReport, InputSource,
+    Ruling, StartSession,
 };
 use cra_core::engine::held::Held;
-use cra_core::runtime::Requested;
+use cra_core::runtime::RequestReply;
 use cra_core::store::Store;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ impl Life {
         let asked = agents
             .request_action(request(session, action, params))
             .await;
-        let Ok(Requested::Allowed(allowed)) = asked else {
+        let Ok(RequestReply::Allowed(allowed)) = asked else {
             panic!("{action} is not allowed: {asked:?}");
         };
         self.complete(session, allowed.execution, Ok("done".to_owned()), millis)
@@ -86,8 +86,8 @@ impl Life {
         millis: u64,
     ) {
         self.wait(millis);
-        let completed = ActionCompleted {
-            delivery: cra_core::engine::command::GivenWhen::Now,
+        let completed = ActionCompletion {
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             execution,
             result,
@@ -108,7 +108,7 @@ impl Life {
             Some(reason) => self.deny(session, reason).await,
         }
         match asked.await.unwrap() {
-            Ok(Requested::Allowed(allowed)) => {
+            Ok(RequestReply::Allowed(allowed)) => {
                 let failed = ActionError {
                     code: "E409".to_owned(),
                     message: "the ticket is locked".to_owned(),
@@ -122,7 +122,7 @@ impl Life {
     }
 
     pub(super) async fn say(&self, session: &str, text: &str) {
-        let input = Input {
+        let input = InputReport {
             session: session.parse().unwrap(),
             text: text.to_owned(),
             source: InputSource::User,
@@ -146,7 +146,7 @@ impl Life {
 
     pub(super) async fn end(&self, session: &str, summary: &str) {
         let end = EndSession {
-            delivery: cra_core::engine::command::GivenWhen::Now,
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Completed,
             summary: Some(summary.to_owned()),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cra_core::base::clock::Clock;
 use cra_core::engine::command::{
-    ActionRequest, Answer, ContextRequest, EndSession, FinalStatus, Input, InputSource, Resolve,
-    StartSession,
+    ActionRequest, AgentAnswer, ContextRequest, EndSession, FinalStatus, InputReport, InputSource,
+    ResolveRequest, StartSession,
 };
 use serde_json::json;
 
@@ -92,7 +92,7 @@ impl World {
             return;
         };
         let agents = self.bench.runtime.agents();
-        let resolve = Resolve {
+        let resolve = ResolveRequest {
             session: request.session.clone(),
             input: None,
             actions: Vec::new(),
@@ -126,7 +126,7 @@ impl World {
             let answers = questions.map(|question| (question.id().to_owned(), json!(said)));
             (gate.checkpoint_id.clone(), answers.collect())
         });
-        let answer = Answer {
+        let answer = AgentAnswer {
             session: held.session.clone(),
             gate: held.id.clone(),
             answers: answers.collect(),
@@ -148,7 +148,7 @@ impl World {
             .pick(&["hello", "hello", "a refund please"])
             .unwrap();
         let text = format!("{words} {}", self.dice.roll(u64::MAX));
-        let input = Input {
+        let input = InputReport {
             session: session.parse().unwrap(),
             text: text.clone(),
             source: InputSource::User,
@@ -198,7 +198,7 @@ impl World {
         };
         self.sessions.retain(|known| *known != session);
         let end = EndSession {
-            delivery: cra_core::engine::command::GivenWhen::Now,
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Completed,
             summary: None,

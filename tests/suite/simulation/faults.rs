@@ -7,7 +7,7 @@ use cra_core::engine::held::Held;
 use cra_core::runtime::STALL_TIME;
 use cra_core::runtime::snapshot::StoreState;
 use cra_core::store::memory::MemoryStore;
-use cra_core::store::memory::disk::{Disk, Garbled};
+use cra_core::store::memory::disk::{Corruption, SimulatedDisk};
 
 use super::{World, open};
 use crate::support::settle;
@@ -58,8 +58,8 @@ impl World {
         let at_risk = self.store.disk(|disk| disk.at_risk()) as u64;
         let kept = usize::try_from(self.dice.roll(at_risk + 1)).unwrap();
         let garbled = match self.dice.roll(3) {
-            0 => Garbled::LastByte(1),
-            _ => Garbled::No,
+            0 => Corruption::LastByte(1),
+            _ => Corruption::No,
         };
         self.store.reopen_after_power_cut(kept, garbled)
     }
@@ -108,7 +108,7 @@ impl World {
             self.round().await;
             if matches!(self.bench.snapshot().store, StoreState::Poisoned { .. }) {
                 // A file that is back does not help: it may be another one.
-                self.store.disk(Disk::put_back);
+                self.store.disk(SimulatedDisk::put_back);
                 self.closed = Some(FAILED);
             }
         }

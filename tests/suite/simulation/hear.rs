@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use cra_core::base::digest::Digest;
-use cra_core::engine::command::{ActionCompleted, Allowed, Given};
-use cra_core::engine::held::Subject;
-use cra_core::runtime::{Answered, Requested};
+use cra_core::engine::command::{ActionCompletion, Injected, RunPermission};
+use cra_core::engine::held::HeldSubject;
+use cra_core::runtime::{AnswerReply, RequestReply};
 
 use super::outside::Said;
 use super::{ACTIONS, Asked, World, asked, faults, start_of};
@@ -20,7 +20,7 @@ impl World {
         for one in finished(&mut self.starting, |one| one.task.is_finished()) {
             if let Ok(started) = one.task.await.unwrap() {
                 // Taking a session up again may change nothing, and then needs no record.
-                if one.new || started.given != Given::default() {
+                if one.new || started.given != Injected::default() {
                     self.hear_good_news("a session began");
                 }
                 self.check_given(&one.session, &started.given);
@@ -29,14 +29,14 @@ impl World {
         }
         for (asked, task) in finished(&mut self.answering, |one| one.1.is_finished()) {
             match task.await.unwrap() {
-                Ok(Answered::Allowed(allowed)) => self.run(asked, allowed),
-                Ok(Answered::Accepted(accepted)) => {
+                Ok(AnswerReply::Allowed(allowed)) => self.run(asked, allowed),
+                Ok(AnswerReply::Accepted(accepted)) => {
                     self.hear_good_news("an answer was taken");
                     self.freed.insert(asked.0.clone());
                     self.check_given(&asked.0, &accepted.given);
                 }
-                Ok(Answered::Asked(questions)) => self.own.push(questions),
-                Ok(Answered::Invalid(_)) | Err(_) => {}
+                Ok(AnswerReply::Asked(questions)) => self.own.push(questions),
+                Ok(AnswerReply::Invalid(_)) | Err(_) => {}
             }
         }
         for saying in finished(&mut self.saying, |one| one.task.is_finished()) {
@@ -48,8 +48,8 @@ impl World {
         }
         for one in finished(&mut self.asking, |one| one.task.is_finished()) {
             match one.task.await {
-                Ok(Ok(Requested::Allowed(allowed))) => self.run(one.asked, allowed),
-                Ok(Ok(Requested::Asked(questions))) => self.own.push(questions),
+                Ok(Ok(RequestReply::Allowed(allowed))) => self.run(one.asked, allowed),
+                Ok(Ok(RequestReply::Asked(questions))) => self.own.push(questions),
                 Ok(Err(_)) => self.hear_denial(&one.asked.0),
                 Err(_) => {}
             }
@@ -87,7 +87,7 @@ impl World {
     }
 
     /// A session that a gate stands before is given nothing.
-    fn check_given(&mut self, session: &str, given: &Given) {
+    fn check_given(&mut self, session: &str, given: &Injected) {
         let nothing = given.contexts.is_empty() && given.guidance.is_empty();
         let let_in = self.passed.contains_key(&start_of(session));
         assert!(
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// An agent runs what it was allowed to.
-    fn run(&mut self, asked: Asked, allowed: Allowed) {
+    fn run(&mut self, asked: Asked, allowed: RunPermission) {
         self.hear_good_news("an action was allowed");
         assert!(
             !self.over.contains(&asked.0),
@@ -113,8 +113,8 @@ impl World {
         let free = !self.stopped.contains(&asked.0) || self.freed.contains(&asked.0);
         assert!(free, "{asked:?} ran past a gate before its whole session");
         self.check_given(&asked.0, &allowed.given);
-        let completed = ActionCompleted {
-            delivery: cra_core::engine::command::GivenWhen::Now,
+        let completed = ActionCompletion {
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: asked.0.parse().unwrap(),
             execution: allowed.execution.clone(),
             result: Ok(String::new()),
@@ -166,8 +166,8 @@ impl World {
         let mut busy = self.moody.said(Said::sessions_that_wait);
         for one in &snapshot.held {
             match &one.subject {
-                Subject::Action(_) => *held.entry(asked(one)).or_default() += 1,
-                Subject::SessionStart | Subject::Moment(_) => {
+                HeldSubject::Action(_) => *held.entry(asked(one)).or_default() += 1,
+                HeldSubject::SessionStart | HeldSubject::Moment(_) => {
                     busy.insert(one.session.to_string());
                 }
             }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cra_core::engine::command::{Outcome, Refused, Reply, Ruling};
-use cra_core::engine::held::{Held, Subject};
+use cra_core::engine::command::{DecisionRefusal, HeldOutcome, Reply, Ruling};
+use cra_core::engine::held::{Held, HeldSubject};
 use serde_json::{Value, json};
 
 use super::{Quality, World, asked};
@@ -39,10 +39,10 @@ impl World {
                 self.told
                     .decisions
                     .push((Arc::clone(held), decided.outcome));
-                decided.outcome == Outcome::Passed
+                decided.outcome == HeldOutcome::Passed
             }
             // The decision may be on the disk all the same.
-            Reply::Refused(Refused::Unavailable(_)) if quality == Quality::Good => {
+            Reply::Refused(DecisionRefusal::Unavailable(_)) if quality == Quality::Good => {
                 self.doubtful.push(Arc::clone(held));
                 false
             }
@@ -57,7 +57,7 @@ impl World {
     }
 
     pub(super) fn note_passed(&mut self, held: &Held) {
-        if let Subject::Moment(moment) = &held.subject {
+        if let HeldSubject::Moment(moment) = &held.subject {
             self.freed.insert(held.session.to_string());
             let input = moment.data.get("input_hash").and_then(Value::as_str);
             self.let_in.extend(input.map(str::to_owned));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cra_core::base::clock::Boxed;
-use cra_core::engine::extension::{Call, CallQuestion};
+use cra_core::engine::extension::{CallQuestion, ExtensionCall};
 use cra_core::runtime::extension::{Client, Extension, Registry, Role};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -88,7 +88,7 @@ impl Moody {
         }
     }
 
-    fn answer(&self, call: &Call) -> Result<Value, Option<oneshot::Receiver<()>>> {
+    fn answer(&self, call: &ExtensionCall) -> Result<Value, Option<oneshot::Receiver<()>>> {
         let mut guard = self.0.lock().unwrap();
         let (dice, said) = &mut *guard;
         let rolled = dice.roll(12);
@@ -137,7 +137,7 @@ impl Moody {
 }
 
 impl Extension for Moody {
-    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+    fn call<'a>(&'a self, call: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         Box::pin(async move {
             let late = match self.answer(call) {
                 Ok(answer) => return Ok(answer),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cra_core::base::digest::Digest;
 use cra_core::base::id::{ExecutionId, SpanId};
-use cra_core::engine::command::Outcome;
+use cra_core::engine::command::HeldOutcome;
 use cra_core::engine::held::Held;
 use cra_core::store::Store;
 use cra_core::trace::event::Event;
@@ -25,7 +25,7 @@ pub(super) struct Told {
     /// Digests of inputs that were taken.
     pub(super) inputs: BTreeSet<String>,
     /// Decisions that were taken.
-    pub(super) decisions: Vec<(Arc<Held>, Outcome)>,
+    pub(super) decisions: Vec<(Arc<Held>, HeldOutcome)>,
     /// Steps of the wall clock that the operator was shown.
     pub(super) clock_steps: u64,
 }
@@ -101,10 +101,11 @@ impl World {
         assert!(lost.is_empty(), "inputs {lost:?} are not on record");
         for (held, outcome) in std::mem::take(&mut told.decisions) {
             let found = match outcome {
-                Outcome::Passed => recorded.has_pass(&held),
-                Outcome::Denied | Outcome::Expired | Outcome::Withdrawn | Outcome::Voided => {
-                    recorded.has_end(&held)
-                }
+                HeldOutcome::Passed => recorded.has_pass(&held),
+                HeldOutcome::Denied
+                | HeldOutcome::Expired
+                | HeldOutcome::Withdrawn
+                | HeldOutcome::Voided => recorded.has_end(&held),
             };
             assert!(found, "{outcome:?} is not on record: {held:?}");
             self.counts.found_decisions += 1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::base::clock::Clock;
-use cra_core::engine::held::{Held, Origin, Subject, request_hash};
+use cra_core::engine::held::{GateOrigin, Held, HeldSubject, request_hash};
 use cra_core::store::{Batch, StateRow, Store};
 use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ impl World {
     fn any_held_action(&mut self) -> Option<Held> {
         let snapshot = self.bench.snapshot();
         let actions = snapshot.held.iter();
-        let actions = actions.filter(|held| matches!(held.subject, Subject::Action(_)));
+        let actions = actions.filter(|held| matches!(held.subject, HeldSubject::Action(_)));
         let actions: Vec<_> = actions.cloned().collect();
         self.dice.pick(&actions).map(|held| (**held).clone())
     }
@@ -170,8 +170,8 @@ impl World {
         let held = self.any_held_action()?;
         let passed = held.gates.iter().map(|gate| {
             let kind = match gate.origin {
-                Origin::Checkpoint { .. } => "checkpoint",
-                Origin::Approval { .. } | Origin::Override { .. } => "policy",
+                GateOrigin::Checkpoint { .. } => "checkpoint",
+                GateOrigin::Approval { .. } | GateOrigin::Override { .. } => "policy",
             };
             format!("{kind}/{}/{}", gate.origin.atlas_id(), gate.origin.id())
         });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cra_core::base::clock::Clock;
 use cra_core::base::id::GateId;
 use cra_core::base::limits::DEFAULT_GATE_TIMEOUT;
-use cra_core::engine::command::Outcome;
+use cra_core::engine::command::HeldOutcome;
 
 use super::World;
 use crate::support::settle;
@@ -75,7 +75,7 @@ impl World {
         for (id, ends) in before {
             let mut decided = snapshot.decided.iter();
             let decided = decided.find(|one| one.gate == id);
-            let expired = decided.is_some_and(|one| one.outcome == Outcome::Expired);
+            let expired = decided.is_some_and(|one| one.outcome == HeldOutcome::Expired);
             if !self.deadlines.0.contains_key(&id) && expired {
                 assert!(ends <= reading.steady, "{id} expired before its time");
                 self.counts.expired += 1;

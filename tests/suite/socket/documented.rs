@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cra_core::gateway::call;
-use cra_core::gateway::proof::{AnswerSigner, AnswerVerifier, Challenge, Challenged};
+use cra_core::gateway::proof::{AnswerSigner, AnswerVerifier, Challenge, ChallengedRequest};
 use cra_core::trace::note::Signer;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
@@ -71,7 +71,7 @@ fn the_example_of_a_proof_verifies_and_is_what_the_console_writes() {
     let (request, answer) = (example("request "), example("answer  "));
     let sent: Value = serde_json::from_str(request).unwrap();
     let challenge: Challenge = sent["challenge"].as_str().unwrap().parse().unwrap();
-    let challenged = Challenged::new(challenge, request.as_bytes());
+    let challenged = ChallengedRequest::new(challenge, request.as_bytes());
     let key: AnswerVerifier = example("key  ").parse().unwrap();
     let proven = key.verify(&challenged, answer.as_bytes()).unwrap();
     let proven = String::from_utf8(proven).unwrap();
@@ -100,7 +100,7 @@ async fn an_answer_is_proven_to_a_caller_that_asks_and_to_no_other() {
             let mut line = String::new();
             stream.read_line(&mut line).await.unwrap();
             let line = line.strip_suffix('\n').unwrap();
-            let challenged = Challenged::new(challenge, request.as_bytes());
+            let challenged = ChallengedRequest::new(challenge, request.as_bytes());
             let proven = key.verify(&challenged, line.as_bytes());
             assert_eq!(proven.is_ok(), asks, "{line}");
             let answer: Value = serde_json::from_str(line).unwrap();

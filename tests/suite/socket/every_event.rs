@@ -10,11 +10,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use cra_core::atlas::diagnostic::Colour;
+use cra_core::atlas::diagnostic::ReportColour;
 use cra_core::atlas::load_file;
 use cra_core::base::canon::canonical;
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
-use cra_core::engine::command::{ClaimWish, Claiming, Decide, Operate, Reply, Ruling};
+use cra_core::engine::command::{
+    ClaimChange, ClaimChangeKind, DecisionRequest, OperatorAction, Reply, Ruling,
+};
 use cra_core::engine::held::Held;
 use cra_core::gateway::client::CallError;
 use cra_core::runtime::extension::Registry;
@@ -134,7 +136,7 @@ fn extensions(folder: &Path, service: &str) -> Registry {
     });
     let file = folder.join("extensions.yaml");
     fs::write(&file, list.to_string()).unwrap();
-    Registry::load(&file).unwrap_or_else(|error| panic!("{}", error.report(Colour::None)))
+    Registry::load(&file).unwrap_or_else(|error| panic!("{}", error.report(ReportColour::None)))
 }
 
 async fn house(service: &str) -> House {
@@ -168,7 +170,7 @@ async fn held(house: &House) -> Arc<Held> {
 /// Passes what is held, as this operator.
 async fn pass(house: &House, held: &Held, operator: &str) -> Reply {
     let answers = good_answers(held);
-    let passing = Decide {
+    let passing = DecisionRequest {
         operator: operator.to_owned(),
         ..decide(held, Ruling::Pass { answers })
     };
@@ -248,14 +250,14 @@ async fn decide_all(house: &House, key: &Value) {
 
     let delete = ask(house.agent().await, "ticket.delete", key);
     let risky = held(house).await;
-    let claiming = Claiming {
+    let claiming = ClaimChange {
         gate: risky.id.clone(),
         operator: "op-1".to_owned(),
         seen: None,
-        wish: ClaimWish::Take,
+        wish: ClaimChangeKind::Take,
     };
     let desk = house.bench.runtime.desk();
-    desk.operate(Operate::Claim(claiming)).await.unwrap();
+    desk.operate(OperatorAction::Claim(claiming)).await.unwrap();
     assert!(matches!(
         pass(house, &risky, "op-1").await,
         Reply::Approved(_)

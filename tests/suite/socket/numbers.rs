@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cra_core::atlas::load_str;
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
-use cra_core::engine::held::Subject;
+use cra_core::engine::held::HeldSubject;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -163,7 +163,7 @@ async fn requests_with_different_numbers_are_held_apart() {
 fn shown(house: &House) -> String {
     let picture = house.bench.snapshot();
     match &picture.held[0].subject {
-        Subject::Action(call) => call.params.to_string(),
+        HeldSubject::Action(call) => call.params.to_string(),
         other => panic!("{other:?}"),
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use cra_core::base::limits::{
     ENDED_THREAD_TIME, MAX_SESSION_THREADS, MAX_THREADS, MAX_THREADS_PER_PEER,
 };
-use cra_core::engine::command::{Denied, EndSession, StartSession};
+use cra_core::engine::command::{DenialReply, EndSession, StartSession};
 use cra_core::memento::Thread;
-use cra_core::runtime::TakeTurn;
+use cra_core::runtime::SessionTurn;
 use cra_core::trace::event::FinalStatus;
 use serde_json::{Value, json};
 
@@ -28,9 +28,9 @@ async fn begin_inside(house: &House, session: &str) {
     agents.start_session(start).await.unwrap();
 }
 
-async fn turn_inside(house: &House, session: &str, thread: &str) -> Result<(), Denied> {
+async fn turn_inside(house: &House, session: &str, thread: &str) -> Result<(), DenialReply> {
     let text = json!({"session": session, "thread": thread, "message_id": "m-1", "message": "go"});
-    let take = TakeTurn::read_all(text.to_string().as_bytes()).unwrap();
+    let take = SessionTurn::read_all(text.to_string().as_bytes()).unwrap();
     let take = take.into_iter().next().unwrap();
     let agents = house.bench.runtime.agents();
     agents.turn(take).await.map(drop)
@@ -152,7 +152,7 @@ async fn a_full_console_refuses_new_threads_until_those_of_ended_sessions_are_a_
         .await;
     assert_eq!(picture.threads.len(), MAX_THREADS);
     let end = EndSession {
-        delivery: cra_core::engine::command::GivenWhen::Now,
+        delivery: cra_core::engine::command::DeliveryTime::Now,
         session: "s-3".parse().unwrap(),
         status: FinalStatus::Completed,
         summary: None,

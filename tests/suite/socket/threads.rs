@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cra_core::base::limits::{MAX_SESSION_THREADS, MAX_THREADS};
 use cra_core::gateway::client::CallError;
-use cra_core::memento::{Shape, Thread};
-use cra_core::runtime::ThreadAct;
+use cra_core::memento::{SummaryShape, Thread};
+use cra_core::runtime::ThreadAction;
 use serde_json::{Value, json};
 
 use super::{Agent, House};
@@ -74,12 +74,12 @@ pub(super) async fn thread(house: &House, id: &str) -> Thread {
 /// An operator writes the arc of a thread anew.
 async fn edit(house: &House, id: &str, arc: &str) {
     let kept = thread(house, id).await;
-    let shape = Shape {
+    let shape = SummaryShape {
         arc: arc.to_owned(),
-        ..Shape::default()
+        ..SummaryShape::default()
     };
     let if_match = kept.etag().unwrap();
-    let act = ThreadAct::Edit { shape, if_match };
+    let act = ThreadAction::Edit { shape, if_match };
     let desk = house.bench.runtime.desk();
     desk.act_on_thread(kept.id, act).await.unwrap();
 }

@@ -8,20 +8,20 @@ use std::time::Duration;
 use cra_core::base::clock::Clock;
 use cra_core::base::id::CountedIds;
 use cra_core::runtime::extension::Registry;
-use cra_core::runtime::notices::{Off, Webhooks};
-use cra_core::runtime::snapshot::Access;
-use cra_core::runtime::{Parts, Runtime};
-use cra_core::store::sqlite::{FILE_NAME, Reader};
+use cra_core::runtime::notices::{NoticesOff, Webhooks};
+use cra_core::runtime::snapshot::ConsoleAccess;
+use cra_core::runtime::{Runtime, RuntimeParts};
+use cra_core::store::sqlite::{FILE_NAME, StoreReader};
 use cra_core::store::{Store, StoreError};
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 
 use super::{connect, of_sessions, recorded};
-use crate::support::{APART, Dice, acme, clock, key_of, try_again};
+use crate::support::{APART, Dice, acme, clock, key_of, retry_or_refuse};
 
 /// Does everything with a store that anybody does. Gives up where an error says to.
 fn use_all(folder: &Path) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
-    let read = |reader: &Reader| -> Result<(), StoreError> {
+    let read = |reader: &StoreReader| -> Result<(), StoreError> {
         let sessions = reader.sessions()?;
         reader.heads()?;
         reader.state()?;
@@ -34,32 +34,32 @@ fn use_all(folder: &Path) -> Result<(), String> {
             reader.hashes(session)?;
         }
         let key = key_of(&log, 7).verifier();
-        let report = reader.verify(Trust::nothing().key(key))?;
+        let report = reader.verify(TrustAnchors::nothing().key(key))?;
         if report.is_sound() {
             return Ok(());
         }
         let what = "the record does not hold".to_owned();
         Err(StoreError::Damaged { what })
     };
-    let read = Reader::open(&folder.join(FILE_NAME)).and_then(|reader| read(&reader));
+    let read = StoreReader::open(&folder.join(FILE_NAME)).and_then(|reader| read(&reader));
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     let started = threads.unwrap().block_on(async {
-        let store = Arc::new(try_again(folder).map_err(|e| told(&e))?);
+        let store = Arc::new(retry_or_refuse(folder).map_err(|e| told(&e))?);
         let log = store.log().await.map_err(|e| told(&e))?.log;
         let clock = clock();
-        let runtime = Runtime::start(Parts {
+        let runtime = Runtime::start(RuntimeParts {
             store,
             atlases: acme(),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             ids: Box::new(CountedIds::starting_at(1 << 60)),
             operator: "op-1".to_owned(),
-            access: Access::Write,
+            access: ConsoleAccess::Write,
             extensions: Registry::default(),
             signer: key_of(&log, 7),
             head_file: None,
-            webhooks: Webhooks::Off(Off::NoConsole),
+            webhooks: Webhooks::Off(NoticesOff::NoConsole),
         });
         let runtime = runtime.await.map_err(|error| told(&error))?;
         let distrusted = runtime.desk().snapshots().borrow().distrusted.clone();

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, Reader};
+use cra_core::store::sqlite::{FILE_NAME, StoreReader};
 use cra_core::store::{Store, StoreError};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use rusqlite::params;
 use tempfile::TempDir;
 
@@ -64,7 +64,7 @@ fn first_format(records: &[Record]) -> TempDir {
 async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     let records = of_sessions(recorded().await.path());
     let folder = first_format(&records);
-    let told = Reader::open(&folder.path().join(FILE_NAME)).unwrap_err();
+    let told = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap_err();
     assert!(
         matches!(told, StoreError::Version { found: 1, .. }),
         "{told}"
@@ -78,7 +78,10 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.runtime.stop().await;
     let key = signer(store.as_ref()).await.verifier();
-    let report = store.verify(Trust::nothing().key(key)).await.unwrap();
+    let report = store
+        .verify(TrustAnchors::nothing().key(key))
+        .await
+        .unwrap();
     assert!(report.is_sound(), "{report:?}");
     assert!(report.chains.iter().all(|it| it.verdict.word() == "SEALED"));
     let log = store.events(report.log.unwrap().log, 0, 100).await.unwrap();
@@ -148,7 +151,7 @@ async fn bringing_up_to_date_mends_no_chain() {
         let folder = first_format(&records);
         connect(folder.path()).execute_batch(sql).unwrap();
         let store = open_again(folder.path());
-        let report = store.verify(Trust::nothing()).await.unwrap();
+        let report = store.verify(TrustAnchors::nothing()).await.unwrap();
         let (session, fault) = report.first_fault().unwrap();
         assert_eq!((session.as_str(), fault.word()), ("s-1", "BROKEN"), "{sql}");
     }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cra_core::base::id::SessionId;
-use cra_core::store::sqlite::{FILE_NAME, Reader};
+use cra_core::store::sqlite::{FILE_NAME, StoreReader};
 use cra_core::store::{LogState, Store};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::Trust;
+use cra_core::trace::verify::TrustAnchors;
 use rusqlite::params;
 use tempfile::TempDir;
 
@@ -18,8 +18,8 @@ use crate::support::{APART, Bench, clock, open_again, signer};
 /// The tables of format 2, as they were.
 const SECOND_FORMAT: &str = include_str!("../../data/format-2.sql");
 
-fn reader(folder: &Path) -> Reader {
-    Reader::open(&folder.join(FILE_NAME)).unwrap()
+fn reader(folder: &Path) -> StoreReader {
+    StoreReader::open(&folder.join(FILE_NAME)).unwrap()
 }
 
 fn copy_of(folder: &Path) -> TempDir {
@@ -29,7 +29,7 @@ fn copy_of(folder: &Path) -> TempDir {
 }
 
 fn is_sound(folder: &Path) -> bool {
-    let report = reader(folder).verify(Trust::nothing());
+    let report = reader(folder).verify(TrustAnchors::nothing());
     report.is_ok_and(|report| report.is_sound())
 }
 
@@ -73,8 +73,8 @@ async fn every_window_shows_the_same_however_the_rows_are_cut() {
     assert_eq!(apart.session_records(&session, 2, 3).unwrap(), own[2..5]);
     assert_eq!(log_of(&apart), log_of(&reader));
     assert_eq!(
-        apart.verify(Trust::nothing()).unwrap(),
-        reader.verify(Trust::nothing()).unwrap()
+        apart.verify(TrustAnchors::nothing()).unwrap(),
+        reader.verify(TrustAnchors::nothing()).unwrap()
     );
 }
 
@@ -191,7 +191,7 @@ fn second_format(folder: &Path) -> TempDir {
 }
 
 /// What a store keeps of its log, apart from the file beside it.
-fn log_of(reader: &Reader) -> LogState {
+fn log_of(reader: &StoreReader) -> LogState {
     LogState {
         kept_head: None,
         ..reader.log().unwrap()
@@ -221,7 +221,10 @@ async fn a_store_of_the_second_format_is_brought_up_to_date_whole() {
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.runtime.stop().await;
     let key = signer(store.as_ref()).await.verifier();
-    let report = store.verify(Trust::nothing().key(key)).await.unwrap();
+    let report = store
+        .verify(TrustAnchors::nothing().key(key))
+        .await
+        .unwrap();
     assert!(report.is_sound(), "{report:?}");
     drop(store);
     assert_eq!(open_again(older.path()).log().await.unwrap().mended, None);

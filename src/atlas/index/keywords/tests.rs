@@ -4,8 +4,8 @@ use super::*;
 use crate::atlas::document::MatchMode;
 use crate::base::pattern::Patterns;
 
-fn injection(keywords: Keywords) -> Injection {
-    Injection {
+fn injection(keywords: Keywords) -> InjectionRule {
+    InjectionRule {
         context_id: "c".to_owned(),
         mode: InjectMode::OnMatch,
         keywords: Some(keywords),
@@ -14,7 +14,7 @@ fn injection(keywords: Keywords) -> Injection {
     }
 }
 
-fn keywords(texts: &[&str], mode: MatchMode, case: Case) -> Keywords {
+fn keywords(texts: &[&str], mode: MatchMode, case: CaseSensitivity) -> Keywords {
     let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
     Keywords::compile(&texts, mode, case, None).unwrap()
 }
@@ -42,7 +42,7 @@ fn characters_that_fold_to_ascii_match_only_when_case_is_ignored() {
         "\u{212a}",
         "a \u{212a}elvin, a kelvin",
     ] {
-        for case in [Case::Sensitive, Case::Insensitive] {
+        for case in [CaseSensitivity::Sensitive, CaseSensitivity::Insensitive] {
             for mode in [MatchMode::Any, MatchMode::All, MatchMode::Phrase] {
                 let lists = ["kiss", "ki\u{17f}s", "\u{212a}", "kelvin", "k", "KISS"]
                     .map(|word| keywords(&[word], mode, case));
@@ -60,7 +60,7 @@ fn regular_expressions_are_combined_into_sets() {
             keywords(
                 &[&format!(r"\bn{at}\s+x")],
                 MatchMode::Regex,
-                Case::Insensitive,
+                CaseSensitivity::Insensitive,
             )
         })
         .collect();
@@ -71,7 +71,11 @@ fn regular_expressions_are_combined_into_sets() {
 
 #[test]
 fn a_phrase_within_a_word_does_not_hide_the_phrase_after_it() {
-    let lists = vec![keywords(&["delete"], MatchMode::Phrase, Case::Insensitive)];
+    let lists = vec![keywords(
+        &["delete"],
+        MatchMode::Phrase,
+        CaseSensitivity::Insensitive,
+    )];
     let [found, asked] = both(lists, "ä undeleted, then DELETE");
     assert_eq!(found, asked);
     assert_eq!(found[0].1[0].position, 18);
@@ -104,7 +108,7 @@ proptest! {
             (
                 prop::collection::vec(text(5), 0..4),
                 mode(),
-                prop::sample::select(vec![Case::Sensitive, Case::Insensitive]),
+                prop::sample::select(vec![CaseSensitivity::Sensitive, CaseSensitivity::Insensitive]),
             ),
             0..12,
         ),

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::atlas::compiled::Checkpoint;
 
-fn acme() -> Loaded {
+fn acme() -> LoadOutcome {
     load_file(repository("assets/atlas/acme-support.yaml"))
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn gate<'a>(loaded: &'a Loaded, id: &str) -> &'a Checkpoint {
+fn gate<'a>(loaded: &'a LoadOutcome, id: &str) -> &'a Checkpoint {
     let gates = &loaded.atlas.checkpoints;
     gates.iter().find(|gate| gate.id == id).unwrap()
 }
@@ -81,11 +81,11 @@ fn every_manifest_field_of_the_acme_example_is_read() {
     assert_eq!(action.name, "Get Ticket");
     assert_eq!(action.risk_tier, Some(RiskTier::Low));
     assert_eq!(
-        action.parameter_fault(&serde_json::json!({"ticket_id": "T-1"})),
+        action.parameter_error(&serde_json::json!({"ticket_id": "T-1"})),
         None
     );
     for wrong in [serde_json::json!({}), serde_json::json!({"ticket_id": 1})] {
-        assert!(action.parameter_fault(&wrong).is_some(), "{wrong}");
+        assert!(action.parameter_error(&wrong).is_some(), "{wrong}");
     }
 }
 
@@ -98,7 +98,7 @@ fn every_steward_field_of_the_acme_example_is_read() {
     assert_eq!(steward.contact, "atlas@acme.com");
     assert_eq!(
         steward.access.unwrap(),
-        Access {
+        AccessRules {
             kind: AccessKind::Authenticated,
             api_keys: vec!["sk-acme-*".to_owned()],
             rate_limit: Some(AccessRate {

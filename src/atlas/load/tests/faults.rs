@@ -17,7 +17,7 @@ fn every_invalid_manifest_is_reported_with_positions() {
     for name in names {
         let bytes = std::fs::read(folder.join(&name)).unwrap();
         let error = load_bytes(&name, bytes).expect_err(&name);
-        let report = error.report(Colour::None);
+        let report = error.report(ReportColour::None);
         let case = name.trim_end_matches(".yaml");
         settings.bind(|| insta::assert_snapshot!(case, report));
     }
@@ -45,7 +45,7 @@ fn the_summary_names_the_first_error_and_counts_the_rest() {
 fn unreadable_file_is_named() {
     let error = load_file("/nowhere/atlas\u{1b}.yaml").unwrap_err();
     assert!(matches!(&error, LoadError::Io { .. }), "{error:?}");
-    let report = error.report(Colour::None);
+    let report = error.report(ReportColour::None);
     assert!(report.starts_with("error: cannot read `/nowhere/atlas\\u{1b}.yaml`: "));
 }
 

@@ -46,7 +46,7 @@ fn around_json(fragment: &str) -> String {
     format!("{fields},{inner}")
 }
 
-fn described(loaded: &Loaded) -> String {
+fn described(loaded: &LoadOutcome) -> String {
     let mut text = String::new();
     let atlas = &loaded.atlas;
     for checkpoint in &atlas.checkpoints {
@@ -143,7 +143,7 @@ fn every_documented_fragment_loads_with_its_documented_meaning() {
             around_yaml(&fragment)
         };
         let loaded = load_str(&name, &text)
-            .unwrap_or_else(|error| panic!("{}\n{text}", error.report(Colour::None)));
+            .unwrap_or_else(|error| panic!("{}\n{text}", error.report(ReportColour::None)));
         settings.bind(|| insta::assert_snapshot!(name, described(&loaded)));
     }
 }

@@ -183,7 +183,7 @@ fn places(value: &Value) -> Vec<String> {
 
 /// One change to a document.
 #[derive(Clone, Debug)]
-enum Change {
+enum DocumentChange {
     Replace(Value),
     Remove,
     AddKey(&'static str, Value),
@@ -217,7 +217,7 @@ fn values() -> impl Strategy<Value = Value> {
     ])
 }
 
-fn changes() -> impl Strategy<Value = Change> {
+fn changes() -> impl Strategy<Value = DocumentChange> {
     let keys = vec![
         "x-team",
         "x-mode",
@@ -252,28 +252,28 @@ fn changes() -> impl Strategy<Value = Change> {
         "expect",
     ];
     prop_oneof![
-        values().prop_map(Change::Replace),
-        Just(Change::Remove),
+        values().prop_map(DocumentChange::Replace),
+        Just(DocumentChange::Remove),
         (prop::sample::select(keys.clone()), values())
-            .prop_map(|(key, value)| Change::AddKey(key, value)),
-        prop::sample::select(keys).prop_map(Change::Rename),
+            .prop_map(|(key, value)| DocumentChange::AddKey(key, value)),
+        prop::sample::select(keys).prop_map(DocumentChange::Rename),
     ]
 }
 
-fn change(document: &mut Value, place: &str, change: &Change) {
+fn change(document: &mut Value, place: &str, change: &DocumentChange) {
     let (parent, key) = place.rsplit_once('/').unwrap_or(("", ""));
     let key = key.replace("~1", "/").replace("~0", "~");
     match change {
-        Change::Replace(value) => *document.pointer_mut(place).unwrap() = value.clone(),
-        Change::AddKey(key, value) => {
+        DocumentChange::Replace(value) => *document.pointer_mut(place).unwrap() = value.clone(),
+        DocumentChange::AddKey(key, value) => {
             if let Some(Value::Object(fields)) = document.pointer_mut(place) {
                 fields.insert((*key).to_owned(), value.clone());
             }
         }
-        Change::Remove | Change::Rename(_) => match document.pointer_mut(parent) {
+        DocumentChange::Remove | DocumentChange::Rename(_) => match document.pointer_mut(parent) {
             Some(Value::Object(fields)) => {
                 let removed = fields.remove(&key);
-                if let (Change::Rename(name), Some(removed)) = (change, removed) {
+                if let (DocumentChange::Rename(name), Some(removed)) = (change, removed) {
                     fields.insert((*name).to_owned(), removed);
                 }
             }

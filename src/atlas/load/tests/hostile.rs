@@ -10,12 +10,15 @@ fn survive(bytes: Vec<u8>) {
     let text = String::from_utf8(bytes.clone()).ok();
     let (diagnostics, report) = match load_bytes("a\u{202e}.yaml", bytes) {
         Ok(loaded) => {
-            let report = render(&loaded.warnings, &loaded.source, Colour::None);
+            let report = render(&loaded.warnings, &loaded.source, ReportColour::None);
             (loaded.warnings, report)
         }
         Err(error) => {
             assert!(!error.to_string().chars().any(is_deceptive), "{error}");
-            (error.diagnostics().to_vec(), error.report(Colour::None))
+            (
+                error.diagnostics().to_vec(),
+                error.report(ReportColour::None),
+            )
         }
     };
     let shown = report.chars().filter(|&c| c != '\n');
@@ -78,7 +81,7 @@ fn a_byte_order_mark_is_no_part_of_the_text() {
     let error = load_str("a.yaml", "\u{feff}nmae: x\n").unwrap_err();
     let place = error.diagnostics()[0].span.unwrap();
     assert_eq!((place.start, place.line, place.column), (3, 1, 1));
-    let report = error.report(Colour::None);
+    let report = error.report(ReportColour::None);
     assert!(report.contains("1 | nmae: x\n  | ^^^^\n"), "{report}");
 }
 
@@ -155,7 +158,7 @@ fn many_unknown_references_are_counted() {
 #[test]
 fn coloured_report_contains_only_sanitized_text() {
     let error = load_str("a.yaml", "nmae: \"\u{202e}\u{1b}[2J\"\n").unwrap_err();
-    let report = error.report(Colour::Ansi);
+    let report = error.report(ReportColour::Ansi);
     assert!(report.contains("\u{1b}["), "no colour: {report:?}");
     assert!(
         !report.contains('\u{202e}') && !report.contains("\u{1b}[2J"),

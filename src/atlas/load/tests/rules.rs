@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::atlas::document::{
-    Approvers, CheckpointTrigger, DefaultDecision, Expect, OnInvalid, StewardCheckpointDef,
-    UnknownActions,
+    Approvers, CheckpointTrigger, DefaultDecision, ExpectedAnswer, InvalidAnswerAction,
+    StewardCheckpointDef, UnknownActions,
 };
 use crate::base::limits::MAX_ID_LEN;
 
-fn first_question(rest: &str) -> crate::atlas::compiled::Question {
+fn first_question(rest: &str) -> crate::atlas::compiled::CompiledQuestion {
     let loaded = load(&format!(
         "checkpoints:\n  - checkpoint_id: gate\n    trigger: {{ type: session_start }}\n    \
          questions:\n      - question_id: q\n        question: Why?\n{rest}"
@@ -108,9 +108,9 @@ fn every_field_of_a_question_is_read() {
     assert_eq!(question.response_type(), ResponseType::Boolean);
     assert!(!question.required());
     assert_eq!(question.hint(), Some("Think"));
-    assert_eq!(question.on_invalid(), OnInvalid::WarnAndContinue);
+    assert_eq!(question.on_invalid(), InvalidAnswerAction::WarnAndContinue);
     assert_eq!(question.max_retries(), Some(3));
-    assert_eq!(question.expect(), Expect::False);
+    assert_eq!(question.expect(), ExpectedAnswer::False);
     let rules = question.validation();
     assert_eq!((rules.min_length, rules.max_length), (Some(20), Some(20)));
     assert_eq!(rules.must_contain, ["reason"]);
@@ -125,8 +125,8 @@ fn question_has_defaults() {
     let question = first_question("");
     assert_eq!(question.response_type(), ResponseType::Text);
     assert!(question.required());
-    assert_eq!(question.on_invalid(), OnInvalid::Retry);
-    assert_eq!(question.expect(), Expect::True);
+    assert_eq!(question.on_invalid(), InvalidAnswerAction::Retry);
+    assert_eq!(question.expect(), ExpectedAnswer::True);
     assert_eq!(question.max_retries(), None);
 }
 
@@ -149,7 +149,7 @@ fn trigger_alias_is_accepted_and_reported_with_its_canonical_name() {
          checkpoints:\n  - checkpoint_id: gate\n    \
          trigger: { type: capability_gate, capability_ids: [c] }\n",
     );
-    assert_eq!(codes(&loaded.warnings), [Code::Alias]);
+    assert_eq!(codes(&loaded.warnings), [Code::TriggerAlias]);
     let warning = &loaded.warnings[0];
     assert_eq!(
         warning.help.as_deref(),
@@ -168,7 +168,7 @@ fn schema_may_be_a_boolean() {
     let atlas = load("actions:\n  - { action_id: a, parameters_schema: false }\n").atlas;
     assert!(
         atlas.actions["a"]
-            .parameter_fault(&serde_json::json!({}))
+            .parameter_error(&serde_json::json!({}))
             .is_some()
     );
 }

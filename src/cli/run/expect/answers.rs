@@ -2,14 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Failed, decision};
-use crate::cli::run::scenario::{Expected, ExpectedVerdict, contains_all};
-use crate::cli::run::stage::Noted;
-use crate::engine::command::{GivenGuidance, Reply};
-use crate::engine::consult::{Consulted, PolicyAnswer};
+use super::{FailedExpectation, decision};
+use crate::cli::run::scenario::{ExpectedOutcome, ExpectedVerdict, contains_all};
+use crate::cli::run::stage::StepOutcome;
+use crate::engine::command::{InjectedGuidance, Reply};
+use crate::engine::consult::{ConsultationAnswer, PolicyAnswer};
 
 /// Checks that exactly the expected guidance was given, in order.
-pub(super) fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
+pub(super) fn guidance(
+    expected: &ExpectedOutcome,
+    noted: &StepOutcome,
+) -> Option<FailedExpectation> {
     let wanted = expected.guidance.as_ref()?;
     let given: Vec<_> = noted.given.guidance.iter().map(fields).collect();
     let mut pairs = given.iter().zip(wanted);
@@ -17,14 +20,14 @@ pub(super) fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
         return None;
     }
     let told = |blocks: &[Map<String, Value>]| json!(blocks).to_string();
-    Some(Failed::new(
+    Some(FailedExpectation::new(
         format!("guidance {}", told(wanted)),
         format!("guidance {}", told(&given)),
     ))
 }
 
 /// Fields of a guidance block, and the checkpoint that gave it.
-fn fields(guidance: &GivenGuidance) -> Map<String, Value> {
+fn fields(guidance: &InjectedGuidance) -> Map<String, Value> {
     let Value::Object(mut fields) = json!(guidance.block) else {
         return Map::new();
     };
@@ -33,18 +36,18 @@ fn fields(guidance: &GivenGuidance) -> Map<String, Value> {
 }
 
 /// Checks that the step was, or was not, answered from a cache.
-pub(super) fn cached(expected: &Expected, noted: &Noted) -> Option<Failed> {
+pub(super) fn cached(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.cached?;
     let actual = match policy_answer(noted) {
         Some(answer) => answer.cached,
         None => noted.keywords_cached,
     };
     let word = |cached| if cached { "cached" } else { "not cached" };
-    (wanted != actual).then(|| Failed::new(word(wanted), word(actual)))
+    (wanted != actual).then(|| FailedExpectation::new(word(wanted), word(actual)))
 }
 
 /// Checks the answer of policies about an action.
-pub(super) fn verdict(expected: &ExpectedVerdict, noted: &Noted) -> Vec<Failed> {
+pub(super) fn verdict(expected: &ExpectedVerdict, noted: &StepOutcome) -> Vec<FailedExpectation> {
     let answer = policy_answer(noted);
     let wanted = [
         expected.decision.map(str::to_owned),
@@ -57,13 +60,16 @@ pub(super) fn verdict(expected: &ExpectedVerdict, noted: &Noted) -> Vec<Failed> 
     let checks = wanted.into_iter().zip(actual);
     let failed = checks.filter_map(|(wanted, actual)| {
         let wanted = wanted?;
-        (wanted != actual).then(|| Failed::new(wanted, actual))
+        (wanted != actual).then(|| FailedExpectation::new(wanted, actual))
     });
     failed.collect()
 }
 
 /// Checks that events were recorded without the agent waiting for the disk.
-pub(super) fn not_synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
+pub(super) fn not_synced(
+    expected: &ExpectedOutcome,
+    noted: &StepOutcome,
+) -> Option<FailedExpectation> {
     let in_time = |name: &&String| !noted.records.contains(name) || noted.synced.contains(name);
     let name = expected.not_synced.iter().find(in_time)?;
     let actual = if noted.records.contains(name) {
@@ -72,7 +78,7 @@ pub(super) fn not_synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
         format!("recorded [{}]", noted.records.join(", "))
     };
     let wanted = format!("{name} recorded without a wait for the disk");
-    Some(Failed::new(wanted, actual))
+    Some(FailedExpectation::new(wanted, actual))
 }
 
 /// Policy answer about a request, in recorded form.
@@ -83,9 +89,9 @@ pub(super) fn word(answer: &PolicyAnswer) -> String {
     }
 }
 
-fn policy_answer(noted: &Noted) -> Option<&PolicyAnswer> {
+fn policy_answer(noted: &StepOutcome) -> Option<&PolicyAnswer> {
     match &noted.reply {
-        Some(Reply::Consulted(Consulted::Policy(answer))) => Some(answer),
+        Some(Reply::Consulted(ConsultationAnswer::Policy(answer))) => Some(answer),
         _ => None,
     }
 }

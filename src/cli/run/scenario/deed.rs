@@ -6,17 +6,19 @@ use serde_json::{Value, json};
 
 use super::{optional_text, text, wrapper};
 use crate::atlas::diagnostic::Code;
-use crate::atlas::written::{Faults, Placed};
+use crate::atlas::written::{FileProblems, LocatedValue};
 use crate::base::id::SessionId;
-use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, Input};
-use crate::engine::command::{EndSession, GivenWhen, InputSource, Report, Resolve, StartSession};
-use crate::memento::{Name, Shape};
-use crate::runtime::TakeTurn;
+use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, InputReport};
+use crate::engine::command::{
+    AgentReport, DeliveryTime, EndSession, InputSource, ResolveRequest, StartSession,
+};
+use crate::memento::{ExternalName, SummaryShape};
+use crate::runtime::SessionTurn;
 
 mod reports;
 
 /// Action of a step.
-pub(in crate::cli::run) enum Deed {
+pub(in crate::cli::run) enum StepAction {
     Start(StartSession),
     Request {
         session: SessionId,
@@ -32,7 +34,7 @@ pub(in crate::cli::run) enum Deed {
         answers: AgentAnswers,
     },
     /// The agent requests a resolution.
-    Resolve(Resolve),
+    Resolve(ResolveRequest),
     /// Result of the oldest uncompleted run of an action.
     Complete {
         session: SessionId,
@@ -44,31 +46,31 @@ pub(in crate::cli::run) enum Deed {
         session: SessionId,
         action: Option<String>,
     },
-    Input(Input),
+    Input(InputReport),
     Context(ContextRequest),
     Error(ErrorReport),
     /// The agent reports an event that is only recorded.
-    Report(Report),
+    Report(AgentReport),
     /// The agent reports recovery from the last error of its session.
-    Recovered(Recovered),
+    Recovered(ErrorRecovery),
     /// A handler asks for the policy answer about an action.
     Policy(PolicyQuestion),
     /// A turn of a conversation.
-    Turn(Box<TakeTurn>),
+    Turn(Box<SessionTurn>),
     /// An operator rewrites the summary of a conversation.
     Edit {
-        thread: Name,
-        shape: Box<Shape>,
+        thread: ExternalName,
+        shape: Box<SummaryShape>,
     },
-    Pass(Pass),
-    Deny(Deny),
+    Pass(ApprovalStep),
+    Deny(DenialStep),
     /// Time passes, in seconds.
     Wait(u64),
     End(EndSession),
 }
 
 /// Recovery from the last error of a session.
-pub(in crate::cli::run) struct Recovered {
+pub(in crate::cli::run) struct ErrorRecovery {
     pub(in crate::cli::run) session: SessionId,
     pub(in crate::cli::run) method: String,
     pub(in crate::cli::run) success: bool,
@@ -82,16 +84,16 @@ pub(in crate::cli::run) struct PolicyQuestion {
 }
 
 /// Approval of a held request.
-pub(in crate::cli::run) struct Pass {
+pub(in crate::cli::run) struct ApprovalStep {
     pub(in crate::cli::run) gate: String,
-    pub(in crate::cli::run) answers: Answers,
+    pub(in crate::cli::run) answers: OperatorAnswers,
     pub(in crate::cli::run) justification: Option<String>,
     /// Name of the operator, if it is not the default one.
     pub(in crate::cli::run) operator: Option<String>,
 }
 
 /// Denial of a held request.
-pub(in crate::cli::run) struct Deny {
+pub(in crate::cli::run) struct DenialStep {
     pub(in crate::cli::run) gate: String,
     pub(in crate::cli::run) reason: String,
     /// Name of the operator, if it is not the default one.
@@ -102,7 +104,7 @@ pub(in crate::cli::run) struct Deny {
 pub(in crate::cli::run) type AgentAnswers = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// Answers of an operator.
-pub(in crate::cli::run) enum Answers {
+pub(in crate::cli::run) enum OperatorAnswers {
     /// Generated answers that follow the rules.
     Good,
     /// Given answers, by question.
@@ -110,7 +112,7 @@ pub(in crate::cli::run) enum Answers {
 }
 
 /// Keys of the step types.
-pub(super) const DEEDS: [&str; 21] = [
+pub(super) const STEP_KEYS: [&str; 21] = [
     "start",
     "request",
     "answer",
@@ -148,7 +150,11 @@ const SOURCES: [(&str, InputSource); 3] = [
 ];
 
 /// Parses the action of a step of this type.
-pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+pub(super) fn deed(
+    kind: &str,
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<StepAction> {
     match kind {
         "start" => start(value, faults),
         "request" => request(value, faults),
@@ -169,18 +175,18 @@ pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> O
         "wrapper_verified" => wrapper::verified(value, faults),
         "pass" => pass(value, faults),
         "deny" => deny(value, faults),
-        "wait" => value.count(faults).map(Deed::Wait),
+        "wait" => value.count(faults).map(StepAction::Wait),
         _ => end(value, faults),
     }
 }
 
-fn start(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn start(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "agent", "version", "intent"], faults);
     let session = session(value, faults);
     let agent = optional_text(value, "agent", faults);
     let agent_version = optional_text(value, "version", faults);
     let intent = optional_text(value, "intent", faults);
-    Some(Deed::Start(StartSession {
+    Some(StepAction::Start(StartSession {
         session: session?,
         agent: agent.unwrap_or_else(|| "agent".to_owned()),
         agent_version,
@@ -189,13 +195,13 @@ fn start(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }))
 }
 
-fn request(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn request(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "action", "params", "resolution"], faults);
     let session = session(value, faults);
     let action = text(value, "action", faults);
     let params = value.get("params").map(|params| params.json());
     let resolution = optional_text(value, "resolution", faults);
-    Some(Deed::Request {
+    Some(StepAction::Request {
         session: session?,
         action: action?,
         params: params.unwrap_or_else(|| json!({})),
@@ -203,7 +209,7 @@ fn request(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     })
 }
 
-fn answer(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn answer(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "gate", "answers"], faults);
     let session = session(value, faults);
     let gate = text(value, "gate", faults);
@@ -213,25 +219,25 @@ fn answer(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
         place.refuse(Code::WrongType, message, faults);
         return None;
     };
-    Some(Deed::Answer {
+    Some(StepAction::Answer {
         session: session?,
         gate: gate?,
         answers,
     })
 }
 
-fn resolve(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn resolve(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "input"], faults);
     let session = session(value, faults);
     let input = optional_text(value, "input", faults);
-    Some(Deed::Resolve(Resolve {
+    Some(StepAction::Resolve(ResolveRequest {
         session: session?,
         input,
         actions: Vec::new(),
     }))
 }
 
-fn complete(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn complete(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "action", "result", "error"], faults);
     let session = session(value, faults);
     let action = text(value, "action", faults);
@@ -253,29 +259,29 @@ fn complete(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
         }
         None => Ok(summary.unwrap_or_default()),
     };
-    Some(Deed::Complete {
+    Some(StepAction::Complete {
         session: session?,
         action: action?,
         result,
     })
 }
 
-fn leave(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn leave(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "action"], faults);
     let session = session(value, faults);
     let action = optional_text(value, "action", faults);
-    Some(Deed::Leave {
+    Some(StepAction::Leave {
         session: session?,
         action,
     })
 }
 
-fn input(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn input(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "text", "source"], faults);
     let session = session(value, faults);
     let written = text(value, "text", faults);
     let source = named(value, "source", &SOURCES, faults);
-    Some(Deed::Input(Input {
+    Some(StepAction::Input(InputReport {
         session: session?,
         text: written?,
         source: source.unwrap_or(InputSource::User),
@@ -283,13 +289,13 @@ fn input(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }))
 }
 
-fn context(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn context(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "query", "hints", "checkpoint"], faults);
     let session = session(value, faults);
     let query = optional_text(value, "query", faults);
     let hints = value.get("hints").map(|hints| hints.texts(faults));
     let checkpoint = optional_text(value, "checkpoint", faults);
-    Some(Deed::Context(ContextRequest {
+    Some(StepAction::Context(ContextRequest {
         session: session?,
         query,
         hints: hints.unwrap_or_default(),
@@ -297,12 +303,12 @@ fn context(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }))
 }
 
-fn policy(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn policy(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "action", "params"], faults);
     let session = session(value, faults);
     let action = text(value, "action", faults);
     let params = value.get("params").map(|params| params.json());
-    Some(Deed::Policy(PolicyQuestion {
+    Some(StepAction::Policy(PolicyQuestion {
         session: session?,
         action: action?,
         params: params.unwrap_or_else(|| json!({})),
@@ -310,10 +316,10 @@ fn policy(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
 }
 
 /// Parses a turn as `cra turn` does.
-fn turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    let read = TakeTurn::read_all(value.json().to_string().as_bytes());
-    match read.map(<[TakeTurn; 1]>::try_from) {
-        Ok(Ok([take])) => Some(Deed::Turn(Box::new(take))),
+fn turn(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
+    let read = SessionTurn::read_all(value.json().to_string().as_bytes());
+    match read.map(<[SessionTurn; 1]>::try_from) {
+        Ok(Ok([take])) => Some(StepAction::Turn(Box::new(take))),
         Ok(Err(several)) => {
             let message = format!("expected one turn, found {}", several.len());
             value.refuse(Code::WrongType, &message, faults);
@@ -327,34 +333,34 @@ fn turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
 }
 
 /// Parses an edit: the thread, and the summary that the operator wants.
-fn edit(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn edit(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["thread", "summary"], faults);
     let place = value.need("thread", faults);
     let summary = value.need("summary", faults);
     let thread = place.and_then(|place| {
-        let thread = serde_json::from_value::<Name>(place.json());
+        let thread = serde_json::from_value::<ExternalName>(place.json());
         thread
             .map_err(|error| place.refuse(Code::BadId, &error.to_string(), faults))
             .ok()
     });
     let summary = summary?;
-    let shape = Shape::proposed(&summary.json());
+    let shape = SummaryShape::proposed(&summary.json());
     let shape = shape
         .map_err(|error| summary.refuse(Code::WrongType, &error.to_string(), faults))
         .ok();
-    Some(Deed::Edit {
+    Some(StepAction::Edit {
         thread: thread?,
         shape: Box::new(shape?),
     })
 }
 
-fn pass(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn pass(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["gate", "answers", "justification", "operator"], faults);
     let gate = text(value, "gate", faults);
     let answers = value.need("answers", faults);
     let justification = optional_text(value, "justification", faults);
     let operator = optional_text(value, "operator", faults);
-    Some(Deed::Pass(Pass {
+    Some(StepAction::Pass(ApprovalStep {
         answers: answers_of(&answers?, faults)?,
         gate: gate?,
         justification,
@@ -362,35 +368,35 @@ fn pass(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }))
 }
 
-fn deny(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn deny(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["gate", "reason", "operator"], faults);
     let gate = text(value, "gate", faults);
     let reason = optional_text(value, "reason", faults);
     let operator = optional_text(value, "operator", faults);
-    Some(Deed::Deny(Deny {
+    Some(StepAction::Deny(DenialStep {
         gate: gate?,
         reason: reason.unwrap_or_default(),
         operator,
     }))
 }
 
-fn end(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+fn end(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     value.only(&["session", "status", "summary"], faults);
     let session = session(value, faults);
     let status = named(value, "status", &STATUSES, faults);
     let summary = optional_text(value, "summary", faults);
-    Some(Deed::End(EndSession {
-        delivery: GivenWhen::Now,
+    Some(StepAction::End(EndSession {
+        delivery: DeliveryTime::Now,
         session: session?,
         status: status.unwrap_or(FinalStatus::Completed),
         summary,
     }))
 }
 
-fn answers_of(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Answers> {
+fn answers_of(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<OperatorAnswers> {
     match value.json() {
-        Value::Object(answers) => Some(Answers::Given(answers.into_iter().collect())),
-        Value::String(word) if word == "good" => Some(Answers::Good),
+        Value::Object(answers) => Some(OperatorAnswers::Given(answers.into_iter().collect())),
+        Value::String(word) if word == "good" => Some(OperatorAnswers::Good),
         _ => {
             let message = "expected `good`, or a map of answers by question";
             value.refuse(Code::WrongType, message, faults);
@@ -401,10 +407,10 @@ fn answers_of(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Answers> {
 
 /// Parses an optional key with a fixed set of words; the key also names them in errors.
 fn named<T: Copy>(
-    value: &Placed<'_>,
+    value: &LocatedValue<'_>,
     key: &str,
     names: &[(&'static str, T)],
-    faults: &mut Faults<'_>,
+    faults: &mut FileProblems<'_>,
 ) -> Option<T> {
     let words: Vec<_> = names.iter().map(|(name, _)| *name).collect();
     let word = value.get(key)?.word(key, &words, faults)?;
@@ -412,7 +418,10 @@ fn named<T: Copy>(
     found.next().map(|(_, named)| *named)
 }
 
-pub(super) fn session(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<SessionId> {
+pub(super) fn session(
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<SessionId> {
     let place = value.need("session", faults)?;
     let session = place.text(faults)?.parse::<SessionId>();
     session

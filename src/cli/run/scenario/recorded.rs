@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::atlas::diagnostic::Code;
-use crate::atlas::written::{Faults, Placed};
+use crate::atlas::written::{FileProblems, LocatedValue};
 use crate::trace::event::Payload;
 
 /// An expected event, with the fields that it must have at least.
@@ -33,7 +33,7 @@ impl ExpectedRecord {
 }
 
 /// Parses `recorded`: a list of event types, each alone or as a map of its type to its fields.
-pub(super) fn read(value: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<ExpectedRecord> {
+pub(super) fn read(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Vec<ExpectedRecord> {
     let Some(recorded) = value.get("recorded") else {
         return Vec::new();
     };
@@ -41,7 +41,7 @@ pub(super) fn read(value: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<ExpectedR
     items.iter().filter_map(|item| one(item, faults)).collect()
 }
 
-fn one(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<ExpectedRecord> {
+fn one(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<ExpectedRecord> {
     let Value::Object(map) = item.json() else {
         let event_type = item.word("event type", Payload::TYPES, faults)?;
         return Some(ExpectedRecord {

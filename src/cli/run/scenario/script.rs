@@ -6,20 +6,22 @@ use serde_json::Value;
 
 use super::text;
 use crate::atlas::diagnostic::Code;
-use crate::atlas::written::{Faults, Placed};
+use crate::atlas::written::{FileProblems, LocatedValue};
 use crate::base::id::is_restricted;
-use crate::engine::extension::{Call, CallQuestion, Extensions};
+use crate::engine::extension::{CallQuestion, ExtensionCall, Extensions};
 
 /// Roles in which an extension can be asked.
 const ROLES: [&str; 3] = ["trigger", "handler", "validator"];
 
 /// Scripted answers, by role and extension.
 #[derive(Default)]
-pub(in crate::cli::run) struct Answering(BTreeMap<(&'static str, String), Result<Value, String>>);
+pub(in crate::cli::run) struct ScriptedAnswers(
+    BTreeMap<(&'static str, String), Result<Value, String>>,
+);
 
-impl Answering {
+impl ScriptedAnswers {
     /// Parses the list of extensions.
-    pub(super) fn read(list: &Placed<'_>, faults: &mut Faults<'_>) -> Self {
+    pub(super) fn read(list: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Self {
         let mut all = Self::default();
         for item in list.items(faults) {
             all.add(&item, faults);
@@ -27,7 +29,7 @@ impl Answering {
         all
     }
 
-    fn add(&mut self, item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<()> {
+    fn add(&mut self, item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<()> {
         item.only(&["name", "answers", "with", "fails"], faults);
         let answer = answer(item, faults);
         let role = item.need("answers", faults);
@@ -60,7 +62,10 @@ impl Answering {
     }
 
     /// Scripted answer of an extension, if there is one.
-    pub(in crate::cli::run) fn outcome(&self, call: &Call) -> Option<Result<Value, String>> {
+    pub(in crate::cli::run) fn outcome(
+        &self,
+        call: &ExtensionCall,
+    ) -> Option<Result<Value, String>> {
         let role = match call.question {
             CallQuestion::Trigger { .. } => "trigger",
             CallQuestion::Handler => "handler",
@@ -71,7 +76,7 @@ impl Answering {
 }
 
 /// Answer or failure of an extension: exactly one of the two.
-fn answer(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Result<Value, String>> {
+fn answer(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Result<Value, String>> {
     match (item.get("with"), item.get("fails")) {
         (Some(with), None) => Some(Ok(with.json())),
         (None, Some(_)) => text(item, "fails", faults).map(Err),

@@ -2,14 +2,17 @@
 
 use serde_json::Value;
 
-use super::deed::Deed;
+use super::deed::StepAction;
 use crate::atlas::diagnostic::Code;
-use crate::atlas::written::{Faults, Placed};
-use crate::engine::command::{Report, Wrapper};
+use crate::atlas::written::{FileProblems, LocatedValue};
+use crate::engine::command::{AgentReport, Wrapper};
 use crate::gateway::call::{WrapperConstructed, WrapperVerified};
 
 /// Parses a wrapper. Without a `construction_hash` it gets the correct one.
-pub(super) fn constructed(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+pub(super) fn constructed(
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<StepAction> {
     let mut fields = value.json();
     let is_proven = fields.get("construction_hash").is_some();
     if let (Some(fields), false) = (fields.as_object_mut(), is_proven) {
@@ -21,12 +24,17 @@ pub(super) fn constructed(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option
     if !is_proven {
         wrapper.construction_hash = wrapper.proof().to_string();
     }
-    Some(Deed::Report(Report::Wrapper(wrapper)))
+    Some(StepAction::Report(AgentReport::Wrapper(wrapper)))
 }
 
 /// Parses the result of a wrapper check.
-pub(super) fn verified(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+pub(super) fn verified(
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<StepAction> {
     let read = serde_json::from_value::<WrapperVerified>(value.json());
     let call = read.map_err(|error| value.refuse(Code::WrongType, &error.to_string(), faults));
-    Some(Deed::Report(Report::WrapperCheck(call.ok()?.into())))
+    Some(StepAction::Report(AgentReport::WrapperCheck(
+        call.ok()?.into(),
+    )))
 }

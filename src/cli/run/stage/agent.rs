@@ -1,42 +1,42 @@
 //! Agent steps other than action requests: answers to questions, and requests for a resolution.
 
-use super::{Misfit, Noted, Stage, Wish};
+use super::{OpenRequest, ScenarioEngine, StepFault, StepOutcome};
 use crate::base::id::SessionId;
 use crate::cli::run::scenario::AgentAnswers;
-use crate::engine::command::{Answer, AskId, Command, ReleaseTo, Resolve};
-use crate::engine::held::{Held, Subject};
+use crate::engine::command::{AgentAnswer, CallerId, EngineCommand, ReleaseTo, ResolveRequest};
+use crate::engine::held::{Held, HeldSubject};
 
 /// Word by which a request relies on the last resolution of its session.
 const LAST: &str = "last";
 
-impl Stage {
+impl ScenarioEngine {
     /// Plays an agent's answer at a gate.
     pub(super) fn answer(
         &mut self,
         session: &SessionId,
         gate: &str,
         answers: &AgentAnswers,
-        noted: &mut Noted,
+        noted: &mut StepOutcome,
     ) {
         let Some(held) = self.named(gate, noted) else {
             return;
         };
         let action = match &held.subject {
-            Subject::Action(call) => Some(call.action.clone()),
-            Subject::SessionStart | Subject::Moment(_) => None,
+            HeldSubject::Action(call) => Some(call.action.clone()),
+            HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         };
-        let wish = Wish {
+        let wish = OpenRequest {
             session: session.clone(),
             action,
         };
-        self.wishes.insert(AskId(self.asks + 1), wish);
-        let answer = Answer {
+        self.wishes.insert(CallerId(self.asks + 1), wish);
+        let answer = AgentAnswer {
             session: session.clone(),
             gate: held.id.clone(),
             answers: answers.clone(),
             release: ReleaseTo::default(),
         };
-        self.ask(|ask| Command::Answer(ask, answer), noted);
+        self.ask(|ask| EngineCommand::Answer(ask, answer), noted);
         if noted.reply.is_none() {
             noted.held = self.open_gates(&held);
         }
@@ -54,9 +54,9 @@ impl Stage {
     }
 
     /// Plays an agent's request for a resolution.
-    pub(super) fn resolve(&mut self, resolve: &Resolve, noted: &mut Noted) {
+    pub(super) fn resolve(&mut self, resolve: &ResolveRequest, noted: &mut StepOutcome) {
         self.moment(&resolve.session, noted, |ask| {
-            Command::Resolve(ask, resolve.clone())
+            EngineCommand::Resolve(ask, resolve.clone())
         });
     }
 
@@ -65,7 +65,7 @@ impl Stage {
         &self,
         session: &SessionId,
         named: Option<&str>,
-        noted: &mut Noted,
+        noted: &mut StepOutcome,
     ) -> Option<String> {
         let named = named?;
         if named != LAST {
@@ -73,7 +73,7 @@ impl Stage {
         }
         let last = self.resolutions.get(session);
         if last.is_none() {
-            noted.misfit = Some(Misfit {
+            noted.misfit = Some(StepFault {
                 what: "no such resolution",
                 wanted: format!("a resolution of {session}"),
                 actual: "it has not resolved".to_owned(),

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Misfit;
-use crate::atlas::compiled::Question;
+use super::StepFault;
+use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::ResponseType;
 use crate::base::limits::MAX_ANSWER_CHARS;
-use crate::cli::run::scenario::Answers;
+use crate::cli::run::scenario::OperatorAnswers;
 use crate::engine::answer::judge;
 use crate::engine::held::{Gate, Held};
 
 /// Finds an answer to a question that no gate asks: a mistake of the script, not of the operator.
-pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
-    let Answers::Given(answers) = answers else {
+pub(super) fn stray_answer(held: &Held, answers: &OperatorAnswers) -> Option<StepFault> {
+    let OperatorAnswers::Given(answers) = answers else {
         return None;
     };
     let gates = held.gates.iter();
@@ -24,7 +24,7 @@ pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
     });
     let asked: Vec<_> = asked.collect();
     let stray = answers.keys().find(|name| !asked.contains(name))?;
-    Some(Misfit {
+    Some(StepFault {
         what: "no such question",
         wanted: format!("question {stray}"),
         actual: format!("questions [{}]", asked.join(", ")),
@@ -33,7 +33,7 @@ pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
 
 /// Name under which a question is answered. If two Atlases have a gate of the same name, one answer
 /// must not count for both; then the name is `atlas/checkpoint/question`.
-fn question_name(held: &Held, gate: &Gate, question: &Question) -> String {
+fn question_name(held: &Held, gate: &Gate, question: &CompiledQuestion) -> String {
     let id = gate.origin.id();
     let alone = held
         .gates
@@ -49,13 +49,13 @@ fn question_name(held: &Held, gate: &Gate, question: &Question) -> String {
 }
 
 /// One map of answers per gate, in the order of the gates.
-pub(super) fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String, Value>> {
-    let answer = |gate: &Gate, question: &Question| match answers {
-        Answers::Good => Some(good_answer(question)),
-        Answers::Given(given) => given.get(&question_name(held, gate, question)).cloned(),
+pub(super) fn answers_for(held: &Held, answers: &OperatorAnswers) -> Vec<BTreeMap<String, Value>> {
+    let answer = |gate: &Gate, question: &CompiledQuestion| match answers {
+        OperatorAnswers::Good => Some(good_answer(question)),
+        OperatorAnswers::Given(given) => given.get(&question_name(held, gate, question)).cloned(),
     };
     let of_gate = |gate: &Gate| {
-        let named = |question: &Question| {
+        let named = |question: &CompiledQuestion| {
             answer(gate, question).map(|answer| (question.id().to_owned(), answer))
         };
         gate.questions.iter().filter_map(named).collect()
@@ -65,7 +65,7 @@ pub(super) fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String
 
 /// Generates an answer that follows the rules, as far as possible: a pattern or a schema cannot be
 /// guessed, and then the engine names the broken rule.
-fn good_answer(question: &Question) -> Value {
+fn good_answer(question: &CompiledQuestion) -> Value {
     let candidates: Vec<Value> = match question.response_type() {
         ResponseType::Boolean => vec![json!(true), json!(false)],
         ResponseType::Acknowledgment => vec![json!("understood")],
@@ -88,7 +88,7 @@ fn good_answer(question: &Question) -> Value {
         .unwrap_or(first)
 }
 
-fn good_text(question: &Question) -> String {
+fn good_text(question: &CompiledQuestion) -> String {
     let rules = question.validation();
     let parts = rules.must_contain.iter().map(String::as_str);
     let words: Vec<_> = parts.chain(["confirmed by the operator"]).collect();

@@ -1,28 +1,28 @@
 //! Steps other than requests and decisions: input, errors, context, results, and disconnects.
 
-use super::{Misfit, Noted, Stage, Wish};
+use super::{OpenRequest, ScenarioEngine, StepFault, StepOutcome};
 use crate::base::id::SessionId;
-use crate::engine::command::{ActionCompleted, ActionError, AskId, Command, Report};
+use crate::engine::command::{ActionCompletion, ActionError, AgentReport, CallerId, EngineCommand};
 
-impl Stage {
+impl ScenarioEngine {
     /// Plays a call of a session that is not about an action.
     pub(super) fn moment(
         &mut self,
         session: &SessionId,
-        noted: &mut Noted,
-        command: impl FnOnce(AskId) -> Command,
+        noted: &mut StepOutcome,
+        command: impl FnOnce(CallerId) -> EngineCommand,
     ) {
-        let wish = Wish {
+        let wish = OpenRequest {
             session: session.clone(),
             action: None,
         };
-        self.wishes.insert(AskId(self.asks + 1), wish);
+        self.wishes.insert(CallerId(self.asks + 1), wish);
         self.ask(command, noted);
     }
 
     /// Plays a report of an agent that is only recorded.
-    pub(super) fn report(&mut self, report: &Report, noted: &mut Noted) {
-        self.ask(|ask| Command::Report(ask, report.clone()), noted);
+    pub(super) fn report(&mut self, report: &AgentReport, noted: &mut StepOutcome) {
+        self.ask(|ask| EngineCommand::Report(ask, report.clone()), noted);
     }
 
     /// Plays the result of the oldest run of an action.
@@ -31,14 +31,14 @@ impl Stage {
         session: &SessionId,
         action: &str,
         result: &Result<String, ActionError>,
-        noted: &mut Noted,
+        noted: &mut StepOutcome,
     ) {
         let mut runs = self.runs.iter();
         let Some(place) = runs.position(|run| run.session == *session && run.action == action)
         else {
             let running = self.runs.iter().filter(|run| run.session == *session);
             let running: Vec<_> = running.map(|run| run.action.as_str()).collect();
-            noted.misfit = Some(Misfit {
+            noted.misfit = Some(StepFault {
                 what: "no such run",
                 wanted: format!("a run of {action}"),
                 actual: format!("running [{}]", running.join(", ")),
@@ -46,27 +46,32 @@ impl Stage {
             return;
         };
         let run = self.runs.remove(place);
-        let completed = ActionCompleted {
-            delivery: crate::engine::command::GivenWhen::Now,
+        let completed = ActionCompletion {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: run.session,
             execution: run.execution,
             result: result.clone(),
         };
-        self.ask(|ask| Command::CompleteAction(ask, completed), noted);
+        self.ask(|ask| EngineCommand::CompleteAction(ask, completed), noted);
     }
 
     /// Disconnects the waiting requesters of a session: for one action, or for all.
-    pub(super) fn leave(&mut self, session: &SessionId, action: Option<&str>, noted: &mut Noted) {
-        let meant = |wish: &Wish| {
+    pub(super) fn leave(
+        &mut self,
+        session: &SessionId,
+        action: Option<&str>,
+        noted: &mut StepOutcome,
+    ) {
+        let meant = |wish: &OpenRequest| {
             wish.session == *session && (action.is_none() || wish.action.as_deref() == action)
         };
         let waiting = self.wishes.iter().filter(|(_, wish)| meant(wish));
-        let waiting: Vec<AskId> = waiting.map(|(ask, _)| *ask).collect();
+        let waiting: Vec<CallerId> = waiting.map(|(ask, _)| *ask).collect();
         if waiting.is_empty() {
             let wishes = self.wishes.values();
             let names = wishes.map(|wish| wish.action.as_deref().unwrap_or("beside actions"));
             let names: Vec<_> = names.collect();
-            noted.misfit = Some(Misfit {
+            noted.misfit = Some(StepFault {
                 what: "nobody waits",
                 wanted: format!("somebody who waits for {}", action.unwrap_or("anything")),
                 actual: format!("waiting for [{}]", names.join(", ")),
@@ -74,7 +79,7 @@ impl Stage {
         }
         for ask in waiting {
             self.wishes.remove(&ask);
-            self.tell(Command::AskerLeft(ask), None, noted);
+            self.tell(EngineCommand::AskerLeft(ask), None, noted);
         }
     }
 }

@@ -4,31 +4,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::Stage;
-use crate::atlas::{Atlas, Configure};
+use super::ScenarioEngine;
+use crate::atlas::{Atlas, ManifestTransform};
 use crate::base::id::SessionId;
 use crate::cli::atlases::load_all;
 use crate::cli::run::scenario::Scenario;
-use crate::engine::session::{Entry, Session};
+use crate::engine::session::{Session, StartState};
 use crate::runtime::extension::Registry;
 use crate::trace::chain::Chain;
-use crate::trace::replay::State;
-use crate::trace::replay::state::{Phase, Way};
+use crate::trace::replay::ReplayState;
+use crate::trace::replay::state::{ReleaseKind, ReplayPhase};
 
 /// Record of a stage, and the replay state folded from it.
 #[derive(Default)]
-struct Record {
-    chains: BTreeMap<SessionId, (Chain, State)>,
+struct FoldedRecord {
+    chains: BTreeMap<SessionId, (Chain, ReplayState)>,
 }
 
-impl Record {
-    fn take(&mut self, stage: &mut Stage) {
+impl FoldedRecord {
+    fn take(&mut self, stage: &mut ScenarioEngine) {
         for draft in std::mem::take(&mut stage.drafts) {
             let session = draft.session_id.clone();
             let (chain, told) = self
                 .chains
                 .entry(session.clone())
-                .or_insert_with(|| (Chain::new(session), State::default()));
+                .or_insert_with(|| (Chain::new(session), ReplayState::default()));
             let event = chain.seal(&draft).event().unwrap();
             told.apply(&event);
         }
@@ -56,7 +56,7 @@ fn given(session: &Session, atlases: &[Atlas]) -> BTreeSet<String> {
 }
 
 /// Held requests by span, each with the spans of its gates.
-fn held(stage: &Stage, session: &SessionId) -> BTreeMap<String, BTreeSet<String>> {
+fn held(stage: &ScenarioEngine, session: &SessionId) -> BTreeMap<String, BTreeSet<String>> {
     let held = stage.engine.held();
     let of_session = held.iter().filter(|held| held.session == *session);
     of_session
@@ -67,7 +67,7 @@ fn held(stage: &Stage, session: &SessionId) -> BTreeMap<String, BTreeSet<String>
         .collect()
 }
 
-fn folded(state: &State) -> BTreeMap<String, BTreeSet<String>> {
+fn folded(state: &ReplayState) -> BTreeMap<String, BTreeSet<String>> {
     let held = state.held.iter().map(|held| {
         let gates = held.gates.iter().map(|gate| gate.span_id.to_string());
         (held.span_id.as_ref().unwrap().to_string(), gates.collect())
@@ -75,12 +75,12 @@ fn folded(state: &State) -> BTreeMap<String, BTreeSet<String>> {
     held.collect()
 }
 
-fn is_at(phase: Phase, entry: &Entry) -> bool {
+fn is_at(phase: ReplayPhase, entry: &StartState) -> bool {
     match entry {
-        Entry::Open => matches!(phase, Phase::Working | Phase::Held),
-        Entry::Held(_) => phase == Phase::AtStart,
-        Entry::Lapsed { .. } => phase == Phase::StartLapsed,
-        Entry::Refused { .. } => phase == Phase::StartRefused,
+        StartState::Open => matches!(phase, ReplayPhase::Working | ReplayPhase::Held),
+        StartState::Held(_) => phase == ReplayPhase::AtStart,
+        StartState::Lapsed { .. } => phase == ReplayPhase::StartLapsed,
+        StartState::Refused { .. } => phase == ReplayPhase::StartRefused,
     }
 }
 
@@ -88,12 +88,12 @@ fn is_at(phase: Phase, entry: &Entry) -> bool {
 /// of compared sessions, and the contexts in the replay state after each step.
 fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
     let scenario = Scenario::read(path).unwrap();
-    let mut stage = Stage::new(
-        load_all(&scenario.atlases, &Configure::default()).unwrap(),
+    let mut stage = ScenarioEngine::new(
+        load_all(&scenario.atlases, &ManifestTransform::default()).unwrap(),
         scenario.extensions,
         Registry::default(),
     );
-    let mut record = Record::default();
+    let mut record = FoldedRecord::default();
     let (mut compared, mut told) = (0, Vec::new());
     for (index, step) in scenario.steps.iter().enumerate() {
         stage.play(&step.deed);
@@ -102,7 +102,11 @@ fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
         let live = stage.engine.sessions();
         for (session, (_, state)) in &record.chains {
             let Some(known) = live.iter().find(|known| known.id == *session) else {
-                assert_eq!((state.phase, state.held.len()), (Phase::Ended, 0), "{at}");
+                assert_eq!(
+                    (state.phase, state.held.len()),
+                    (ReplayPhase::Ended, 0),
+                    "{at}"
+                );
                 continue;
             };
             compared += 1;
@@ -119,7 +123,7 @@ fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
             let going = &state.actions.going;
             let free = going
                 .iter()
-                .filter(|action| action.way == Way::Open)
+                .filter(|action| action.way == ReleaseKind::Open)
                 .count();
             let (runs, all) = (known.running.len(), going.len());
             // A request released while its requester was away does not run: the events do not show this.
@@ -142,7 +146,7 @@ const ADVISED: &str = r#"
 atlas_version: "1.0"
 atlas_id: "org.cra.tests.advised"
 version: "1.0.0"
-name: "Advice beside gates"
+name: "AdvisoryEffects beside gates"
 default_decision: allow
 actions:
   - { action_id: "mail.send", risk_tier: low }

@@ -1,15 +1,15 @@
 //! Reports of agents, and policy questions of handlers.
 
-use super::{Misfit, Noted, Stage};
-use crate::cli::run::scenario::{PolicyQuestion, Recovered};
-use crate::engine::command::{Command, ErrorReport, Recovery, Reply, Report};
-use crate::engine::consult::Consult;
+use super::{ScenarioEngine, StepFault, StepOutcome};
+use crate::cli::run::scenario::{ErrorRecovery, PolicyQuestion};
+use crate::engine::command::{AgentReport, EngineCommand, ErrorReport, Recovery, Reply};
+use crate::engine::consult::Consultation;
 
-impl Stage {
+impl ScenarioEngine {
     /// Plays an error that an agent reports, and keeps its event for a later recovery.
-    pub(super) fn report_error(&mut self, report: &ErrorReport, noted: &mut Noted) {
+    pub(super) fn report_error(&mut self, report: &ErrorReport, noted: &mut StepOutcome) {
         self.moment(&report.session, noted, |ask| {
-            Command::ReportError(ask, report.clone())
+            EngineCommand::ReportError(ask, report.clone())
         });
         if let Some(Reply::Accepted(accepted)) = &noted.reply
             && let Some(error) = &accepted.error
@@ -19,9 +19,9 @@ impl Stage {
     }
 
     /// Plays the recovery from the last error of a session.
-    pub(super) fn recover(&mut self, recovered: &Recovered, noted: &mut Noted) {
+    pub(super) fn recover(&mut self, recovered: &ErrorRecovery, noted: &mut StepOutcome) {
         let Some(error) = self.errors.get(&recovered.session).cloned() else {
-            noted.misfit = Some(Misfit {
+            noted.misfit = Some(StepFault {
                 what: "no such error",
                 wanted: format!("an error of {}", recovered.session),
                 actual: "none was reported".to_owned(),
@@ -35,18 +35,18 @@ impl Stage {
             success: recovered.success,
         };
         self.ask(
-            |ask| Command::Report(ask, Report::Recovery(recovery)),
+            |ask| EngineCommand::Report(ask, AgentReport::Recovery(recovery)),
             noted,
         );
     }
 
     /// Asks for the policy answer about an action, as handlers do. Nothing runs and nothing is recorded.
-    pub(super) fn ask_policy(&mut self, asked: &PolicyQuestion, noted: &mut Noted) {
-        let consult = Consult::Policy {
+    pub(super) fn ask_policy(&mut self, asked: &PolicyQuestion, noted: &mut StepOutcome) {
+        let consult = Consultation::Policy {
             session: asked.session.clone(),
             action: asked.action.clone(),
             params: asked.params.clone(),
         };
-        self.ask(|ask| Command::Consult(ask, consult), noted);
+        self.ask(|ask| EngineCommand::Consult(ask, consult), noted);
     }
 }

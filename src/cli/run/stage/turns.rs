@@ -1,31 +1,35 @@
 //! Turns of conversations: classified as the runtime does, and recorded by the engine.
 
-use super::{Misfit, Noted, Stage};
-use crate::engine::command::{self as engine, Command, Denied, DenyCode, Finding, Reply};
-use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner};
-use crate::runtime::{TakeTurn, recorded_turn};
+use super::{ScenarioEngine, StepFault, StepOutcome};
+use crate::engine::command::{
+    self as engine, DenialReply, DenyCode, EngineCommand, Reply, RuntimeFinding,
+};
+use crate::memento::{
+    ExternalName, SummaryShape, Thread, ThreadOwner, TurnIds, TurnOutcome, TurnRefusal,
+};
+use crate::runtime::{SessionTurn, turn_record};
 
-impl Stage {
+impl ScenarioEngine {
     /// Plays a turn. The thread advances only if its session may take it.
-    pub(super) fn turn(&mut self, take: &TakeTurn, noted: &mut Noted) {
+    pub(super) fn turn(&mut self, take: &SessionTurn, noted: &mut StepOutcome) {
         let Some(id) = take.thread() else { return };
         let known = self.threads.get(&id);
         let answered = known.map_or(Ok(None), |thread| thread.answered(&take.turn));
         if let Ok(Some(outcome)) = answered {
-            noted.reply = Some(Reply::Noted(engine::Noted::default()));
+            noted.reply = Some(Reply::Noted(engine::ReportReceipt::default()));
             noted.turn = Some(Box::new(outcome));
             return;
         }
         match answered.and_then(|_| self.classified(&id, take)) {
             Err(refused) => {
                 let code = match refused {
-                    Refusal::NotOwner => DenyCode::Thread,
-                    Refusal::Stale { .. }
-                    | Refusal::Nothing
-                    | Refusal::OtherMessage(_)
-                    | Refusal::OldMessage(_) => DenyCode::BadRequest,
+                    TurnRefusal::NotOwner => DenyCode::Thread,
+                    TurnRefusal::Stale { .. }
+                    | TurnRefusal::Nothing
+                    | TurnRefusal::OtherMessage(_)
+                    | TurnRefusal::OldMessage(_) => DenyCode::BadRequest,
                 };
-                let denied = Denied {
+                let denied = DenialReply {
                     code,
                     reason: refused.to_string(),
                     help: None,
@@ -35,13 +39,13 @@ impl Stage {
                 noted.reply = Some(Reply::Denied(denied));
             }
             Ok((thread, outcome)) => {
-                let payload = recorded_turn(&thread, take, &outcome).into();
-                let finding = Box::new(Finding::Turn {
+                let payload = turn_record(&thread, take, &outcome).into();
+                let finding = Box::new(RuntimeFinding::Turn {
                     event: payload,
                     message: take.turn.message.clone(),
                 });
                 let session = take.session.clone();
-                self.ask(|ask| Command::Note(ask, session, finding), noted);
+                self.ask(|ask| EngineCommand::Note(ask, session, finding), noted);
                 if let Some(Reply::Noted(_)) = noted.reply {
                     self.threads.insert(id, thread);
                     noted.turn = Some(Box::new(outcome));
@@ -51,14 +55,19 @@ impl Stage {
     }
 
     /// Plays an operator's edit of the summary of a thread; the next turn must follow it.
-    pub(super) fn edit(&mut self, id: &Name, shape: &Shape, noted: &mut Noted) {
+    pub(super) fn edit(
+        &mut self,
+        id: &ExternalName,
+        shape: &SummaryShape,
+        noted: &mut StepOutcome,
+    ) {
         let thread = self.threads.get(id);
         let etag = thread.and_then(Thread::etag).unwrap_or_default();
         let edited = thread.map(|thread| thread.edit(shape, &etag, id.clone(), self.now));
         match edited {
             Some(Ok(edited)) => drop(self.threads.insert(id.clone(), edited)),
             Some(Err(_)) | None => {
-                noted.misfit = Some(Misfit {
+                noted.misfit = Some(StepFault {
                     what: "no such thread",
                     wanted: format!("the summary of {}", id.as_str()),
                     actual: "the thread has no summary".to_owned(),
@@ -67,10 +76,14 @@ impl Stage {
         }
     }
 
-    fn classified(&self, id: &Name, take: &TakeTurn) -> Result<(Thread, Outcome), Refusal> {
+    fn classified(
+        &self,
+        id: &ExternalName,
+        take: &SessionTurn,
+    ) -> Result<(Thread, TurnOutcome), TurnRefusal> {
         let new = || Thread::new(id.clone(), take.session.clone());
         let thread = self.threads.get(id).cloned().unwrap_or_else(new);
-        let named = Named {
+        let named = TurnIds {
             by: ThreadOwner {
                 session: take.session.clone(),
                 secret: None,

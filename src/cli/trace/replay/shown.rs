@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::base::text::one_line;
-use crate::trace::replay::State;
-use crate::trace::replay::state::{HeldRequest, Outcome, Way};
+use crate::trace::replay::ReplayState;
+use crate::trace::replay::state::{ActionOutcome, HeldRequest, ReleaseKind};
 
 /// Longest untrusted text in a line.
 const MAX_CHARS: usize = 160;
@@ -13,7 +13,7 @@ const MAX_CHARS: usize = 160;
 const MAX_LINES: usize = 10;
 
 /// Writes the state.
-pub(super) fn write_state(out: &mut impl Write, state: &State) -> io::Result<()> {
+pub(super) fn write_state(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
     let agent = &state.agent;
     line(out, "agent", &agent.name)?;
     if let Some(intent) = &agent.intent {
@@ -63,7 +63,7 @@ fn write_held(out: &mut impl Write, held: &HeldRequest) -> io::Result<()> {
         line(out, "  claimed", by)?;
     }
     for gate in &held.gates {
-        let wrong = match gate.wrong_answers {
+        let wrong = match gate.apply_invalid_answers {
             0 => String::new(),
             wrong => format!(" ({wrong} wrong answers)"),
         };
@@ -73,7 +73,7 @@ fn write_held(out: &mut impl Write, held: &HeldRequest) -> io::Result<()> {
     Ok(())
 }
 
-fn write_actions(out: &mut impl Write, state: &State) -> io::Result<()> {
+fn write_actions(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
     let actions = &state.actions;
     let text = format!(
         "{} asked for, {} completed ({} failed), {} blocked",
@@ -82,17 +82,17 @@ fn write_actions(out: &mut impl Write, state: &State) -> io::Result<()> {
     line(out, "actions", &text)?;
     for going in actions.going.iter().rev().take(MAX_LINES) {
         let way = match going.way {
-            Way::Open => "runs",
-            Way::Released => "released: runs, or waits for its asker",
+            ReleaseKind::Open => "runs",
+            ReleaseKind::Released => "released: runs, or waits for its asker",
         };
         let text = format!("{} ({way}), since event {}", going.action, going.sequence);
         line(out, "  going", &text)?;
     }
     for done in actions.recent.iter().rev().take(MAX_LINES) {
         let outcome = match done.outcome {
-            Outcome::Completed => "completed",
-            Outcome::Failed => "failed",
-            Outcome::Blocked => "blocked",
+            ActionOutcome::Completed => "completed",
+            ActionOutcome::Failed => "failed",
+            ActionOutcome::Blocked => "blocked",
         };
         let reason = done.reason.as_deref().unwrap_or_default();
         let text = format!("{} at event {}", done.action, done.sequence);
@@ -105,7 +105,7 @@ fn write_actions(out: &mut impl Write, state: &State) -> io::Result<()> {
     Ok(())
 }
 
-fn write_tallies(out: &mut impl Write, state: &State) -> io::Result<()> {
+fn write_tallies(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
     let text = format!("{} passed, {} not", state.passed.count, state.blocked.count);
     line(out, "gates", &text)?;
     for one in state.passed.recent.iter().rev().take(MAX_LINES) {

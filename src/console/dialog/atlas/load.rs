@@ -12,31 +12,31 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use crate::base::clock::Timestamp;
-use crate::base::limits::ARMING;
+use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::cells::{clip, coordinate, wrap};
-use crate::console::keymap::{Action, Scope, lookup};
-use crate::console::layer::{Change, Handled};
+use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::layer::{KeyResult, LayerChange};
 use crate::console::line::LineEdit;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 use crate::console::study::PageLine;
-use crate::console::theme::{Focus, Look, Meaning};
-use crate::runtime::{Load, LoadRefused};
+use crate::console::theme::{Appearance, Focus, Meaning};
+use crate::runtime::{AtlasLoad, LoadRefusal};
 
 /// Number of characters of the new hash to type if a gate may become weaker.
-const TYPED: usize = 4;
+const TYPED_HASH_CHARS: usize = 4;
 
 /// Dialog that asks whether to load other Atlases.
 #[derive(Debug)]
 pub(crate) struct LoadDialog {
-    load: Load,
-    way: Way,
+    load: AtlasLoad,
+    way: LoadDirection,
     /// Changes that the load would make.
     lines: Vec<PageLine>,
     /// Text to type; `None` if no gate becomes weaker.
     wanted: Option<String>,
     typed: LineEdit,
-    spot: Spot,
-    step: Step,
+    spot: LoadFocus,
+    step: LoadPhase,
     armed_at: Timestamp,
     rows: Vec<Line<'static>>,
     area: Rect,
@@ -49,7 +49,7 @@ pub(crate) struct LoadDialog {
 
 /// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spot {
+enum LoadFocus {
     Keep,
     Code,
     Load,
@@ -57,7 +57,7 @@ enum Spot {
 
 /// State of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum LoadPhase {
     Asking,
     Writing,
     Refused(String),
@@ -65,7 +65,7 @@ enum Step {
 
 /// Effect of a load on the gates. A weaker gate needs more than a button press to confirm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Strength {
+pub(crate) enum GateStrength {
     /// No gate becomes weaker.
     Same,
     /// A gate may become weaker.
@@ -74,14 +74,14 @@ pub(crate) enum Strength {
 
 /// Direction of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum LoadDirection {
     /// Forward to the content of the files.
     Load,
     /// Back to the Atlases loaded before.
     Back,
 }
 
-impl Way {
+impl LoadDirection {
     fn title(self) -> &'static str {
         match self {
             Self::Load => "Load what the files say?",
@@ -116,14 +116,14 @@ impl Way {
 impl LoadDialog {
     /// Creates the dialog, opened at `now`. `code` is the hash of the Atlases that would be loaded.
     pub(crate) fn new(
-        load: Load,
-        (way, lines): (Way, Vec<PageLine>),
-        (strength, code): (Strength, &str),
+        load: AtlasLoad,
+        (way, lines): (LoadDirection, Vec<PageLine>),
+        (strength, code): (GateStrength, &str),
         now: Timestamp,
     ) -> Self {
         let wanted = match strength {
-            Strength::Same => None,
-            Strength::Weaker => Some(code.chars().take(TYPED).collect()),
+            GateStrength::Same => None,
+            GateStrength::Weaker => Some(code.chars().take(TYPED_HASH_CHARS).collect()),
         };
         Self {
             load,
@@ -131,9 +131,9 @@ impl LoadDialog {
             lines,
             wanted,
             typed: LineEdit::default(),
-            spot: Spot::Keep,
-            step: Step::Asking,
-            armed_at: now.plus(ARMING),
+            spot: LoadFocus::Keep,
+            step: LoadPhase::Asking,
+            armed_at: now.plus(DIALOG_ARMING_TIME),
             rows: Vec::new(),
             area: Rect::ZERO,
             place: Rect::ZERO,
@@ -149,17 +149,17 @@ impl LoadDialog {
     }
 
     /// Shows why the load was refused.
-    pub(crate) fn on_refused(&mut self, why: &LoadRefused) {
-        self.step = Step::Refused(why.to_string());
-        self.spot = Spot::Keep;
+    pub(crate) fn on_refused(&mut self, why: &LoadRefusal) {
+        self.step = LoadPhase::Refused(why.to_string());
+        self.spot = LoadFocus::Keep;
     }
 
     /// Returns why the load button is disabled, if it is.
     fn bar(&self, now: Timestamp) -> Option<&'static str> {
         match &self.step {
-            Step::Writing => return Some("being recorded"),
-            Step::Refused(_) => return Some("not loaded"),
-            Step::Asking => {}
+            LoadPhase::Writing => return Some("being recorded"),
+            LoadPhase::Refused(_) => return Some("not loaded"),
+            LoadPhase::Asking => {}
         }
         if self.arms_at(now).is_some() {
             return Some("arming");
@@ -172,65 +172,67 @@ impl LoadDialog {
     }
 
     /// Handles a key press.
-    pub(super) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
+    pub(super) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
         // Until the load is recorded or refused, it is unknown which Atlases are loaded.
-        if self.arms_at(now).is_some() || self.step == Step::Writing {
-            return Handled::quietly();
+        if self.arms_at(now).is_some() || self.step == LoadPhase::Writing {
+            return KeyResult::quietly();
         }
-        let action = lookup(Scope::Load, key);
+        let action = lookup(KeyScope::Load, key);
         match action {
-            Some(Action::Back) => return Handled::with(Change::Close),
-            Some(Action::Help) => return Handled::with(Change::Help(Scope::Load)),
-            Some(Action::Next) => self.spot = self.step_on(1),
-            Some(Action::Previous) => self.spot = self.step_on(self.spots().len() - 1),
-            Some(Action::Press) => return self.press(now),
+            Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
+            Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::Load)),
+            Some(KeyAction::Next) => self.spot = self.step_on(1),
+            Some(KeyAction::Previous) => self.spot = self.step_on(self.spots().len() - 1),
+            Some(KeyAction::Press) => return self.press(now),
             Some(other) => {
                 if let Some(motion) = other.motion() {
                     self.top = motion.from(self.top, self.most() + 1);
                     self.see();
                 }
             }
-            None if self.spot == Spot::Code => drop(self.typed.on_key(key)),
+            None if self.spot == LoadFocus::Code => drop(self.typed.on_key(key)),
             None => {}
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     /// Handles a pasted text: it goes to the text input and presses nothing.
     pub(super) fn on_paste(&mut self, text: &str, now: Timestamp) {
-        if self.spot == Spot::Code && self.arms_at(now).is_none() {
+        if self.spot == LoadFocus::Code && self.arms_at(now).is_none() {
             self.typed.paste(text);
         }
     }
 
-    fn press(&mut self, now: Timestamp) -> Handled {
+    fn press(&mut self, now: Timestamp) -> KeyResult {
         match self.spot {
-            Spot::Keep => Handled::with(Change::Close),
-            Spot::Code => Handled::quietly(),
-            Spot::Load if self.bar(now).is_some() => Handled::quietly(),
-            Spot::Load => {
-                self.step = Step::Writing;
-                Handled::with(Change::Ask(Request::Load(self.load.clone())))
+            LoadFocus::Keep => KeyResult::with(LayerChange::Close),
+            LoadFocus::Code => KeyResult::quietly(),
+            LoadFocus::Load if self.bar(now).is_some() => KeyResult::quietly(),
+            LoadFocus::Load => {
+                self.step = LoadPhase::Writing;
+                KeyResult::with(LayerChange::Ask(ConsoleRequest::Load(self.load.clone())))
             }
         }
     }
 
-    fn spots(&self) -> &'static [Spot] {
+    fn spots(&self) -> &'static [LoadFocus] {
         match (&self.step, &self.wanted) {
-            (Step::Refused(_), _) => &[Spot::Keep],
-            (Step::Asking | Step::Writing, None) => &[Spot::Keep, Spot::Load],
-            (Step::Asking | Step::Writing, Some(_)) => &[Spot::Keep, Spot::Code, Spot::Load],
+            (LoadPhase::Refused(_), _) => &[LoadFocus::Keep],
+            (LoadPhase::Asking | LoadPhase::Writing, None) => &[LoadFocus::Keep, LoadFocus::Load],
+            (LoadPhase::Asking | LoadPhase::Writing, Some(_)) => {
+                &[LoadFocus::Keep, LoadFocus::Code, LoadFocus::Load]
+            }
         }
     }
 
-    fn step_on(&self, steps: usize) -> Spot {
+    fn step_on(&self, steps: usize) -> LoadFocus {
         let spots = self.spots();
         let at = spots
             .iter()
             .position(|spot| *spot == self.spot)
             .unwrap_or(0);
         let next = spots.get((at + steps) % spots.len().max(1));
-        next.copied().unwrap_or(Spot::Keep)
+        next.copied().unwrap_or(LoadFocus::Keep)
     }
 
     fn most(&self) -> usize {
@@ -245,7 +247,7 @@ impl LoadDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(super) fn lay_out(&mut self, area: Rect, look: Look) {
+    pub(super) fn lay_out(&mut self, area: Rect, look: Appearance) {
         if self.area == area {
             return;
         }
@@ -266,7 +268,7 @@ impl LoadDialog {
     }
 
     /// Paints the dialog in the centre.
-    pub(super) fn draw(&self, frame: &mut Frame, look: Look, now: Timestamp) {
+    pub(super) fn draw(&self, frame: &mut Frame, look: Appearance, now: Timestamp) {
         let place = self.place;
         frame.render_widget(Clear, place);
         let title = Line::styled(
@@ -289,10 +291,10 @@ impl LoadDialog {
         frame.render_widget(self.buttons(usize::from(buttons.width), look, now), buttons);
     }
 
-    fn code_line(&self, wanted: &str, look: Look) -> Line<'static> {
+    fn code_line(&self, wanted: &str, look: Appearance) -> Line<'static> {
         let (mark, meaning) = match self.spot {
-            Spot::Code => ("> ", Meaning::Strong),
-            Spot::Keep | Spot::Load => ("  ", Meaning::Text),
+            LoadFocus::Code => ("> ", Meaning::Strong),
+            LoadFocus::Keep | LoadFocus::Load => ("  ", Meaning::Text),
         };
         let typed = self.typed.text();
         let rest: String = "_".repeat(wanted.len().saturating_sub(typed.chars().count()));
@@ -305,8 +307,8 @@ impl LoadDialog {
         ])
     }
 
-    fn buttons(&self, cells: usize, look: Look, now: Timestamp) -> Line<'static> {
-        let button = |name: &str, spot: Spot, bar: Option<&str>| {
+    fn buttons(&self, cells: usize, look: Appearance, now: Timestamp) -> Line<'static> {
+        let button = |name: &str, spot: LoadFocus, bar: Option<&str>| {
             let meaning = match (self.spot == spot, bar) {
                 (true, None) => Meaning::ButtonFocused,
                 (true, Some(_)) => Meaning::ButtonBarred,
@@ -316,12 +318,12 @@ impl LoadDialog {
             Span::styled(format!("[ {name} ]"), look.style(meaning))
         };
         let bar = self.bar(now);
-        let mut spans = vec![button("Keep what is loaded", Spot::Keep, None)];
+        let mut spans = vec![button("Keep what is loaded", LoadFocus::Keep, None)];
         let (words, meaning) = match &self.step {
-            Step::Refused(why) => (why.clone(), Meaning::Error),
-            Step::Asking | Step::Writing => {
+            LoadPhase::Refused(why) => (why.clone(), Meaning::Error),
+            LoadPhase::Asking | LoadPhase::Writing => {
                 spans.push(Span::raw("  "));
-                spans.push(button(self.way.button(), Spot::Load, bar));
+                spans.push(button(self.way.button(), LoadFocus::Load, bar));
                 (bar.unwrap_or_default().to_owned(), Meaning::Waiting)
             }
         };

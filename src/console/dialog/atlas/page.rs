@@ -8,11 +8,11 @@ use ratatui::text::Line;
 
 use crate::base::text::one_line;
 use crate::console::cells::{break_gently, wrap};
-use crate::console::dialog::sheet::Sheet;
-use crate::console::layer::Handled;
+use crate::console::dialog::sheet::TextSheet;
+use crate::console::layer::KeyResult;
 use crate::console::request::Ticket;
-use crate::console::study::{PageLine, Studied};
-use crate::console::theme::{Look, Meaning};
+use crate::console::study::{PageLine, StudyResult};
+use crate::console::theme::{Appearance, Meaning};
 
 /// Dialog that shows a page.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(crate) struct PageDialog {
     title: String,
     /// Background needed to read the page.
     note: String,
-    told: Option<Result<Studied, String>>,
-    sheet: Sheet,
+    told: Option<Result<StudyResult, String>>,
+    sheet: TextSheet,
 }
 
 impl PageDialog {
@@ -33,7 +33,7 @@ impl PageDialog {
             title: one_line(title),
             note: one_line(note),
             told: None,
-            sheet: Sheet::default(),
+            sheet: TextSheet::default(),
         }
     }
 
@@ -43,7 +43,7 @@ impl PageDialog {
     }
 
     /// Takes over the content, if it has the page's ticket.
-    pub(crate) fn on_studied(&mut self, ticket: Ticket, told: &Result<Studied, String>) {
+    pub(crate) fn on_studied(&mut self, ticket: Ticket, told: &Result<StudyResult, String>) {
         if ticket == self.ticket {
             self.told = Some(told.clone());
             self.sheet.outdate();
@@ -51,7 +51,7 @@ impl PageDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
         let (note, told) = (&self.note, &self.told);
         self.sheet.lay_out(area, |cells| {
             let styled = |text: &str, meaning: Meaning| {
@@ -74,18 +74,18 @@ impl PageDialog {
     }
 
     /// Handles a key press: scrolls or goes back.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
         self.sheet.on_key(key)
     }
 
     /// Paints the page over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         self.sheet.draw(&self.title, frame, area, look);
     }
 }
 
 /// Breaks a line into as many rows as it needs. Nothing is cut: a decision may depend on it.
-fn broken(line: &PageLine, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn broken(line: &PageLine, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let text = one_line(&line.text);
     let rows = break_gently(&text, cells).into_iter();
     rows.map(|row| Line::styled(row.to_owned(), look.style(line.meaning)))

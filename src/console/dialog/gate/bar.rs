@@ -5,11 +5,11 @@ use std::time::Duration;
 use ratatui::text::{Line, Span};
 
 use super::GateDialog;
-use super::step::{Arming, Step};
+use super::step::{Arming, DecisionStep};
 use crate::base::clock::Timestamp;
 use crate::console::cells::{fit, span, width};
-use crate::console::screen::queue::risk_word;
-use crate::console::theme::{Look, Mark, Meaning, of_tier};
+use crate::console::screen::queue::risk_text;
+use crate::console::theme::{Appearance, Mark, Meaning, of_tier};
 
 /// Remaining time from which the countdown is shown as urgent.
 pub(super) const URGENT: Duration = Duration::from_mins(1);
@@ -21,16 +21,16 @@ impl GateDialog {
     }
 
     /// Returns the remaining time as text, and its urgency.
-    pub(super) fn countdown(&self, look: Look, now: Timestamp) -> (String, Meaning) {
+    pub(super) fn countdown(&self, look: Appearance, now: Timestamp) -> (String, Meaning) {
         let left = self.held.deadline.since(now);
         match &self.step {
-            Step::Settled(_) => ("over".to_owned(), Meaning::Dim),
-            Step::Editing
-            | Step::Reviewing(_)
-            | Step::Denying(_)
-            | Step::Claimed(_)
-            | Step::Writing(_)
-            | Step::Changed(_) => {
+            DecisionStep::Settled(_) => ("over".to_owned(), Meaning::Dim),
+            DecisionStep::Editing
+            | DecisionStep::Reviewing(_)
+            | DecisionStep::Denying(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Changed(_) => {
                 let arrow = look.mark(Mark::Arrow);
                 let meaning = if left <= URGENT {
                     Meaning::Critical
@@ -43,19 +43,22 @@ impl GateDialog {
     }
 
     /// Renders the bar.
-    pub(crate) fn bar(&self, cells: usize, look: Look, now: Timestamp) -> Line<'static> {
+    pub(crate) fn bar(&self, cells: usize, look: Appearance, now: Timestamp) -> Line<'static> {
         let (clock, meaning) = self.countdown(look, now);
         let state = match &self.step {
-            Step::Settled(Some(decided)) => decided.outcome.as_str().to_uppercase(),
-            Step::Settled(None) => "no longer held".to_owned(),
-            Step::Changed(_) => "the request changed".to_owned(),
-            Step::Denying(_) => "denying".to_owned(),
-            Step::Editing | Step::Reviewing(_) | Step::Claimed(_) | Step::Writing(_) => {
+            DecisionStep::Settled(Some(decided)) => decided.outcome.as_str().to_uppercase(),
+            DecisionStep::Settled(None) => "no longer held".to_owned(),
+            DecisionStep::Changed(_) => "the request changed".to_owned(),
+            DecisionStep::Denying(_) => "denying".to_owned(),
+            DecisionStep::Editing
+            | DecisionStep::Reviewing(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_) => {
                 let lacks = self.form.lacks();
                 lacks.unwrap_or_else(|| "draft complete, NOT SENT".to_owned())
             }
         };
-        let risk = risk_word(&self.held);
+        let risk = risk_text(&self.held);
         let key = " F3 back ";
         let right = width(&clock) + 1;
         let room = cells.saturating_sub(width(key) + width(&risk) + right + 5);

@@ -2,32 +2,32 @@
 //! shown next to a button is also the check when it is pressed.
 
 use super::GateDialog;
-use super::step::{Care, Entry, Step, Trouble};
+use super::step::{DecisionStep, DialogEntry, PassCare, RecordTrouble};
 use crate::base::clock::Timestamp;
 use crate::engine::approval::bars;
-use crate::runtime::snapshot::Access;
+use crate::runtime::snapshot::ConsoleAccess;
 
 /// Reason that blocks every decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bar<'a> {
+pub(super) enum DecisionBlocker<'a> {
     /// This console is read-only.
     ReadOnly,
     /// The record or the store has a fault.
-    Trouble(&'a Trouble),
+    Trouble(&'a RecordTrouble),
     /// The time is up: the request is denied.
     TimeUp,
     /// The arming time runs: a key cannot be meant for this dialog yet.
     Arming,
 }
 
-impl Bar<'_> {
+impl DecisionBlocker<'_> {
     /// Text shown next to the button.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
             // In this dialog a colon is typed as text.
-            Self::Trouble(Trouble::Chain(_)) => "chain broken: Esc, then :ack-broken-chain",
-            Self::Trouble(Trouble::Store(_)) => "nothing can be recorded",
+            Self::Trouble(RecordTrouble::Chain(_)) => "chain broken: Esc, then :ack-broken-chain",
+            Self::Trouble(RecordTrouble::Store(_)) => "nothing can be recorded",
             Self::TimeUp => "time is up",
             Self::Arming => "arming",
         }
@@ -41,17 +41,17 @@ impl GateDialog {
     }
 
     /// Returns the reason that blocks every decision, if there is one.
-    pub(super) fn barred(&self, now: Timestamp) -> Option<Bar<'_>> {
-        if self.around.access == Access::ReadOnly {
-            return Some(Bar::ReadOnly);
+    pub(super) fn barred(&self, now: Timestamp) -> Option<DecisionBlocker<'_>> {
+        if self.around.access == ConsoleAccess::ReadOnly {
+            return Some(DecisionBlocker::ReadOnly);
         }
         if let Some(trouble) = &self.around.trouble {
-            return Some(Bar::Trouble(trouble));
+            return Some(DecisionBlocker::Trouble(trouble));
         }
         if self.held.deadline <= now {
-            return Some(Bar::TimeUp);
+            return Some(DecisionBlocker::TimeUp);
         }
-        (!self.is_ready(now)).then_some(Bar::Arming)
+        (!self.is_ready(now)).then_some(DecisionBlocker::Arming)
     }
 
     /// Text of the reason that blocks every decision, if there is one.
@@ -60,25 +60,25 @@ impl GateDialog {
     }
 
     /// Text of the reason that blocks a pass, if there is one.
-    pub(super) fn bars_pass(&self, now: Timestamp) -> Option<String> {
-        self.bars_sending(now, || self.form.lacks())
+    pub(super) fn pass_blocker(&self, now: Timestamp) -> Option<String> {
+        self.send_blocker(now, || self.form.lacks())
     }
 
     /// Text of the reason that blocks sending even invalid answers, if there is one.
-    pub(super) fn bars_broken(&self, now: Timestamp) -> Option<String> {
-        self.bars_sending(now, || None)
+    pub(super) fn invalid_answers_blocker(&self, now: Timestamp) -> Option<String> {
+        self.send_blocker(now, || None)
     }
 
     /// Text of the reason that blocks sending, if there is one. `lacks` returns the problem of the
     /// answers.
-    fn bars_sending(
+    fn send_blocker(
         &self,
         now: Timestamp,
         lacks: impl FnOnce() -> Option<String>,
     ) -> Option<String> {
         // An override needs its own command, never the key that opens every other request.
         let unasked = || {
-            let asked = self.entry == Entry::Override || !self.overrules();
+            let asked = self.entry == DialogEntry::Override || !self.overrules();
             (!asked).then(|| format!("use :override {}", self.held.id))
         };
         let unseen = || {
@@ -103,8 +103,8 @@ impl GateDialog {
     }
 
     /// Text of the reason that blocks the last button of the review, if there is one.
-    pub(super) fn bars_pass_now(&self, now: Timestamp) -> Option<String> {
-        let Step::Reviewing(review) = &self.step else {
+    pub(super) fn final_pass_blocker(&self, now: Timestamp) -> Option<String> {
+        let DecisionStep::Reviewing(review) = &self.step else {
             return Some("review first".to_owned());
         };
         let unseen = || {
@@ -117,12 +117,12 @@ impl GateDialog {
             (!review.sheet.is_whole()).then(|| format!("review not fully seen ({way})"))
         };
         let lacks = || review.lacks(&self.held, &self.form).map(str::to_owned);
-        self.bars_pass(now).or_else(unseen).or_else(lacks)
+        self.pass_blocker(now).or_else(unseen).or_else(lacks)
     }
 
     /// Why it cannot be denied, if so.
-    pub(super) fn bars_deny(&self, now: Timestamp) -> Option<String> {
-        let needed = self.care() != Care::Direct && self.form.reason_text().is_empty();
+    pub(super) fn deny_blocker(&self, now: Timestamp) -> Option<String> {
+        let needed = self.care() != PassCare::Direct && self.form.reason_text().is_empty();
         let missing = || needed.then(|| "a reason is needed".to_owned());
         self.bars_all(now).or_else(missing)
     }

@@ -7,20 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::context::Context;
-use super::form::Spot;
-use super::reply::After;
-use super::step::{Around, Care, Entry, Step, care};
-use super::{DenySpot, GateDialog, Verb};
+use super::context::ContextPane;
+use super::form::FormFocus;
+use super::reply::ReplyEffect;
+use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, care};
+use super::{DecisionKind, DenyFocus, GateDialog};
 use crate::base::id::GateId;
 use crate::console::cells::counted;
-use crate::engine::command::{Decide, Reply};
+use crate::engine::command::{DecisionRequest, Reply};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Requests that are decided together.
 #[derive(Debug, Default)]
-pub(super) struct Together {
+pub(super) struct RequestBatch {
     /// All requests of the batch; the dialog shows the first. Empty if one request is decided alone.
     members: Vec<Arc<Held>>,
     /// Requests whose decision is being recorded.
@@ -33,9 +33,9 @@ pub(super) struct Together {
 
 impl GateDialog {
     /// Opens several requests with the same questions. Returns `None` if `members` is empty.
-    pub(crate) fn batch(members: Vec<Arc<Held>>, around: Around) -> Option<Self> {
+    pub(crate) fn batch(members: Vec<Arc<Held>>, around: DecisionContext) -> Option<Self> {
         let first = Arc::clone(members.first()?);
-        let mut dialog = Self::new(first, None, None, Entry::Answer, around);
+        let mut dialog = Self::new(first, None, None, DialogEntry::Answer, around);
         dialog.together.members = members;
         dialog.show_members();
         Some(dialog)
@@ -62,9 +62,9 @@ impl GateDialog {
     }
 
     /// Returns the level of care for a pass. A batch never passes without a review that lists it.
-    pub(super) fn care(&self) -> Care {
+    pub(super) fn care(&self) -> PassCare {
         if self.is_batch() {
-            Care::Together
+            PassCare::Together
         } else {
             care(&self.held)
         }
@@ -77,11 +77,11 @@ impl GateDialog {
     }
 
     /// The same decision for each request that is decided here.
-    pub(super) fn for_each(&self, one: &Decide) -> Vec<Decide> {
+    pub(super) fn for_each(&self, one: &DecisionRequest) -> Vec<DecisionRequest> {
         if !self.is_batch() {
             return vec![one.clone()];
         }
-        let each = self.members().iter().map(|held| Decide {
+        let each = self.members().iter().map(|held| DecisionRequest {
             gate: held.id.clone(),
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
@@ -91,7 +91,7 @@ impl GateDialog {
     }
 
     /// One decision for each, whose answers are waited for.
-    pub(super) fn decide_each(&mut self, one: &Decide) -> Vec<Decide> {
+    pub(super) fn decide_each(&mut self, one: &DecisionRequest) -> Vec<DecisionRequest> {
         let each = self.for_each(one);
         self.together.awaited = each.iter().map(|decide| decide.gate.clone()).collect();
         self.together.refused.clear();
@@ -99,10 +99,10 @@ impl GateDialog {
     }
 
     /// Compares the batch with a newer snapshot: requests that changed or ended drop out.
-    pub(super) fn sort_out(&mut self, snapshot: &Snapshot) {
+    pub(super) fn sort_out(&mut self, snapshot: &RuntimeSnapshot) {
         if !matches!(
             self.step,
-            Step::Editing | Step::Reviewing(_) | Step::Denying(_)
+            DecisionStep::Editing | DecisionStep::Reviewing(_) | DecisionStep::Denying(_)
         ) {
             return;
         }
@@ -125,13 +125,18 @@ impl GateDialog {
         }
         self.together.members = stay;
         let words = format!("dropped out: {}", gone.join(", "));
-        self.go_on(Verb::Pass, words);
+        self.go_on(DecisionKind::Pass, words);
     }
 
     /// Handles the reply to one of the decisions.
-    pub(super) fn on_reply_of(&mut self, verb: Verb, gate: &GateId, reply: Reply) -> After {
+    pub(super) fn on_batch_reply(
+        &mut self,
+        verb: DecisionKind,
+        gate: &GateId,
+        reply: Reply,
+    ) -> ReplyEffect {
         if !self.together.awaited.remove(gate) {
-            return After::Stays;
+            return ReplyEffect::Stays;
         }
         let words = match reply {
             Reply::Decided(_) => {
@@ -157,10 +162,10 @@ impl GateDialog {
         let refused = words.map(|words| format!("{gate}: {words}"));
         self.together.refused.extend(refused);
         if !self.together.awaited.is_empty() {
-            return After::Stays;
+            return ReplyEffect::Stays;
         }
         if self.together.refused.is_empty() {
-            return After::Closes;
+            return ReplyEffect::Closes;
         }
         let decided = &self.together.decided;
         self.together
@@ -169,39 +174,39 @@ impl GateDialog {
         let done = counted(decided.len(), "request");
         let words = format!("{done} decided; not: {}", self.together.refused.join("; "));
         self.go_on(verb, words);
-        After::Stays
+        ReplyEffect::Stays
     }
 
     /// Continues with the remaining requests of the batch.
-    fn go_on(&mut self, verb: Verb, words: String) {
+    fn go_on(&mut self, verb: DecisionKind, words: String) {
         self.notice = Some(words);
         let Some(first) = self.members().first().cloned() else {
-            self.step = Step::Settled(None);
+            self.step = DecisionStep::Settled(None);
             return;
         };
         self.held = first;
         self.step = match (&self.step, verb) {
-            (Step::Denying(_), _) | (Step::Writing(_), Verb::Deny) => {
-                Step::Denying(DenySpot::Reason)
+            (DecisionStep::Denying(_), _) | (DecisionStep::Writing(_), DecisionKind::Deny) => {
+                DecisionStep::Denying(DenyFocus::Reason)
             }
             (
-                Step::Editing
-                | Step::Reviewing(_)
-                | Step::Claimed(_)
-                | Step::Writing(_)
-                | Step::Changed(_)
-                | Step::Settled(_),
+                DecisionStep::Editing
+                | DecisionStep::Reviewing(_)
+                | DecisionStep::Claimed(_)
+                | DecisionStep::Writing(_)
+                | DecisionStep::Changed(_)
+                | DecisionStep::Settled(_),
                 _,
-            ) => Step::Editing,
+            ) => DecisionStep::Editing,
         };
         // The operator must not press a button that had the focus before this notice appeared.
-        self.form.focus = Spot::Back;
+        self.form.focus = FormFocus::Back;
         self.show_members();
     }
 
     /// Shows all requests below each other: the operator must see each.
     fn show_members(&mut self) {
-        self.context = Context::of_all(&self.together.members);
+        self.context = ContextPane::of_all(&self.together.members);
     }
 }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use similar::{ChangeTag, TextDiff};
 
 use super::GateDialog;
-use super::context::{Context, describe, is_longer};
-use super::form::Form;
-use super::scroll::Scroll;
-use super::step::{Arming, Pane, Step};
+use super::context::{ContextPane, describe, is_longer};
+use super::form::AnswerForm;
+use super::scroll::ScrollState;
+use super::step::{Arming, DecisionStep, GatePane};
 use crate::console::screen::queue;
 use crate::console::thread;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Maximum length for a line by line comparison. A longer text takes longer than a frame.
 const MOST_COMPARED_BYTES: usize = 256 * 1024;
@@ -28,20 +28,20 @@ pub(super) const ATLAS_CHANGED: &str = "Atlas changed";
 
 /// New version of a request, with its difference from the version before.
 #[derive(Debug)]
-pub(crate) struct Changed {
+pub(crate) struct ChangedRequest {
     /// The difference, line by line.
-    pub(crate) lines: Vec<(Side, String)>,
+    pub(crate) lines: Vec<(RequestDiffSide, String)>,
     /// The new version of the request.
     pub(crate) now: Arc<Held>,
     /// Answers typed for the version before.
-    pub(crate) typed: Form,
+    pub(crate) typed: AnswerForm,
     /// Scroll state of the difference and the earlier answers.
-    pub(crate) sheet: Scroll,
+    pub(crate) sheet: ScrollState,
 }
 
 /// Version that a line of the difference belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum RequestDiffSide {
     /// Only in the version before.
     Before,
     /// Only in the new version.
@@ -54,7 +54,7 @@ pub(crate) enum Side {
 
 impl GateDialog {
     /// Takes over a snapshot: the request may be settled or replaced.
-    pub(crate) fn on_snapshot(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn on_snapshot(&mut self, snapshot: &RuntimeSnapshot) {
         if self.is_batch() {
             self.sort_out(snapshot);
             return;
@@ -63,10 +63,10 @@ impl GateDialog {
         let mut sessions = snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == self.held.session);
         self.events = session.map_or(self.events, |session| session.events);
-        if matches!(self.step, Step::Settled(_)) {
+        if matches!(self.step, DecisionStep::Settled(_)) {
             return;
         }
-        let writing = matches!(self.step, Step::Writing(_));
+        let writing = matches!(self.step, DecisionStep::Writing(_));
         match queue::find(&snapshot.held, &self.held.id) {
             Some(held) if self.form.is_for(held) && self.newer.is_none() => {
                 self.held = Arc::clone(held);
@@ -79,18 +79,18 @@ impl GateDialog {
             None => {
                 let mut decided = snapshot.decided.iter();
                 let decided = decided.find(|decided| decided.gate == self.held.id);
-                self.step = Step::Settled(decided.cloned());
+                self.step = DecisionStep::Settled(decided.cloned());
             }
         }
         self.session = session.cloned();
         let thread = thread::of_session(snapshot, &self.held.session);
         self.context
             .on_thread(thread.map(|thread| thread::told(thread).join("\n")));
-        self.hold_against(snapshot);
+        self.check_atlas_hash(snapshot);
     }
 
     /// Blocks passing while the loaded Atlases differ from those that the request was judged under.
-    fn hold_against(&mut self, snapshot: &Snapshot) {
+    fn check_atlas_hash(&mut self, snapshot: &RuntimeSnapshot) {
         match snapshot.in_force.hash {
             Some(hash) if hash != self.held.atlas_hash => {
                 self.stale = Some(ATLAS_CHANGED.to_owned());
@@ -105,49 +105,51 @@ impl GateDialog {
         self.newer = None;
         self.stale = None;
         self.problems.clear();
-        let same = |changed: &Changed| {
+        let same = |changed: &ChangedRequest| {
             changed.now.request_hash == now.request_hash
                 && changed.now.atlas_hash == now.atlas_hash
                 && changed.now.answered == now.answered
         };
-        if matches!(&self.step, Step::Changed(changed) if same(changed)) {
+        if matches!(&self.step, DecisionStep::Changed(changed) if same(changed)) {
             return;
         }
         let lines = differences(&self.held, &now);
-        let blank = Form::new(&now);
-        let typed = match std::mem::replace(&mut self.step, Step::Editing) {
+        let blank = AnswerForm::new(&now);
+        let typed = match std::mem::replace(&mut self.step, DecisionStep::Editing) {
             // After several changes, the answers typed before the first change are kept.
-            Step::Changed(before) => before.typed,
-            Step::Editing
-            | Step::Reviewing(_)
-            | Step::Denying(_)
-            | Step::Claimed(_)
-            | Step::Writing(_)
-            | Step::Settled(_) => std::mem::replace(&mut self.form, blank),
+            DecisionStep::Changed(before) => before.typed,
+            DecisionStep::Editing
+            | DecisionStep::Reviewing(_)
+            | DecisionStep::Denying(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Settled(_) => std::mem::replace(&mut self.form, blank),
         };
-        self.pane = Pane::Form;
-        self.step = Step::Changed(Box::new(Changed {
+        self.pane = GatePane::Form;
+        self.step = DecisionStep::Changed(Box::new(ChangedRequest {
             lines,
             now,
             typed,
-            sheet: Scroll::default(),
+            sheet: ScrollState::default(),
         }));
         // A key pressed now was meant for the version before.
         self.arming = Arming::Undrawn;
     }
 
     /// Leaves the difference and shows the new version from its beginning.
-    pub(super) fn look_again(&mut self) {
-        let Step::Changed(changed) = std::mem::replace(&mut self.step, Step::Editing) else {
+    pub(super) fn show_new_request(&mut self) {
+        let DecisionStep::Changed(changed) =
+            std::mem::replace(&mut self.step, DecisionStep::Editing)
+        else {
             return;
         };
         let reason = changed.typed.reason;
         self.held = changed.now;
-        self.form = Form::new(&self.held);
+        self.form = AnswerForm::new(&self.held);
         // The denial reason is not an approval, and may still apply.
         self.form.reason = reason;
         let thread = self.context.thread().map(str::to_owned);
-        self.context = Context::new(&self.held, self.session.as_ref());
+        self.context = ContextPane::new(&self.held, self.session.as_ref());
         self.context.on_thread(thread);
         self.arming = Arming::Undrawn;
         self.shown_at = None;
@@ -155,10 +157,10 @@ impl GateDialog {
 }
 
 /// Compares two versions of a request line by line, with some context around each difference.
-fn differences(before: &Held, now: &Held) -> Vec<(Side, String)> {
+fn differences(before: &Held, now: &Held) -> Vec<(RequestDiffSide, String)> {
     let too_long = || {
         let text = "too long to compare line by line: read it anew, all of it".to_owned();
-        vec![(Side::Now, text)]
+        vec![(RequestDiffSide::Now, text)]
     };
     // Rendering a long request as text also takes longer than a frame.
     if [before, now]
@@ -175,13 +177,13 @@ fn differences(before: &Held, now: &Held) -> Vec<(Side, String)> {
     let mut lines = Vec::new();
     for (at, group) in diff.grouped_ops(LINES_AROUND).iter().enumerate() {
         if at > 0 {
-            lines.push((Side::Gap, String::new()));
+            lines.push((RequestDiffSide::Gap, String::new()));
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let side = match change.tag() {
-                ChangeTag::Delete => Side::Before,
-                ChangeTag::Insert => Side::Now,
-                ChangeTag::Equal => Side::Both,
+                ChangeTag::Delete => RequestDiffSide::Before,
+                ChangeTag::Insert => RequestDiffSide::Now,
+                ChangeTag::Equal => RequestDiffSide::Both,
             };
             let line = change.value().trim_end_matches('\n').to_owned();
             lines.push((side, line));

@@ -4,27 +4,27 @@
 //! operator continues, all checks run again, as if the button had just been pressed.
 
 use super::GateDialog;
-use super::step::{Step, Verb};
+use super::step::{DecisionKind, DecisionStep};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::layer::Handled;
+use crate::console::layer::KeyResult;
 
 /// Question to an operator who decides in spite of another operator's claim.
 #[derive(Debug)]
-pub(crate) struct OverClaim {
+pub(crate) struct ClaimQuestion {
     /// Operators who claimed, as text.
     pub(crate) by: String,
     /// The decision in progress.
-    pub(crate) verb: Verb,
+    pub(crate) verb: DecisionKind,
     /// The focused element.
-    pub(crate) spot: ClaimSpot,
+    pub(crate) spot: ClaimFocus,
     /// The step before this question.
-    before: Step,
+    before: DecisionStep,
 }
 
 /// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClaimSpot {
+pub(crate) enum ClaimFocus {
     /// Goes back: the operator with the claim decides.
     Back,
     /// Continues with the decision.
@@ -47,41 +47,41 @@ impl GateDialog {
     }
 
     /// Opens the question if another operator has a claim. Returns true if it did.
-    pub(super) fn asks_about_claim(&mut self, verb: Verb) -> bool {
+    pub(super) fn ask_about_claim(&mut self, verb: DecisionKind) -> bool {
         let claimed = self.claimed_by();
         if claimed.is_none() || claimed == self.over_claim.take() {
             return false;
         }
-        let before = std::mem::replace(&mut self.step, Step::Editing);
-        self.step = Step::Claimed(Box::new(OverClaim {
+        let before = std::mem::replace(&mut self.step, DecisionStep::Editing);
+        self.step = DecisionStep::Claimed(Box::new(ClaimQuestion {
             by: claimed.unwrap_or_default(),
             verb,
-            spot: ClaimSpot::Back,
+            spot: ClaimFocus::Back,
             before,
         }));
         true
     }
 
     /// Handles Enter while the question is open.
-    pub(super) fn press_claimed(&mut self, now: Timestamp) -> Handled {
+    pub(super) fn press_claimed(&mut self, now: Timestamp) -> KeyResult {
         let Some(over) = self.leave_claimed() else {
-            return Handled::quietly();
+            return KeyResult::quietly();
         };
-        if over.spot == ClaimSpot::Back {
-            return Handled::quietly();
+        if over.spot == ClaimFocus::Back {
+            return KeyResult::quietly();
         }
         self.over_claim = Some(over.by);
         let handled = match (over.verb, &self.step) {
-            (Verb::Deny, _) => self.deny_now(now),
-            (Verb::Pass, Step::Reviewing(_)) => self.pass_now(now),
+            (DecisionKind::Deny, _) => self.deny_now(now),
+            (DecisionKind::Pass, DecisionStep::Reviewing(_)) => self.pass_now(now),
             (
-                Verb::Pass,
-                Step::Editing
-                | Step::Denying(_)
-                | Step::Claimed(_)
-                | Step::Writing(_)
-                | Step::Changed(_)
-                | Step::Settled(_),
+                DecisionKind::Pass,
+                DecisionStep::Editing
+                | DecisionStep::Denying(_)
+                | DecisionStep::Claimed(_)
+                | DecisionStep::Writing(_)
+                | DecisionStep::Changed(_)
+                | DecisionStep::Settled(_),
             ) => self.press_pass(now),
         };
         // The confirmation applies to this press only.
@@ -90,18 +90,18 @@ impl GateDialog {
     }
 
     /// Goes back to the step before.
-    pub(super) fn leave_claimed(&mut self) -> Option<OverClaim> {
-        match std::mem::replace(&mut self.step, Step::Editing) {
-            Step::Claimed(mut over) => {
-                self.step = std::mem::replace(&mut over.before, Step::Editing);
+    pub(super) fn leave_claimed(&mut self) -> Option<ClaimQuestion> {
+        match std::mem::replace(&mut self.step, DecisionStep::Editing) {
+            DecisionStep::Claimed(mut over) => {
+                self.step = std::mem::replace(&mut over.before, DecisionStep::Editing);
                 Some(*over)
             }
-            step @ (Step::Editing
-            | Step::Reviewing(_)
-            | Step::Denying(_)
-            | Step::Writing(_)
-            | Step::Changed(_)
-            | Step::Settled(_)) => {
+            step @ (DecisionStep::Editing
+            | DecisionStep::Reviewing(_)
+            | DecisionStep::Denying(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Changed(_)
+            | DecisionStep::Settled(_)) => {
                 self.step = step;
                 None
             }
@@ -109,11 +109,11 @@ impl GateDialog {
     }
 }
 
-impl OverClaim {
+impl ClaimQuestion {
     pub(super) fn step(&mut self) {
         self.spot = match self.spot {
-            ClaimSpot::Back => ClaimSpot::GoOn,
-            ClaimSpot::GoOn => ClaimSpot::Back,
+            ClaimFocus::Back => ClaimFocus::GoOn,
+            ClaimFocus::GoOn => ClaimFocus::Back,
         };
     }
 }

@@ -10,14 +10,14 @@
 
 use std::sync::Arc;
 
-use self::find::Finder;
-use self::remarks::{Body, Remark};
-use self::written::{Written, starts};
+use self::find::SearchState;
+use self::remarks::{Remark, RemarkBody};
+use self::written::{RequestText, starts};
 use super::markdown;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
 use crate::console::cells::wrap;
-use crate::console::theme::{Look, Meaning};
+use crate::console::theme::{Appearance, Meaning};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 use crate::trace::event::Event;
@@ -28,26 +28,26 @@ mod remarks;
 mod request;
 mod written;
 
-pub(super) use self::find::{Found, Search};
+pub(super) use self::find::{SearchDirection, SearchResult};
 pub(super) use self::request::describe;
-pub(crate) use self::request::{hidden_words, request_text};
+pub(crate) use self::request::{hidden_chars_text, request_text};
 pub(super) use self::written::is_longer;
-pub(crate) use self::written::{LaidOut, LayOut};
+pub(crate) use self::written::{LayoutJob, RequestLayout};
 
 /// Heading of the remark about the thread.
 const THREAD: &str = "THREAD";
 
 /// State of the context pane.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct ContextPane {
     /// The request as text that is safe to show.
-    written: Arc<Written>,
+    written: Arc<RequestText>,
     /// Remarks about the request.
     remarks: Vec<Remark>,
     /// Offset of each row of the request, for the current width; empty until the layout is done.
     starts: Vec<usize>,
     /// Rows of the remarks, for the same width.
-    said: Vec<markdown::Row>,
+    said: Vec<markdown::MarkdownRow>,
     /// Width of the rows.
     cells: usize,
     /// Width of the last layout requested in the background.
@@ -59,21 +59,21 @@ pub(crate) struct Context {
     /// Bytes of the request that were on screen before the last layout.
     read: usize,
     /// State of the search in the request.
-    finder: Finder,
+    finder: SearchState,
 }
 
 /// A row on screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shown<'a> {
+pub(crate) enum ContextRow<'a> {
     /// Row of the request: its offset in the text, its text, and its part.
-    Request(usize, &'a str, Part),
+    Request(usize, &'a str, RequestRowPart),
     /// Row of the remarks.
-    Said(&'a markdown::Row),
+    Said(&'a markdown::MarkdownRow),
 }
 
 /// Part of the request that a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum RequestRowPart {
     /// Name of the requested action.
     Heading,
     /// First row of a line.
@@ -82,10 +82,10 @@ pub(crate) enum Part {
     Continued,
 }
 
-impl Context {
+impl ContextPane {
     /// Creates the context of a held request.
     pub(crate) fn new(held: &Arc<Held>, session: Option<&SessionSummary>) -> Self {
-        let written = Written::one(Arc::clone(held));
+        let written = RequestText::one(Arc::clone(held));
         Self::of(written, remarks::remarks(held, session))
     }
 
@@ -95,10 +95,10 @@ impl Context {
         let mut remarks = remarks.unwrap_or_default();
         // The asking agents differ; each is named above its request.
         remarks.retain(|remark| remark.heading != "WHO");
-        Self::of(Written::each(all), remarks)
+        Self::of(RequestText::each(all), remarks)
     }
 
-    fn of(written: Written, remarks: Vec<Remark>) -> Self {
+    fn of(written: RequestText, remarks: Vec<Remark>) -> Self {
         Self {
             written: Arc::new(written),
             remarks,
@@ -109,7 +109,7 @@ impl Context {
             top: 0,
             seen: 0,
             read: 0,
-            finder: Finder::default(),
+            finder: SearchState::default(),
         }
     }
 
@@ -124,7 +124,7 @@ impl Context {
         let place = place.map_or(self.remarks.len(), |who| who + 1);
         let remark = told.map(|told| Remark {
             heading: THREAD.to_owned(),
-            body: Body::Plain(told),
+            body: RemarkBody::Plain(told),
         });
         self.remarks.splice(place..place, remark);
         // The next layout breaks it into rows.
@@ -136,12 +136,12 @@ impl Context {
         let mut remarks = self.remarks.iter();
         let remark = remarks.find(|remark| remark.heading == THREAD)?;
         match &remark.body {
-            Body::Plain(told) | Body::Markdown(told) => Some(told),
+            RemarkBody::Plain(told) | RemarkBody::Markdown(told) => Some(told),
         }
     }
 
     /// Sets the remark with the last events of the session.
-    pub(crate) fn on_trail(&mut self, events: &[Event], look: Look) {
+    pub(crate) fn on_trail(&mut self, events: &[Event], look: Appearance) {
         let told: Vec<String> = events
             .iter()
             .map(|event| {
@@ -153,7 +153,7 @@ impl Context {
         if !told.is_empty() {
             self.remarks.push(Remark {
                 heading: "TRAIL".to_owned(),
-                body: Body::Plain(told.join("\n")),
+                body: RemarkBody::Plain(told.join("\n")),
             });
         }
         if self.cells > 0 {
@@ -162,7 +162,7 @@ impl Context {
     }
 
     /// Breaks the text for a width. Lines that were seen completely stay seen.
-    pub(crate) fn reflow(&mut self, cells: usize, look: Look) {
+    pub(crate) fn reflow(&mut self, cells: usize, look: Appearance) {
         if cells == self.cells {
             if self.said.is_empty() {
                 self.said = self.say(cells, look);
@@ -191,12 +191,12 @@ impl Context {
     }
 
     /// Returns the layout to do in the background, once per width.
-    pub(crate) fn wants(&mut self, gate: &GateId) -> Option<LayOut> {
+    pub(crate) fn wants(&mut self, gate: &GateId) -> Option<LayoutJob> {
         if self.is_laid_out() || self.cells == self.asked {
             return None;
         }
         self.asked = self.cells;
-        Some(LayOut {
+        Some(LayoutJob {
             gate: gate.clone(),
             written: Arc::clone(&self.written),
             cells: self.cells,
@@ -204,7 +204,7 @@ impl Context {
     }
 
     /// Takes over a layout, unless it is for another request or another width.
-    pub(crate) fn on_laid_out(&mut self, laid: &mut LaidOut) {
+    pub(crate) fn on_laid_out(&mut self, laid: &mut RequestLayout) {
         let wanted = Arc::ptr_eq(&laid.written, &self.written) && laid.cells == self.cells;
         if wanted && !self.is_laid_out() {
             self.take(std::mem::take(&mut laid.starts));
@@ -226,17 +226,17 @@ impl Context {
         text.map_or("", |text| text.request.as_str())
     }
 
-    fn say(&self, cells: usize, look: Look) -> Vec<markdown::Row> {
+    fn say(&self, cells: usize, look: Appearance) -> Vec<markdown::MarkdownRow> {
         let mut rows = vec![vec![("-- end of request --".to_owned(), Meaning::Dim)]];
         for remark in &self.remarks {
-            rows.push(markdown::Row::new());
+            rows.push(markdown::MarkdownRow::new());
             rows.push(vec![(remark.heading.clone(), Meaning::Label)]);
             match &remark.body {
-                Body::Plain(text) => {
+                RemarkBody::Plain(text) => {
                     let pieces = wrap(text, cells).into_iter();
                     rows.extend(pieces.map(|piece| vec![(piece, Meaning::Text)]));
                 }
-                Body::Markdown(text) => rows.extend(markdown::rows(text, cells, look)),
+                RemarkBody::Markdown(text) => rows.extend(markdown::rows(text, cells, look)),
             }
         }
         rows
@@ -260,13 +260,13 @@ impl Context {
     }
 
     /// Jumps to the first or the last row.
-    pub(crate) fn jump(&mut self, end: End, height: usize) {
+    pub(crate) fn jump(&mut self, end: JumpTarget, height: usize) {
         if !self.is_laid_out() {
             return;
         }
         self.top = match end {
-            End::First => 0,
-            End::Last => self.rows().saturating_sub(height),
+            JumpTarget::First => 0,
+            JumpTarget::Last => self.rows().saturating_sub(height),
         };
     }
 
@@ -280,28 +280,32 @@ impl Context {
     }
 
     /// Iterates over the rows on screen.
-    pub(crate) fn window(&self, height: usize) -> impl Iterator<Item = Shown<'_>> {
+    pub(crate) fn window(&self, height: usize) -> impl Iterator<Item = ContextRow<'_>> {
         let rows = self.top..(self.top + height).min(self.rows());
         rows.filter_map(|at| self.row(at))
     }
 
-    fn row(&self, at: usize) -> Option<Shown<'_>> {
+    fn row(&self, at: usize) -> Option<ContextRow<'_>> {
         let Some(start) = self.starts.get(at).copied() else {
             let said = self.said.get(at - self.starts.len())?;
-            return Some(Shown::Said(said));
+            return Some(ContextRow::Said(said));
         };
         let end = self.starts.get(at + 1).copied();
         let request = self.text();
         let text = request.get(start..end.unwrap_or(request.len()))?;
         let first = request.find('\n').unwrap_or(request.len());
         let part = if !self.begins_line(start) {
-            Part::Continued
+            RequestRowPart::Continued
         } else if start <= first {
-            Part::Heading
+            RequestRowPart::Heading
         } else {
-            Part::Line
+            RequestRowPart::Line
         };
-        Some(Shown::Request(start, text.trim_end_matches('\n'), part))
+        Some(ContextRow::Request(
+            start,
+            text.trim_end_matches('\n'),
+            part,
+        ))
     }
 
     fn begins_line(&self, start: usize) -> bool {
@@ -345,7 +349,7 @@ impl Context {
 
 /// Target of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum JumpTarget {
     /// The first row.
     First,
     /// The last row.
@@ -356,13 +360,13 @@ pub(crate) enum End {
 mod tests {
     use super::*;
 
-    fn context(lines: usize) -> Context {
+    fn context(lines: usize) -> ContextPane {
         let lines: Vec<String> = (0..lines).map(|line| format!("{line:_<30}")).collect();
-        Context::of(Written::text(lines.join("\n")), Vec::new())
+        ContextPane::of(RequestText::text(lines.join("\n")), Vec::new())
     }
 
-    fn reflow(context: &mut Context, cells: usize) {
-        context.reflow(cells, Look::default());
+    fn reflow(context: &mut ContextPane, cells: usize) {
+        context.reflow(cells, Appearance::default());
     }
 
     #[test]
@@ -407,12 +411,12 @@ mod tests {
             "日本語日本語\nabcdefgh\né\u{301}x",
             "abcdefghij",
         ] {
-            let mut context = Context::of(Written::text(text.to_owned()), Vec::new());
+            let mut context = ContextPane::of(RequestText::text(text.to_owned()), Vec::new());
             reflow(&mut context, 6);
             let mut joined = String::new();
             for shown in context.window(usize::from(u16::MAX)) {
-                if let Shown::Request(start, row, part) = shown {
-                    if part != Part::Continued && start > 0 {
+                if let ContextRow::Request(start, row, part) = shown {
+                    if part != RequestRowPart::Continued && start > 0 {
                         joined.push('\n');
                     }
                     joined.push_str(row);

@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::GateDialog;
-use super::field::Field;
-use super::form::Form;
+use super::field::AnswerField;
+use super::form::AnswerForm;
 use super::text::{paste, text_of};
 use crate::base::digest::Digest;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 use crate::engine::held::Held;
 
 /// A draft as it is stored on disk.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredDraft {
     request_hash: Digest,
     atlas_hash: Digest,
     /// Number of gates that the agent had answered.
     answered: usize,
-    answers: Vec<Answer>,
+    answers: Vec<StoredAnswer>,
     /// Reason for a denial.
     reason: String,
     /// Justification of a pass, used if no question asks for it. Older drafts have none.
@@ -35,22 +35,22 @@ struct Kept {
 /// Answer to one question.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct StoredAnswer {
     /// Index of the gate in `Held::gates`.
     gate: usize,
     question: String,
     raw: Value,
 }
 
-impl Form {
+impl AnswerForm {
     /// Returns the part of the form that may be stored on disk, if it is worth keeping. Sensitive
     /// answers are left out: the record has only their hash, and a draft would store them as
     /// typed. They stay in memory.
     pub(crate) fn kept(&self) -> Option<Value> {
         let touched = self.fields.iter().filter(|field| field.is_touched());
-        let answers: Vec<Answer> = touched
+        let answers: Vec<StoredAnswer> = touched
             .filter(|field| !field.question.sensitive())
-            .map(|field| Answer {
+            .map(|field| StoredAnswer {
                 gate: field.gate,
                 question: field.question.id().to_owned(),
                 raw: field.raw(),
@@ -62,7 +62,7 @@ impl Form {
             return None;
         }
         let (request_hash, atlas_hash, answered) = self.request;
-        let kept = Kept {
+        let kept = StoredDraft {
             request_hash,
             atlas_hash,
             answered,
@@ -75,13 +75,13 @@ impl Form {
 
     /// Restores a stored form. Returns `None` if it is for another request or cannot be read.
     pub(crate) fn resume(held: &Held, kept: &Value) -> Option<Self> {
-        let kept = Kept::deserialize(kept).ok()?;
+        let kept = StoredDraft::deserialize(kept).ok()?;
         let mut form = Self::new(held);
         if form.request != (kept.request_hash, kept.atlas_hash, kept.answered) {
             return None;
         }
         for answer in kept.answers {
-            let its = |field: &&mut Field| {
+            let its = |field: &&mut AnswerField| {
                 field.gate == answer.gate && field.question.id() == answer.question
             };
             form.fields.iter_mut().find(its)?.resume(&answer.raw)?;
@@ -92,7 +92,7 @@ impl Form {
     }
 
     /// Returns true if there is an answer that is kept in memory only.
-    fn has_secrets(&self) -> bool {
+    fn has_sensitive_answers(&self) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|field| field.question.sensitive() && field.is_touched())
     }
@@ -100,14 +100,14 @@ impl Form {
 
 impl GateDialog {
     /// Returns the draft, if it is worth keeping.
-    pub(crate) fn into_draft(mut self) -> Option<Form> {
-        self.form.focus = Form::new(&self.held).focus;
+    pub(crate) fn into_draft(mut self) -> Option<AnswerForm> {
+        self.form.focus = AnswerForm::new(&self.held).focus;
         let alone = !self.is_batch();
         (alone && self.form.is_touched()).then_some(self.form)
     }
 
     /// Requests that the draft be kept, if it differs from the one sent last.
-    pub(crate) fn keep_typed(&mut self) -> Option<Request> {
+    pub(crate) fn keep_typed(&mut self) -> Option<ConsoleRequest> {
         // Answers typed for a batch are not a draft of one of its requests.
         if self.is_batch() {
             return None;
@@ -117,19 +117,19 @@ impl GateDialog {
             return None;
         }
         self.told.clone_from(&typed);
-        Some(Request::KeepDraft(self.held.id.clone(), typed))
+        Some(ConsoleRequest::KeepDraft(self.held.id.clone(), typed))
     }
 
     /// Returns true if the disk has a draft that can no longer be restored here.
-    pub(crate) fn outlived_draft(&self) -> bool {
+    pub(crate) fn has_stale_stored_draft(&self) -> bool {
         !self.is_batch() && self.told.is_none() && self.kept.is_some()
     }
 
     /// Text that says that the draft is on disk. Shown only if it really is.
-    pub(super) fn draft_words(&self) -> Option<&'static str> {
+    pub(super) fn draft_state_text(&self) -> Option<&'static str> {
         let is_kept = self.told.is_some() && self.told == self.kept;
         is_kept.then(|| {
-            if self.form.has_secrets() {
+            if self.form.has_sensitive_answers() {
                 "draft kept, without sensitive answers"
             } else {
                 "draft kept"

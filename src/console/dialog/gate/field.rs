@@ -4,30 +4,30 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_textarea::TextArea;
 use serde_json::Value;
 
-use super::pick::{Picker, Widened};
+use super::pick::{FilterCleared, OptionPicker};
 use super::skeleton::skeleton;
 use super::text::{
     edit, edit_line, editor, is_of_number, numbered, paste, paste_line, replace, text_of,
 };
-use crate::atlas::compiled::Question;
-use crate::atlas::document::{OnInvalid, ResponseType};
-use crate::console::keymap::{Action, Scope, lookup};
-use crate::engine::answer::{Judged, judge};
+use crate::atlas::compiled::CompiledQuestion;
+use crate::atlas::document::{InvalidAnswerAction, ResponseType};
+use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::engine::answer::{JudgedAnswer, judge};
 
 /// A question and its answer so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct AnswerField {
     /// Index of the gate in `Held::gates`.
     pub(crate) gate: usize,
     /// The question.
-    pub(crate) question: Question,
+    pub(crate) question: CompiledQuestion,
     /// The answer so far.
-    pub(crate) input: Input,
+    pub(crate) input: AnswerInput,
 }
 
 /// An unfinished answer.
 #[derive(Clone, Debug)]
-pub(crate) enum Input {
+pub(crate) enum AnswerInput {
     /// Text with several lines.
     Text(Box<TextArea<'static>>),
     /// Text with one line.
@@ -37,19 +37,19 @@ pub(crate) enum Input {
     /// Yes, no, or not yet answered.
     YesNo(Option<bool>),
     /// One of several options.
-    Pick(Picker),
+    Pick(OptionPicker),
 }
 
-impl Field {
+impl AnswerField {
     /// Creates a field without an answer.
-    pub(crate) fn new(gate: usize, question: &Question) -> Self {
+    pub(crate) fn new(gate: usize, question: &CompiledQuestion) -> Self {
         let input = match question.response_type() {
-            ResponseType::Text => Input::Text(Box::new(editor())),
-            ResponseType::Json => Input::Text(Box::new(numbered())),
-            ResponseType::Acknowledgment => Input::Line(Box::new(editor())),
-            ResponseType::Number => Input::Number(Box::new(editor())),
-            ResponseType::Choice => Input::Pick(Picker::default()),
-            ResponseType::Boolean => Input::YesNo(None),
+            ResponseType::Text => AnswerInput::Text(Box::new(editor())),
+            ResponseType::Json => AnswerInput::Text(Box::new(numbered())),
+            ResponseType::Acknowledgment => AnswerInput::Line(Box::new(editor())),
+            ResponseType::Number => AnswerInput::Number(Box::new(editor())),
+            ResponseType::Choice => AnswerInput::Pick(OptionPicker::default()),
+            ResponseType::Boolean => AnswerInput::YesNo(None),
         };
         Self {
             gate,
@@ -61,13 +61,13 @@ impl Field {
     /// Handles a key that is not bound in the dialog. Returns the reason if it had no effect, where
     /// that helps.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<&'static str> {
-        if lookup(Scope::Json, key) == Some(Action::Skeleton) {
+        if lookup(KeyScope::Json, key) == Some(KeyAction::Skeleton) {
             return self.insert_skeleton();
         }
         match &mut self.input {
-            Input::Text(area) => edit(area, key),
-            Input::Line(area) => edit_line(area, key),
-            Input::Number(area) => match key.code {
+            AnswerInput::Text(area) => edit(area, key),
+            AnswerInput::Line(area) => edit_line(area, key),
+            AnswerInput::Number(area) => match key.code {
                 KeyCode::Char(c)
                     if !key.modifiers.contains(KeyModifiers::CONTROL) && !is_of_number(c) =>
                 {
@@ -75,8 +75,8 @@ impl Field {
                 }
                 _ => edit_line(area, key),
             },
-            Input::YesNo(choice) => {
-                if lookup(Scope::Choice, key) == Some(Action::Choose) {
+            AnswerInput::YesNo(choice) => {
+                if lookup(KeyScope::Choice, key) == Some(KeyAction::Choose) {
                     *choice = Some(match key.code {
                         KeyCode::Left => true,
                         KeyCode::Right => false,
@@ -84,7 +84,7 @@ impl Field {
                     });
                 }
             }
-            Input::Pick(picker) => picker.on_key(key, self.question.options()),
+            AnswerInput::Pick(picker) => picker.on_key(key, self.question.options()),
         }
         None
     }
@@ -97,7 +97,8 @@ impl Field {
                 None => "this question has no schema to make a skeleton from",
             });
         }
-        if let (Input::Text(area), Some(schema)) = (&mut self.input, self.question.written_schema())
+        if let (AnswerInput::Text(area), Some(schema)) =
+            (&mut self.input, self.question.written_schema())
         {
             replace(area, &skeleton(schema));
         }
@@ -111,12 +112,12 @@ impl Field {
     }
 
     /// Scope for the keys of this field, in addition to the dialog's own.
-    pub(crate) fn scope(&self) -> Option<Scope> {
+    pub(crate) fn scope(&self) -> Option<KeyScope> {
         match self.question.response_type() {
-            ResponseType::Json if self.can_skeleton() => Some(Scope::Json),
-            ResponseType::Text | ResponseType::Json => Some(Scope::Text),
-            ResponseType::Choice => Some(Scope::Pick),
-            ResponseType::Boolean => Some(Scope::Choice),
+            ResponseType::Json if self.can_skeleton() => Some(KeyScope::Json),
+            ResponseType::Text | ResponseType::Json => Some(KeyScope::Text),
+            ResponseType::Choice => Some(KeyScope::Pick),
+            ResponseType::Boolean => Some(KeyScope::Choice),
             ResponseType::Acknowledgment | ResponseType::Number => None,
         }
     }
@@ -124,37 +125,43 @@ impl Field {
     /// Handles a pasted text.
     pub(crate) fn on_paste(&mut self, text: &str) {
         match &mut self.input {
-            Input::Text(area) => paste(area, text),
-            Input::Line(area) | Input::Number(area) => paste_line(area, text),
-            Input::Pick(picker) => picker.narrow(text),
-            Input::YesNo(_) => {}
+            AnswerInput::Text(area) => paste(area, text),
+            AnswerInput::Line(area) | AnswerInput::Number(area) => paste_line(area, text),
+            AnswerInput::Pick(picker) => picker.narrow(text),
+            AnswerInput::YesNo(_) => {}
         }
     }
 
     /// Goes one level back within the field. Returns whether there was one.
-    pub(crate) fn back(&mut self) -> Widened {
+    pub(crate) fn back(&mut self) -> FilterCleared {
         match &mut self.input {
-            Input::Pick(picker) => picker.widen(),
-            Input::Text(_) | Input::Line(_) | Input::Number(_) | Input::YesNo(_) => Widened::No,
+            AnswerInput::Pick(picker) => picker.widen(),
+            AnswerInput::Text(_)
+            | AnswerInput::Line(_)
+            | AnswerInput::Number(_)
+            | AnswerInput::YesNo(_) => FilterCleared::No,
         }
     }
 
     /// Returns true if the field lists only some of its options.
     pub(crate) fn is_narrowed(&self) -> bool {
         match &self.input {
-            Input::Pick(picker) => !picker.filter().is_empty(),
-            Input::Text(_) | Input::Line(_) | Input::Number(_) | Input::YesNo(_) => false,
+            AnswerInput::Pick(picker) => !picker.filter().is_empty(),
+            AnswerInput::Text(_)
+            | AnswerInput::Line(_)
+            | AnswerInput::Number(_)
+            | AnswerInput::YesNo(_) => false,
         }
     }
 
     /// Returns the answer as it is sent.
     pub(crate) fn raw(&self) -> Value {
         match &self.input {
-            Input::Text(area) | Input::Line(area) | Input::Number(area) => {
+            AnswerInput::Text(area) | AnswerInput::Line(area) | AnswerInput::Number(area) => {
                 Value::from(text_of(area))
             }
-            Input::YesNo(choice) => choice.map_or(Value::Null, Value::Bool),
-            Input::Pick(picker) => picker.raw(self.question.options()),
+            AnswerInput::YesNo(choice) => choice.map_or(Value::Null, Value::Bool),
+            AnswerInput::Pick(picker) => picker.raw(self.question.options()),
         }
     }
 
@@ -163,19 +170,22 @@ impl Field {
     /// are removed.
     pub(crate) fn resume(&mut self, raw: &Value) -> Option<()> {
         match (&mut self.input, raw) {
-            (Input::Text(_) | Input::Line(_) | Input::Number(_), Value::String(text)) => {
+            (
+                AnswerInput::Text(_) | AnswerInput::Line(_) | AnswerInput::Number(_),
+                Value::String(text),
+            ) => {
                 self.on_paste(text);
             }
-            (Input::Pick(picker), Value::String(text)) => {
+            (AnswerInput::Pick(picker), Value::String(text)) => {
                 picker.resume(text, self.question.options());
             }
-            (Input::YesNo(choice), Value::Bool(chosen)) => *choice = Some(*chosen),
+            (AnswerInput::YesNo(choice), Value::Bool(chosen)) => *choice = Some(*chosen),
             (
-                Input::Text(_)
-                | Input::Line(_)
-                | Input::Number(_)
-                | Input::Pick(_)
-                | Input::YesNo(_),
+                AnswerInput::Text(_)
+                | AnswerInput::Line(_)
+                | AnswerInput::Number(_)
+                | AnswerInput::Pick(_)
+                | AnswerInput::YesNo(_),
                 _,
             ) => return None,
         }
@@ -183,40 +193,47 @@ impl Field {
     }
 
     /// Validates the answer.
-    pub(crate) fn judged(&self) -> Judged {
+    pub(crate) fn judged(&self) -> JudgedAnswer {
         judge(&self.question, &self.raw())
     }
 
     /// Returns true if something was answered.
     pub(crate) fn is_touched(&self) -> bool {
         match &self.input {
-            Input::Text(area) | Input::Line(area) | Input::Number(area) => !area.is_empty(),
-            Input::YesNo(choice) => choice.is_some(),
-            Input::Pick(picker) => picker.chosen().is_some(),
+            AnswerInput::Text(area) | AnswerInput::Line(area) | AnswerInput::Number(area) => {
+                !area.is_empty()
+            }
+            AnswerInput::YesNo(choice) => choice.is_some(),
+            AnswerInput::Pick(picker) => picker.chosen().is_some(),
         }
     }
 
     /// Returns true if sending this answer refuses the request.
     pub(crate) fn refuses(&self) -> bool {
-        self.standing() == Standing::Broken && self.question.on_invalid() == OnInvalid::Block
+        self.standing() == AnswerStatus::Broken
+            && self.question.on_invalid() == InvalidAnswerAction::Block
     }
 
     /// Returns the effect of this answer on passing.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> AnswerStatus {
         if self.judged().is_valid() {
-            return Standing::Kept;
+            return AnswerStatus::Kept;
         }
         match self.question.on_invalid() {
-            OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => Standing::Tolerated,
-            OnInvalid::Retry | OnInvalid::Block if self.is_touched() => Standing::Broken,
-            OnInvalid::Retry | OnInvalid::Block => Standing::Missing,
+            InvalidAnswerAction::WarnAndContinue | InvalidAnswerAction::LogAndContinue => {
+                AnswerStatus::Tolerated
+            }
+            InvalidAnswerAction::Retry | InvalidAnswerAction::Block if self.is_touched() => {
+                AnswerStatus::Broken
+            }
+            InvalidAnswerAction::Retry | InvalidAnswerAction::Block => AnswerStatus::Missing,
         }
     }
 }
 
 /// Effect of an answer on passing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum AnswerStatus {
     /// The answer is valid.
     Kept,
     /// The answer is invalid, but the steward tolerates it.

@@ -5,31 +5,31 @@ use std::collections::BTreeMap;
 use ratatui_textarea::TextArea;
 use serde_json::Value;
 
-use super::field::{Field, Standing};
+use super::field::{AnswerField, AnswerStatus};
 use super::text::{editor, text_of};
-use crate::atlas::document::{OnInvalid, ResponseType};
+use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::base::digest::Digest;
 use crate::console::cells::counted;
 use crate::engine::held::Held;
 
 /// Form with the answers so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Form {
+pub(crate) struct AnswerForm {
     /// Hashes of the request and its Atlases, and the number of gates that the agent had answered.
     pub(super) request: (Digest, Digest, usize),
     /// One field per question, gate by gate.
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<AnswerField>,
     /// Reason for a denial.
     pub(crate) reason: Box<TextArea<'static>>,
     /// Justification of a pass, used if one is needed and no question asks for it.
     pub(crate) why: Box<TextArea<'static>>,
     /// The focused element.
-    pub(crate) focus: Spot,
+    pub(crate) focus: FormFocus,
 }
 
 /// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub(crate) enum FormFocus {
     /// A field, by its index in the form.
     Field(usize),
     /// The button that closes the dialog.
@@ -40,21 +40,21 @@ pub(crate) enum Spot {
     Pass,
 }
 
-impl Form {
+impl AnswerForm {
     /// Creates a form without answers.
     pub(crate) fn new(held: &Held) -> Self {
-        let fields: Vec<Field> = held
+        let fields: Vec<AnswerField> = held
             .gates
             .iter()
             .enumerate()
             // Gates that the agent answered need no fields; its answers are shown with the request.
             .filter(|(at, _)| !held.answered.contains_key(at))
-            .flat_map(|(at, gate)| gate.questions.iter().map(move |q| Field::new(at, q)))
+            .flat_map(|(at, gate)| gate.questions.iter().map(move |q| AnswerField::new(at, q)))
             .collect();
         let focus = if fields.is_empty() {
-            Spot::Back
+            FormFocus::Back
         } else {
-            Spot::Field(0)
+            FormFocus::Field(0)
         };
         Self {
             request: request_of(held),
@@ -72,30 +72,30 @@ impl Form {
 
     /// Returns true if there is anything worth keeping.
     pub(crate) fn is_touched(&self) -> bool {
-        let answered = self.fields.iter().any(Field::is_touched);
+        let answered = self.fields.iter().any(AnswerField::is_touched);
         answered || !self.reason.is_empty() || !self.why.is_empty()
     }
 
     /// Returns the focused field.
-    pub(crate) fn focused(&mut self) -> Option<&mut Field> {
+    pub(crate) fn focused(&mut self) -> Option<&mut AnswerField> {
         match self.focus {
-            Spot::Field(at) => self.fields.get_mut(at),
-            Spot::Back | Spot::Deny | Spot::Pass => None,
+            FormFocus::Field(at) => self.fields.get_mut(at),
+            FormFocus::Back | FormFocus::Deny | FormFocus::Pass => None,
         }
     }
 
     /// Moves the focus by one, and wraps around.
-    pub(crate) fn step(&mut self, towards: Towards) {
-        let mut spots: Vec<Spot> = (0..self.fields.len()).map(Spot::Field).collect();
-        spots.extend([Spot::Back, Spot::Deny, Spot::Pass]);
+    pub(crate) fn step(&mut self, towards: MoveDirection) {
+        let mut spots: Vec<FormFocus> = (0..self.fields.len()).map(FormFocus::Field).collect();
+        spots.extend([FormFocus::Back, FormFocus::Deny, FormFocus::Pass]);
         self.focus = next(&spots, self.focus, towards);
     }
 
     /// Lists invalid answers that are accepted but that the steward wants a warning for.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let tolerated = self.fields.iter().filter(|field| {
-            field.standing() == Standing::Tolerated
-                && field.question.on_invalid() == OnInvalid::WarnAndContinue
+            field.standing() == AnswerStatus::Tolerated
+                && field.question.on_invalid() == InvalidAnswerAction::WarnAndContinue
         });
         let told = tolerated.map(|field| {
             let rules = field.judged().failures().join(", ");
@@ -106,16 +106,16 @@ impl Form {
 
     /// Returns the invalid answers that are not accepted, one map per gate, so that they are recorded
     /// and counted. Returns `None` while an answer is missing: then the operator is not done.
-    pub(crate) fn broken_answers(&self, gates: usize) -> Option<Vec<BTreeMap<String, Value>>> {
-        let standing = |wanted| move |field: &&Field| field.standing() == wanted;
+    pub(crate) fn invalid_answers(&self, gates: usize) -> Option<Vec<BTreeMap<String, Value>>> {
+        let standing = |wanted| move |field: &&AnswerField| field.standing() == wanted;
         let missing = self
             .fields
             .iter()
-            .any(|field| standing(Standing::Missing)(&field));
+            .any(|field| standing(AnswerStatus::Missing)(&field));
         let mut broken = self
             .fields
             .iter()
-            .filter(standing(Standing::Broken))
+            .filter(standing(AnswerStatus::Broken))
             .peekable();
         if missing || broken.peek().is_none() {
             return None;
@@ -132,16 +132,16 @@ impl Form {
     /// Text of the missing or invalid answers. `None` if the form can be sent.
     pub(crate) fn lacks(&self) -> Option<String> {
         let count = |standing| {
-            let standings = self.fields.iter().map(Field::standing);
+            let standings = self.fields.iter().map(AnswerField::standing);
             standings.filter(|found| *found == standing).count()
         };
-        let (missing, broken) = (count(Standing::Missing), count(Standing::Broken));
+        let (missing, broken) = (count(AnswerStatus::Missing), count(AnswerStatus::Broken));
         let missing = (missing > 0).then(|| format!("{} missing", counted(missing, "answer")));
         let broken = (broken > 0).then(|| match missing {
             None => format!("{} invalid", counted(broken, "answer")),
             Some(_) => format!("{broken} invalid"),
         });
-        let refuses = missing.is_none() && self.fields.iter().any(Field::refuses);
+        let refuses = missing.is_none() && self.fields.iter().any(AnswerField::refuses);
         let broken = broken.map(|broken| {
             if refuses {
                 format!("{broken}: Enter refuses the request")
@@ -193,7 +193,7 @@ fn request_of(held: &Held) -> (Digest, Digest, usize) {
 
 /// Direction of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Towards {
+pub(crate) enum MoveDirection {
     /// Next element.
     Next,
     /// Previous element.
@@ -201,12 +201,12 @@ pub(crate) enum Towards {
 }
 
 /// Returns the neighbour of `current` in a circular list.
-pub(crate) fn next<T: Copy + PartialEq>(circle: &[T], current: T, towards: Towards) -> T {
+pub(crate) fn next<T: Copy + PartialEq>(circle: &[T], current: T, towards: MoveDirection) -> T {
     let at = circle.iter().position(|item| *item == current).unwrap_or(0);
     let count = circle.len().max(1);
     let at = match towards {
-        Towards::Next => (at + 1) % count,
-        Towards::Previous => (at + count - 1) % count,
+        MoveDirection::Next => (at + 1) % count,
+        MoveDirection::Previous => (at + count - 1) % count,
     };
     circle.get(at).copied().unwrap_or(current)
 }

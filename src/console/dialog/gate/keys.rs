@@ -3,84 +3,92 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::GateDialog;
-use super::context::{End, Found, Search};
-use super::form::{Towards, next};
-use super::pick::Widened;
-use super::scroll::Scroll;
-use super::step::{DenySpot, Pane, Proof, Review, ReviewSpot, Step};
+use super::context::{JumpTarget, SearchDirection, SearchResult};
+use super::form::{MoveDirection, next};
+use super::pick::FilterCleared;
+use super::scroll::ScrollState;
+use super::step::{DecisionStep, DenyFocus, GatePane, PassProof, Review, ReviewFocus};
 use super::text::{edit, edit_line, paste, paste_line};
 use crate::base::clock::Timestamp;
-use crate::console::keymap::{Action, Motion, Scope, lookup};
-use crate::console::layer::{Change, Handled};
+use crate::console::keymap::{KeyAction, KeyScope, Motion, lookup};
+use crate::console::layer::{KeyResult, LayerChange};
 
 impl GateDialog {
     /// Goes one level back.
-    pub(crate) fn back(&mut self) -> Handled {
-        if self.pane != Pane::Form {
-            self.pane = Pane::Form;
-            return Handled::quietly();
+    pub(crate) fn back(&mut self) -> KeyResult {
+        if self.pane != GatePane::Form {
+            self.pane = GatePane::Form;
+            return KeyResult::quietly();
         }
         match self.step {
-            Step::Claimed(_) => {
+            DecisionStep::Claimed(_) => {
                 self.leave_claimed();
-                Handled::quietly()
+                KeyResult::quietly()
             }
-            Step::Reviewing(_) | Step::Denying(_) => {
-                self.step = Step::Editing;
-                Handled::quietly()
+            DecisionStep::Reviewing(_) | DecisionStep::Denying(_) => {
+                self.step = DecisionStep::Editing;
+                KeyResult::quietly()
             }
-            Step::Writing(_) => Handled::quietly(),
-            Step::Editing => match self
+            DecisionStep::Writing(_) => KeyResult::quietly(),
+            DecisionStep::Editing => match self
                 .form
                 .focused()
-                .map_or(Widened::No, super::field::Field::back)
+                .map_or(FilterCleared::No, super::field::AnswerField::back)
             {
-                Widened::Yes => Handled::quietly(),
-                Widened::No => Handled::with(Change::Close),
+                FilterCleared::Yes => KeyResult::quietly(),
+                FilterCleared::No => KeyResult::with(LayerChange::Close),
             },
-            Step::Changed(_) | Step::Settled(_) => Handled::with(Change::Close),
+            DecisionStep::Changed(_) | DecisionStep::Settled(_) => {
+                KeyResult::with(LayerChange::Close)
+            }
         }
     }
 
-    pub(super) fn move_focus(&mut self, towards: Towards) {
-        if self.pane != Pane::Form {
-            self.pane = Pane::Form;
+    pub(super) fn move_focus(&mut self, towards: MoveDirection) {
+        if self.pane != GatePane::Form {
+            self.pane = GatePane::Form;
             return;
         }
         match &mut self.step {
-            Step::Editing => self.form.step(towards),
-            Step::Reviewing(review) => review.spot = next(&review.spots(), review.spot, towards),
-            Step::Denying(spot) => {
-                let spots = [DenySpot::Reason, DenySpot::Back, DenySpot::DenyNow];
+            DecisionStep::Editing => self.form.step(towards),
+            DecisionStep::Reviewing(review) => {
+                review.spot = next(&review.spots(), review.spot, towards)
+            }
+            DecisionStep::Denying(spot) => {
+                let spots = [DenyFocus::Reason, DenyFocus::Back, DenyFocus::DenyNow];
                 *spot = next(&spots, *spot, towards);
             }
-            Step::Claimed(over) => over.step(),
-            Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => {}
+            DecisionStep::Claimed(over) => over.step(),
+            DecisionStep::Writing(_) | DecisionStep::Changed(_) | DecisionStep::Settled(_) => {}
         }
     }
 
     /// Returns the sheet that receives the scroll keys, if the step has one.
-    pub(super) fn sheet(&mut self) -> Option<&mut Scroll> {
+    pub(super) fn sheet(&mut self) -> Option<&mut ScrollState> {
         match &mut self.step {
-            Step::Reviewing(review) if self.pane == Pane::Form => Some(&mut review.sheet),
-            Step::Changed(changed) if self.pane == Pane::Form => Some(&mut changed.sheet),
-            Step::Editing
-            | Step::Reviewing(_)
-            | Step::Denying(_)
-            | Step::Claimed(_)
-            | Step::Writing(_)
-            | Step::Changed(_)
-            | Step::Settled(_) => None,
+            DecisionStep::Reviewing(review) if self.pane == GatePane::Form => {
+                Some(&mut review.sheet)
+            }
+            DecisionStep::Changed(changed) if self.pane == GatePane::Form => {
+                Some(&mut changed.sheet)
+            }
+            DecisionStep::Editing
+            | DecisionStep::Reviewing(_)
+            | DecisionStep::Denying(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Changed(_)
+            | DecisionStep::Settled(_) => None,
         }
     }
 
     /// Returns true if all records that would be written were on screen.
     pub(super) fn is_sheet_seen(&self) -> bool {
-        matches!(&self.step, Step::Reviewing(review) if review.sheet.is_whole())
+        matches!(&self.step, DecisionStep::Reviewing(review) if review.sheet.is_whole())
     }
 
     /// Scrolls the active sheet by a page, or the request if no sheet is active.
-    pub(super) fn turn_page(&mut self, towards: Towards) {
+    pub(super) fn turn_page(&mut self, towards: MoveDirection) {
         if let Some(sheet) = self.sheet() {
             sheet.turn(towards);
             return;
@@ -88,8 +96,8 @@ impl GateDialog {
         // One row less than a page, so that the reader keeps their place.
         let page = isize::try_from(self.height.saturating_sub(1).max(1)).unwrap_or(1);
         let rows = match towards {
-            Towards::Next => page,
-            Towards::Previous => -page,
+            MoveDirection::Next => page,
+            MoveDirection::Previous => -page,
         };
         self.context.scroll(rows, self.height);
     }
@@ -105,96 +113,96 @@ impl GateDialog {
 
     /// Handles a key that is not a command: text, or a move within the focused part.
     pub(super) fn type_key(&mut self, key: KeyEvent) {
-        if self.pane != Pane::Form {
-            self.look_through(key);
+        if self.pane != GatePane::Form {
+            self.browse_request(key);
             return;
         }
         let sideways = match key.code {
-            KeyCode::Left => Some(Towards::Previous),
-            KeyCode::Right => Some(Towards::Next),
+            KeyCode::Left => Some(MoveDirection::Previous),
+            KeyCode::Right => Some(MoveDirection::Next),
             _ => None,
         };
         match &mut self.step {
-            Step::Editing => match self.form.focused() {
+            DecisionStep::Editing => match self.form.focused() {
                 Some(field) => self.notice = field.on_key(key).map(str::to_owned),
                 None => self.slide(sideways),
             },
-            Step::Reviewing(review) => match (review.spot, key.code) {
-                (ReviewSpot::Proof(Proof::Why), _) => edit(&mut self.form.why, key),
+            DecisionStep::Reviewing(review) => match (review.spot, key.code) {
+                (ReviewFocus::Proof(PassProof::Why), _) => edit(&mut self.form.why, key),
                 (_, KeyCode::Up) => review.sheet.by(-1),
                 (_, KeyCode::Down) => review.sheet.by(1),
-                (ReviewSpot::Proof(Proof::Hash), _) => edit_line(&mut review.hash, key),
-                (ReviewSpot::Proof(Proof::Action), _) => edit_line(&mut review.action, key),
-                (ReviewSpot::Back | ReviewSpot::PassNow, _) => self.slide(sideways),
+                (ReviewFocus::Proof(PassProof::Hash), _) => edit_line(&mut review.hash, key),
+                (ReviewFocus::Proof(PassProof::Action), _) => edit_line(&mut review.action, key),
+                (ReviewFocus::Back | ReviewFocus::PassNow, _) => self.slide(sideways),
             },
-            Step::Denying(DenySpot::Reason) => edit(&mut self.form.reason, key),
-            Step::Denying(_) | Step::Claimed(_) => self.slide(sideways),
-            Step::Changed(changed) => match key.code {
+            DecisionStep::Denying(DenyFocus::Reason) => edit(&mut self.form.reason, key),
+            DecisionStep::Denying(_) | DecisionStep::Claimed(_) => self.slide(sideways),
+            DecisionStep::Changed(changed) => match key.code {
                 KeyCode::Up => changed.sheet.by(-1),
                 KeyCode::Down => changed.sheet.by(1),
                 _ => {}
             },
-            Step::Writing(_) | Step::Settled(_) => {}
+            DecisionStep::Writing(_) | DecisionStep::Settled(_) => {}
         }
     }
 
-    fn slide(&mut self, sideways: Option<Towards>) {
+    fn slide(&mut self, sideways: Option<MoveDirection>) {
         if let Some(towards) = sideways {
             self.move_focus(towards);
         }
     }
 
     /// Handles a key while the request has the focus.
-    fn look_through(&mut self, key: KeyEvent) {
-        match lookup(Scope::Request, key) {
-            Some(Action::Up) => self.context.scroll(-1, self.height),
-            Some(Action::Down) => self.context.scroll(1, self.height),
-            Some(Action::First) => self.context.jump(End::First, self.height),
-            Some(Action::Last) => self.context.jump(End::Last, self.height),
-            Some(Action::SearchRequest) => self.pane = Pane::Search,
-            Some(Action::NextMatch) => self.find(Search::Next),
-            Some(Action::PreviousMatch) => self.find(Search::Previous),
+    fn browse_request(&mut self, key: KeyEvent) {
+        match lookup(KeyScope::Request, key) {
+            Some(KeyAction::Up) => self.context.scroll(-1, self.height),
+            Some(KeyAction::Down) => self.context.scroll(1, self.height),
+            Some(KeyAction::First) => self.context.jump(JumpTarget::First, self.height),
+            Some(KeyAction::Last) => self.context.jump(JumpTarget::Last, self.height),
+            Some(KeyAction::SearchRequest) => self.pane = GatePane::Search,
+            Some(KeyAction::NextMatch) => self.find(SearchDirection::Next),
+            Some(KeyAction::PreviousMatch) => self.find(SearchDirection::Previous),
             Some(_) | None => {}
         }
     }
 
     /// Handles a key while the search text is typed.
-    pub(super) fn type_search(&mut self, key: KeyEvent) -> Handled {
+    pub(super) fn type_search(&mut self, key: KeyEvent) -> KeyResult {
         let held = key.modifiers.difference(KeyModifiers::SHIFT);
         let mut query = self.context.query().to_owned();
         match key.code {
             KeyCode::Enter | KeyCode::Esc | KeyCode::F(6) | KeyCode::Tab => {
-                self.pane = Pane::Context;
-                return Handled::quietly();
+                self.pane = GatePane::Context;
+                return KeyResult::quietly();
             }
             KeyCode::Char(c) if held.is_empty() => query.push(c),
             KeyCode::Char('u') if held == KeyModifiers::CONTROL => query.clear(),
             KeyCode::Backspace => {
                 query.pop();
             }
-            _ => return Handled::quietly(),
+            _ => return KeyResult::quietly(),
         }
         self.seek(&query);
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     fn seek(&mut self, query: &str) {
         self.context.set_query(query);
-        self.find(Search::Here);
+        self.find(SearchDirection::Here);
     }
 
-    fn find(&mut self, search: Search) {
+    fn find(&mut self, search: SearchDirection) {
         self.notice = match self.context.find(search, self.height) {
-            Found::Place => None,
-            Found::Nothing => match search {
-                Search::Here => None,
-                Search::Next | Search::Previous => {
+            SearchResult::Place => None,
+            SearchResult::Nothing => match search {
+                SearchDirection::Here => None,
+                SearchDirection::Next | SearchDirection::Previous => {
                     Some("nothing to look for yet: / asks".to_owned())
                 }
             },
-            Found::Unready => Some("request still being laid out".to_owned()),
-            Found::Around => Some("around the end of the request".to_owned()),
-            Found::Nowhere => {
+            SearchResult::Unready => Some("request still being laid out".to_owned()),
+            SearchResult::Around => Some("around the end of the request".to_owned()),
+            SearchResult::Nowhere => {
                 let query = self.context.query();
                 Some(format!("`{query}` is nowhere in the request"))
             }
@@ -208,37 +216,37 @@ impl GateDialog {
             return;
         }
         match self.pane {
-            Pane::Context => return,
-            Pane::Search => {
+            GatePane::Context => return,
+            GatePane::Search => {
                 let query = format!("{}{text}", self.context.query());
                 self.seek(&query);
                 return;
             }
-            Pane::Form => {}
+            GatePane::Form => {}
         }
         match &mut self.step {
-            Step::Editing => {
+            DecisionStep::Editing => {
                 if let Some(field) = self.form.focused() {
                     field.on_paste(text);
                 }
             }
-            Step::Reviewing(Review {
-                spot: ReviewSpot::Proof(proof),
+            DecisionStep::Reviewing(Review {
+                spot: ReviewFocus::Proof(proof),
                 hash,
                 action,
                 ..
             }) => match proof {
-                Proof::Why => paste(&mut self.form.why, text),
-                Proof::Hash => paste_line(hash, text),
-                Proof::Action => paste_line(action, text),
+                PassProof::Why => paste(&mut self.form.why, text),
+                PassProof::Hash => paste_line(hash, text),
+                PassProof::Action => paste_line(action, text),
             },
-            Step::Denying(DenySpot::Reason) => paste(&mut self.form.reason, text),
-            Step::Reviewing(_)
-            | Step::Denying(_)
-            | Step::Claimed(_)
-            | Step::Writing(_)
-            | Step::Changed(_)
-            | Step::Settled(_) => {}
+            DecisionStep::Denying(DenyFocus::Reason) => paste(&mut self.form.reason, text),
+            DecisionStep::Reviewing(_)
+            | DecisionStep::Denying(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Changed(_)
+            | DecisionStep::Settled(_) => {}
         }
     }
 }

@@ -6,16 +6,16 @@
 //! theme.
 
 use crate::console::cells::{break_exactly, width};
-use crate::console::theme::{Look, Mark, Meaning};
+use crate::console::theme::{Appearance, Mark, Meaning};
 
 /// A row: pieces of text, each with its meaning.
-pub(crate) type Row = Vec<(String, Meaning)>;
+pub(crate) type MarkdownRow = Vec<(String, Meaning)>;
 
 /// Renders `text` as rows of at most `cells` cells. The caller has already made `text` safe to show.
-pub(crate) fn rows(text: &str, cells: usize, look: Look) -> Vec<Row> {
+pub(crate) fn rows(text: &str, cells: usize, look: Appearance) -> Vec<MarkdownRow> {
     let mut rows = Vec::new();
     let mut fenced = false;
-    let mut paragraph = Flow::default();
+    let mut paragraph = TextFlow::default();
     for line in text.lines() {
         let trimmed = line.trim_start();
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
@@ -31,47 +31,47 @@ pub(crate) fn rows(text: &str, cells: usize, look: Look) -> Vec<Row> {
         }
         let indent = line.chars().take_while(|c| *c == ' ').count().min(8);
         match block(trimmed) {
-            Block::Blank => {
+            MarkdownBlock::Blank => {
                 paragraph.end(&mut rows, cells);
                 if rows.last().is_some_and(|row| !row.is_empty()) {
-                    rows.push(Row::new());
+                    rows.push(MarkdownRow::new());
                 }
             }
-            Block::Rule => {
+            MarkdownBlock::Rule => {
                 paragraph.end(&mut rows, cells);
                 let rule = look.mark(Mark::Rule).repeat(cells.min(24));
                 rows.push(vec![(rule, Meaning::Border)]);
             }
-            Block::Heading(text) => {
+            MarkdownBlock::Heading(text) => {
                 paragraph.end(&mut rows, cells);
-                paragraph = Flow::starting("", 0, Meaning::Title, text);
+                paragraph = TextFlow::starting("", 0, Meaning::Title, text);
                 paragraph.end(&mut rows, cells);
             }
-            Block::Item(mark, text) => {
+            MarkdownBlock::Item(mark, text) => {
                 paragraph.end(&mut rows, cells);
                 let mark = match mark {
                     Some(number) => format!("{number} "),
                     None => format!("{} ", look.mark(Mark::Bullet)),
                 };
-                paragraph = Flow::starting(&mark, indent, Meaning::Text, text);
+                paragraph = TextFlow::starting(&mark, indent, Meaning::Text, text);
             }
-            Block::Quote(text) => {
+            MarkdownBlock::Quote(text) => {
                 paragraph.end(&mut rows, cells);
                 let mark = format!("{} ", look.mark(Mark::Separator));
-                paragraph = Flow::starting(&mark, indent, Meaning::Dim, text);
+                paragraph = TextFlow::starting(&mark, indent, Meaning::Dim, text);
                 paragraph.end(&mut rows, cells);
             }
-            Block::Text(text) => paragraph.add(text),
+            MarkdownBlock::Text(text) => paragraph.add(text),
         }
     }
     paragraph.end(&mut rows, cells);
-    while rows.last().is_some_and(Row::is_empty) {
+    while rows.last().is_some_and(MarkdownRow::is_empty) {
         rows.pop();
     }
     rows
 }
 
-enum Block<'t> {
+enum MarkdownBlock<'t> {
     Blank,
     Rule,
     Heading(&'t str),
@@ -81,9 +81,9 @@ enum Block<'t> {
     Text(&'t str),
 }
 
-fn block(line: &str) -> Block<'_> {
+fn block(line: &str) -> MarkdownBlock<'_> {
     if line.trim().is_empty() {
-        return Block::Blank;
+        return MarkdownBlock::Blank;
     }
     let bare: String = line.chars().filter(|c| *c != ' ').collect();
     if bare.len() >= 3
@@ -91,19 +91,19 @@ fn block(line: &str) -> Block<'_> {
             .iter()
             .any(|c| bare.replace(c, "").is_empty())
     {
-        return Block::Rule;
+        return MarkdownBlock::Rule;
     }
     let hashes = line.chars().take_while(|c| *c == '#').count();
     if let (1..=6, Some(text)) = (hashes, line.trim_start_matches('#').strip_prefix(' ')) {
-        return Block::Heading(text.trim_end_matches('#').trim());
+        return MarkdownBlock::Heading(text.trim_end_matches('#').trim());
     }
     for mark in ["- ", "* ", "+ "] {
         if let Some(text) = line.strip_prefix(mark) {
-            return Block::Item(None, text);
+            return MarkdownBlock::Item(None, text);
         }
     }
     if let Some(text) = line.strip_prefix('>') {
-        return Block::Quote(text.trim_start());
+        return MarkdownBlock::Quote(text.trim_start());
     }
     let digits = line.chars().take_while(char::is_ascii_digit).count();
     let (number, after) = line.split_at(digits);
@@ -111,23 +111,23 @@ fn block(line: &str) -> Block<'_> {
         for dot in [". ", ") "] {
             if let Some(text) = after.strip_prefix(dot) {
                 let (number, _) = line.split_at(number.len() + 1);
-                return Block::Item(Some(number), text);
+                return MarkdownBlock::Item(Some(number), text);
             }
         }
     }
-    Block::Text(line)
+    MarkdownBlock::Text(line)
 }
 
 /// A paragraph that is not yet broken into rows.
 #[derive(Default)]
-struct Flow {
+struct TextFlow {
     /// Prefix of the first row. Further rows are indented by its width.
     mark: String,
     meaning: Option<Meaning>,
     text: String,
 }
 
-impl Flow {
+impl TextFlow {
     fn starting(mark: &str, indent: usize, meaning: Meaning, text: &str) -> Self {
         Self {
             mark: format!("{}{mark}", " ".repeat(indent)),
@@ -144,7 +144,7 @@ impl Flow {
     }
 
     /// Breaks the collected text into rows.
-    fn end(&mut self, rows: &mut Vec<Row>, cells: usize) {
+    fn end(&mut self, rows: &mut Vec<MarkdownRow>, cells: usize) {
         let flow = std::mem::take(self);
         if flow.text.is_empty() && flow.mark.is_empty() {
             return;
@@ -152,7 +152,7 @@ impl Flow {
         let meaning = flow.meaning.unwrap_or(Meaning::Text);
         let indent = width(&flow.mark);
         let room = cells.saturating_sub(indent).max(2);
-        let mut row: Row = vec![(flow.mark, Meaning::Dim)];
+        let mut row: MarkdownRow = vec![(flow.mark, Meaning::Dim)];
         let mut used = 0;
         for word in words(&spans(&flow.text, meaning)) {
             let meaning = word.meaning;
@@ -182,11 +182,11 @@ impl Flow {
     }
 }
 
-fn indented(cells: usize) -> Row {
+fn indented(cells: usize) -> MarkdownRow {
     vec![(" ".repeat(cells), Meaning::Text)]
 }
 
-fn push(row: &mut Row, text: &str, meaning: Meaning) {
+fn push(row: &mut MarkdownRow, text: &str, meaning: Meaning) {
     match row.last_mut() {
         Some((last, same)) if *same == meaning => last.push_str(text),
         Some(_) | None => row.push((text.to_owned(), meaning)),
@@ -194,21 +194,21 @@ fn push(row: &mut Row, text: &str, meaning: Meaning) {
 }
 
 /// A word, or a part of one with its own meaning.
-struct Word {
+struct StyledWord {
     text: String,
     meaning: Meaning,
     /// Cells between this word and the one before; 0 if both are one word.
     gap: usize,
 }
 
-fn words(spans: &[(String, Meaning)]) -> Vec<Word> {
+fn words(spans: &[(String, Meaning)]) -> Vec<StyledWord> {
     let mut words = Vec::new();
     let mut gap = 0;
     for (text, meaning) in spans {
         for (at, word) in text.split(' ').enumerate() {
             gap = if at > 0 { 1 } else { gap };
             if !word.is_empty() {
-                words.push(Word {
+                words.push(StyledWord {
                     text: word.to_owned(),
                     meaning: *meaning,
                     gap: std::mem::take(&mut gap),
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str, cells: usize) -> Vec<String> {
-        let rows = rows(text, cells, Look::default());
+        let rows = rows(text, cells, Appearance::default());
         let joined = rows.into_iter().map(|row| {
             let texts = row.into_iter().map(|(text, _)| text);
             texts.collect::<String>().trim_end().to_owned()
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn emphasis_and_code_get_their_own_meaning() {
-        let rows = rows("a **b** `c`", 40, Look::default());
+        let rows = rows("a **b** `c`", 40, Appearance::default());
         let row: Vec<(&str, Meaning)> = rows[0]
             .iter()
             .map(|(text, meaning)| (text.trim(), *meaning))

@@ -6,44 +6,48 @@
 use ratatui_textarea::TextArea;
 
 use super::GateDialog;
-use super::field::{Field, Input};
-use super::form::Spot;
-use super::step::{Arming, DenySpot, Pane, Proof, ReviewSpot, Step};
+use super::field::{AnswerField, AnswerInput};
+use super::form::FormFocus;
+use super::step::{Arming, DecisionStep, DenyFocus, GatePane, PassProof, ReviewFocus};
 use super::text::{left_out, replace, text_of};
 use crate::atlas::document::ResponseType;
 use crate::console::cells::counted;
-use crate::console::layer::{Change, Handled};
-use crate::console::request::{Edit, EditKind, Request};
+use crate::console::layer::{KeyResult, LayerChange};
+use crate::console::request::{ConsoleRequest, EditKind, TextEdit};
 
 impl GateDialog {
     /// Sends the focused text to an external editor.
-    pub(super) fn edit_outside(&mut self) -> Handled {
-        if self.has_secret_focused() {
+    pub(super) fn open_external_editor(&mut self) -> KeyResult {
+        if self.is_sensitive_focused() {
             let why = "a sensitive answer is never written to a file: type it here";
             self.notice = Some(why.to_owned());
-            return Handled::quietly();
+            return KeyResult::quietly();
         }
         let kind = self.edit_kind();
         let gate = self.held.id.clone();
         let Some(area) = self.focused_text() else {
             self.notice = Some("only a text is edited in an editor".to_owned());
-            return Handled::quietly();
+            return KeyResult::quietly();
         };
         let text = text_of(area);
-        Handled::with(Change::Ask(Request::Edit(Edit { gate, kind, text })))
+        KeyResult::with(LayerChange::Ask(ConsoleRequest::Edit(TextEdit {
+            gate,
+            kind,
+            text,
+        })))
     }
 
     /// Returns true if the focus is on a sensitive answer: the record has only its hash.
-    fn has_secret_focused(&mut self) -> bool {
-        let editing = self.pane == Pane::Form && matches!(self.step, Step::Editing);
+    fn is_sensitive_focused(&mut self) -> bool {
+        let editing = self.pane == GatePane::Form && matches!(self.step, DecisionStep::Editing);
         let field = self.form.focused();
         editing && field.is_some_and(|field| field.question.sensitive())
     }
 
     fn edit_kind(&mut self) -> EditKind {
-        let editing = matches!(self.step, Step::Editing);
+        let editing = matches!(self.step, DecisionStep::Editing);
         let field = self.form.focused().filter(|_| editing);
-        let json = |field: &mut Field| field.question.response_type() == ResponseType::Json;
+        let json = |field: &mut AnswerField| field.question.response_type() == ResponseType::Json;
         if field.is_some_and(json) {
             EditKind::Json
         } else {
@@ -53,27 +57,32 @@ impl GateDialog {
 
     /// Returns the text that has the focus.
     fn focused_text(&mut self) -> Option<&mut TextArea<'static>> {
-        if self.pane == Pane::Context {
+        if self.pane == GatePane::Context {
             return None;
         }
         match &self.step {
-            Step::Editing => match (self.form.focus, &mut self.form.fields) {
-                (Spot::Field(at), fields) => match &mut fields.get_mut(at)?.input {
-                    Input::Text(area) => Some(area),
-                    Input::Line(_) | Input::Number(_) | Input::YesNo(_) | Input::Pick(_) => None,
+            DecisionStep::Editing => match (self.form.focus, &mut self.form.fields) {
+                (FormFocus::Field(at), fields) => match &mut fields.get_mut(at)?.input {
+                    AnswerInput::Text(area) => Some(area),
+                    AnswerInput::Line(_)
+                    | AnswerInput::Number(_)
+                    | AnswerInput::YesNo(_)
+                    | AnswerInput::Pick(_) => None,
                 },
-                (Spot::Back | Spot::Deny | Spot::Pass, _) => None,
+                (FormFocus::Back | FormFocus::Deny | FormFocus::Pass, _) => None,
             },
-            Step::Denying(DenySpot::Reason) => Some(&mut self.form.reason),
-            Step::Reviewing(review) if review.spot == ReviewSpot::Proof(Proof::Why) => {
+            DecisionStep::Denying(DenyFocus::Reason) => Some(&mut self.form.reason),
+            DecisionStep::Reviewing(review)
+                if review.spot == ReviewFocus::Proof(PassProof::Why) =>
+            {
                 Some(&mut self.form.why)
             }
-            Step::Denying(_)
-            | Step::Reviewing(_)
-            | Step::Claimed(_)
-            | Step::Writing(_)
-            | Step::Changed(_)
-            | Step::Settled(_) => None,
+            DecisionStep::Denying(_)
+            | DecisionStep::Reviewing(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Changed(_)
+            | DecisionStep::Settled(_) => None,
         }
     }
 

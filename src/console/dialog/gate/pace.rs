@@ -12,7 +12,7 @@ const MOST_LISTED: usize = 5;
 
 /// A recent pass by this console's operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
+pub(crate) struct RecentPass {
     /// Time of the pass.
     pub(crate) at: Timestamp,
     /// Time that the dialog was on screen before the pass, if this console showed it.
@@ -26,7 +26,7 @@ impl GateDialog {
             .map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    fn lately(&self, now: Timestamp) -> impl Iterator<Item = &Pass> {
+    fn lately(&self, now: Timestamp) -> impl Iterator<Item = &RecentPass> {
         let passes = self.around.passes.iter();
         passes.filter(move |pass| now.since(pass.at) <= PACE_WINDOW)
     }

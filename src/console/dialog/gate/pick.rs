@@ -7,12 +7,12 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
 
-use crate::console::keymap::{Action, Scope, lookup};
-use crate::console::line::{LineEdit, Typed};
+use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::line::{InputChange, LineEdit};
 
 /// State of a list to choose from. The question owns the options.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Picker {
+pub(crate) struct OptionPicker {
     /// Text that an option must contain to be listed.
     filter: LineEdit,
     /// Row of the cursor in the filtered list.
@@ -21,12 +21,12 @@ pub(crate) struct Picker {
     chosen: Option<usize>,
 }
 
-impl Picker {
+impl OptionPicker {
     /// Handles a key that is not bound in the dialog.
     pub(crate) fn on_key(&mut self, key: KeyEvent, options: &[String]) {
         let last = self.listed(options).len().saturating_sub(1);
-        let action = lookup(Scope::Pick, key);
-        if action == Some(Action::Choose) {
+        let action = lookup(KeyScope::Pick, key);
+        if action == Some(KeyAction::Choose) {
             self.choose(key, options);
             return;
         }
@@ -34,7 +34,7 @@ impl Picker {
             KeyCode::Up => self.at = self.at.saturating_sub(1),
             KeyCode::Down => self.at = (self.at + 1).min(last),
             _ => {
-                if self.filter.on_key(key) == Typed::Changed {
+                if self.filter.on_key(key) == InputChange::Changed {
                     self.at = 0;
                 }
             }
@@ -65,13 +65,13 @@ impl Picker {
     }
 
     /// Clears the filter. Returns whether there was one.
-    pub(crate) fn widen(&mut self) -> Widened {
+    pub(crate) fn widen(&mut self) -> FilterCleared {
         self.at = 0;
         if self.filter.text().is_empty() {
-            return Widened::No;
+            return FilterCleared::No;
         }
         self.filter = LineEdit::default();
-        Widened::Yes
+        FilterCleared::Yes
     }
 
     /// Returns the listed options, as indexes in the whole list.
@@ -125,7 +125,7 @@ impl Picker {
 
 /// Result of clearing a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Widened {
+pub(crate) enum FilterCleared {
     /// A filter was cleared.
     Yes,
     /// There was no filter.

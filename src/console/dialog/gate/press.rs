@@ -6,141 +6,148 @@ use ratatui::crossterm::event::KeyEvent;
 use serde_json::Value;
 
 use super::GateDialog;
-use super::form::Spot;
-use super::step::{Care, DenySpot, Pane, Proof, Review, ReviewSpot, Step, Verb};
+use super::form::FormFocus;
+use super::step::{
+    DecisionKind, DecisionStep, DenyFocus, GatePane, PassCare, PassProof, Review, ReviewFocus,
+};
 use crate::base::clock::Timestamp;
-use crate::console::layer::{Change, Handled};
-use crate::console::request::Request;
-use crate::engine::command::{Decide, Ruling};
+use crate::console::layer::{KeyResult, LayerChange};
+use crate::console::request::ConsoleRequest;
+use crate::engine::command::{DecisionRequest, Ruling};
 
 impl GateDialog {
     /// Handles Enter.
-    pub(super) fn press(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
-        if self.pane == Pane::Context {
-            return Handled::quietly();
+    pub(super) fn press(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
+        if self.pane == GatePane::Context {
+            return KeyResult::quietly();
         }
         match &self.step {
-            Step::Editing => match self.form.focus {
-                Spot::Field(_) => self.type_key(key),
-                Spot::Back => return Handled::with(Change::Close),
-                Spot::Deny => self.start_denying(now),
-                Spot::Pass => return self.press_pass(now),
+            DecisionStep::Editing => match self.form.focus {
+                FormFocus::Field(_) => self.type_key(key),
+                FormFocus::Back => return KeyResult::with(LayerChange::Close),
+                FormFocus::Deny => self.start_denying(now),
+                FormFocus::Pass => return self.press_pass(now),
             },
-            Step::Reviewing(review) => match review.spot {
-                ReviewSpot::Back => self.step = Step::Editing,
-                ReviewSpot::Proof(Proof::Why) => self.type_key(key),
-                ReviewSpot::Proof(Proof::Hash | Proof::Action) => {}
-                ReviewSpot::PassNow => return self.pass_now(now),
+            DecisionStep::Reviewing(review) => match review.spot {
+                ReviewFocus::Back => self.step = DecisionStep::Editing,
+                ReviewFocus::Proof(PassProof::Why) => self.type_key(key),
+                ReviewFocus::Proof(PassProof::Hash | PassProof::Action) => {}
+                ReviewFocus::PassNow => return self.pass_now(now),
             },
-            Step::Denying(spot) => match spot {
-                DenySpot::Reason => self.type_key(key),
-                DenySpot::Back => self.step = Step::Editing,
-                DenySpot::DenyNow => return self.deny_now(now),
+            DecisionStep::Denying(spot) => match spot {
+                DenyFocus::Reason => self.type_key(key),
+                DenyFocus::Back => self.step = DecisionStep::Editing,
+                DenyFocus::DenyNow => return self.deny_now(now),
             },
-            Step::Claimed(_) => return self.press_claimed(now),
-            Step::Changed(_) => self.look_again(),
-            Step::Writing(_) | Step::Settled(_) => {}
+            DecisionStep::Claimed(_) => return self.press_claimed(now),
+            DecisionStep::Changed(_) => self.show_new_request(),
+            DecisionStep::Writing(_) | DecisionStep::Settled(_) => {}
         }
-        Handled::quietly()
+        KeyResult::quietly()
     }
 
     fn start_denying(&mut self, now: Timestamp) {
         match self.bars_all(now) {
             Some(why) => self.notice = Some(format!("cannot deny: {why}")),
-            None => self.step = Step::Denying(DenySpot::Reason),
+            None => self.step = DecisionStep::Denying(DenyFocus::Reason),
         }
     }
 
     /// Opens the review. Never decides.
     pub(super) fn review(&mut self, now: Timestamp) {
-        if !matches!(self.step, Step::Editing) {
+        if !matches!(self.step, DecisionStep::Editing) {
             return;
         }
-        self.pane = Pane::Form;
-        match self.bars_pass(now) {
+        self.pane = GatePane::Form;
+        match self.pass_blocker(now) {
             Some(why) => self.notice = Some(format!("no review yet: {why}")),
-            None => self.step = Step::Reviewing(Review::new(&self.held, &self.form)),
+            None => self.step = DecisionStep::Reviewing(Review::new(&self.held, &self.form)),
         }
     }
 
-    pub(super) fn press_pass(&mut self, now: Timestamp) -> Handled {
-        let broken = self.form.broken_answers(self.held.gates.len());
-        if let (Some(answers), None) = (broken, self.bars_broken(now)) {
-            return self.send_broken(answers);
+    pub(super) fn press_pass(&mut self, now: Timestamp) -> KeyResult {
+        let broken = self.form.invalid_answers(self.held.gates.len());
+        if let (Some(answers), None) = (broken, self.invalid_answers_blocker(now)) {
+            return self.send_invalid_answers(answers);
         }
-        if let Some(why) = self.bars_pass(now) {
+        if let Some(why) = self.pass_blocker(now) {
             self.notice = Some(format!("cannot pass: {why}"));
-            return Handled::quietly();
+            return KeyResult::quietly();
         }
         match self.care() {
-            Care::Direct if self.form.warnings().is_empty() => {
-                self.decide(Verb::Pass, Care::Direct)
+            PassCare::Direct if self.form.warnings().is_empty() => {
+                self.decide(DecisionKind::Pass, PassCare::Direct)
             }
-            Care::Direct
-            | Care::Reviewed
-            | Care::Together
-            | Care::Challenged
-            | Care::Named
-            | Care::Overruled => {
-                self.step = Step::Reviewing(Review::new(&self.held, &self.form));
-                Handled::quietly()
+            PassCare::Direct
+            | PassCare::Reviewed
+            | PassCare::Together
+            | PassCare::Challenged
+            | PassCare::Named
+            | PassCare::Overruled => {
+                self.step = DecisionStep::Reviewing(Review::new(&self.held, &self.form));
+                KeyResult::quietly()
             }
         }
     }
 
-    pub(super) fn pass_now(&mut self, now: Timestamp) -> Handled {
-        if let Some(why) = self.bars_pass_now(now) {
+    pub(super) fn pass_now(&mut self, now: Timestamp) -> KeyResult {
+        if let Some(why) = self.final_pass_blocker(now) {
             self.notice = Some(format!("cannot pass: {why}"));
-            return self.tell_unconfirmed(now);
+            return self.record_wrong_confirmation(now);
         }
-        self.decide(Verb::Pass, self.care())
+        self.decide(DecisionKind::Pass, self.care())
     }
 
-    pub(super) fn deny_now(&mut self, now: Timestamp) -> Handled {
-        if let Some(why) = self.bars_deny(now) {
+    pub(super) fn deny_now(&mut self, now: Timestamp) -> KeyResult {
+        if let Some(why) = self.deny_blocker(now) {
             self.notice = Some(format!("cannot deny: {why}"));
-            return Handled::quietly();
+            return KeyResult::quietly();
         }
         let care = if self.is_batch() {
-            Care::Together
+            PassCare::Together
         } else {
-            Care::Direct
+            PassCare::Direct
         };
-        self.decide(Verb::Deny, care)
+        self.decide(DecisionKind::Deny, care)
     }
 
     /// Sends invalid answers: they are recorded and counted, and nothing passes because of them.
-    fn send_broken(&mut self, answers: Vec<BTreeMap<String, Value>>) -> Handled {
+    fn send_invalid_answers(&mut self, answers: Vec<BTreeMap<String, Value>>) -> KeyResult {
         let care = if self.is_batch() {
-            Care::Together
+            PassCare::Together
         } else {
-            Care::Direct
+            PassCare::Direct
         };
         let decide = self.decision(care, None, Ruling::Invalid { answers });
-        self.send(Verb::Pass, decide)
+        self.send(DecisionKind::Pass, decide)
     }
 
     /// Requests a record of a wrong confirmation that the operator typed.
-    fn tell_unconfirmed(&mut self, now: Timestamp) -> Handled {
-        let Step::Reviewing(review) = &self.step else {
-            return Handled::quietly();
+    fn record_wrong_confirmation(&mut self, now: Timestamp) -> KeyResult {
+        let DecisionStep::Reviewing(review) = &self.step else {
+            return KeyResult::quietly();
         };
         let wrong = review.wrong(&self.held);
         match wrong {
-            Some((wanted, typed)) if self.bars_pass(now).is_none() => {
+            Some((wanted, typed)) if self.pass_blocker(now).is_none() => {
                 let ruling = Ruling::Unconfirmed { wanted, typed };
                 let decide = self.decision(self.care(), None, ruling);
                 let asks = self.for_each(&decide).into_iter();
-                let asks = asks.map(|decide| Change::Ask(Request::Decide(decide)));
-                Handled::Consumed(asks.collect())
+                let asks = asks.map(|decide| LayerChange::Ask(ConsoleRequest::Decide(decide)));
+                KeyResult::Consumed(asks.collect())
             }
-            Some(_) | None => Handled::quietly(),
+            Some(_) | None => KeyResult::quietly(),
         }
     }
 
     /// Builds a decision about exactly this request.
-    fn decision(&self, care: Care, justification: Option<String>, ruling: Ruling) -> Decide {
-        Decide {
+    fn decision(
+        &self,
+        care: PassCare,
+        justification: Option<String>,
+        ruling: Ruling,
+    ) -> DecisionRequest {
+        DecisionRequest {
             gate: self.held.id.clone(),
             operator: self.around.operator.clone(),
             method: care.method().to_owned(),
@@ -151,25 +158,25 @@ impl GateDialog {
         }
     }
 
-    fn decide(&mut self, verb: Verb, care: Care) -> Handled {
-        if self.asks_about_claim(verb) {
-            return Handled::quietly();
+    fn decide(&mut self, verb: DecisionKind, care: PassCare) -> KeyResult {
+        if self.ask_about_claim(verb) {
+            return KeyResult::quietly();
         }
         let why = self.form.why_text();
         let wanted = match &self.step {
-            Step::Reviewing(review) => review.proofs.contains(&Proof::Why),
-            Step::Editing
-            | Step::Denying(_)
-            | Step::Claimed(_)
-            | Step::Writing(_)
-            | Step::Changed(_)
-            | Step::Settled(_) => false,
+            DecisionStep::Reviewing(review) => review.proofs.contains(&PassProof::Why),
+            DecisionStep::Editing
+            | DecisionStep::Denying(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Changed(_)
+            | DecisionStep::Settled(_) => false,
         };
         let ruling = match verb {
-            Verb::Pass => Ruling::Pass {
+            DecisionKind::Pass => Ruling::Pass {
                 answers: self.form.answers(self.held.gates.len()),
             },
-            Verb::Deny => Ruling::Deny {
+            DecisionKind::Deny => Ruling::Deny {
                 reason: self.form.reason_text(),
             },
         };
@@ -179,18 +186,18 @@ impl GateDialog {
     }
 
     /// Sends a decision, one for each request where several are decided, and waits for what becomes of it.
-    fn send(&mut self, verb: Verb, decide: Decide) -> Handled {
+    fn send(&mut self, verb: DecisionKind, decide: DecisionRequest) -> KeyResult {
         self.problems.clear();
         self.refusal = None;
         self.written_from = self.events;
-        self.step = Step::Writing(verb);
+        self.step = DecisionStep::Writing(verb);
         let each = if self.is_batch() {
             self.decide_each(&decide)
         } else {
             vec![decide]
         };
         let asks = each.into_iter();
-        let asks = asks.map(|decide| Change::Ask(Request::Decide(decide)));
-        Handled::Consumed(asks.collect())
+        let asks = asks.map(|decide| LayerChange::Ask(ConsoleRequest::Decide(decide)));
+        KeyResult::Consumed(asks.collect())
     }
 }

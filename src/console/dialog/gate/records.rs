@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::CompiledQuestion;
 use crate::engine::answer::judge;
 use crate::engine::approval::{self, Approver};
 use crate::engine::held::Held;
 use crate::trace::event::{JustificationSource, Payload};
 
 /// Placeholder for a sensitive answer in the record.
-pub(crate) const HASHED: &str = "sha256, salted";
+pub(crate) const HASHED_ANSWER: &str = "sha256, salted";
 
 /// A record that will be written, as far as its content is known beforehand.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct PlannedAnswers {
 
 impl PlannedAnswers {
     /// Adds the typed answer to a question.
-    pub(crate) fn add(&mut self, question: &Question, raw: &Value) {
+    pub(crate) fn add(&mut self, question: &CompiledQuestion, raw: &Value) {
         let judged = judge(question, raw);
         let broken = judged.failures();
         if let Some(answer) = judged.recorded(raw) {
@@ -46,7 +46,7 @@ impl PlannedAnswers {
             let asked = validator.filter(|_| broken.is_empty());
             self.validators.extend(asked.cloned());
             let answer = if question.sensitive() {
-                Value::from(HASHED)
+                Value::from(HASHED_ANSWER)
             } else {
                 answer
             };
@@ -94,14 +94,14 @@ pub(crate) fn justified_by_answers(records: &[PlannedRecord]) -> Vec<&str> {
 
 /// Every record that passing a request writes about its gates, as the engine makes them. `answers` are
 /// those to a gate, by its place.
-pub(crate) fn records_of(
+pub(crate) fn plan_records(
     held: &Held,
     operator: Approver<'_>,
     answers: impl Fn(usize) -> PlannedAnswers,
 ) -> Vec<PlannedRecord> {
     let given: Vec<_> = (0..held.gates.len()).map(&answers).collect();
     if !held.approvers().is_one() && held.first_approval().is_none() {
-        return first_of_two(held, operator, &given);
+        return plan_first_approval(held, operator, &given);
     }
     let operator = Approver {
         first: held.first_approval().map(|first| first.by.as_str()),
@@ -142,7 +142,11 @@ pub(crate) fn records_of(
 }
 
 /// Lists the records of the first of two approvals. It passes nothing.
-fn first_of_two(held: &Held, by: Approver<'_>, given: &[PlannedAnswers]) -> Vec<PlannedRecord> {
+fn plan_first_approval(
+    held: &Held,
+    by: Approver<'_>,
+    given: &[PlannedAnswers],
+) -> Vec<PlannedRecord> {
     let answers = |at: usize| given.get(at).map(|given| &given.answers);
     let open = || {
         let gates = held.gates.iter().zip(given).enumerate();

@@ -5,28 +5,28 @@
 
 use super::GateDialog;
 use crate::base::text::one_line;
-use crate::console::request::{Purpose, Request};
-use crate::console::theme::Look;
+use crate::console::request::{ConsoleRequest, TrailPurpose};
+use crate::console::theme::Appearance;
 use crate::trace::event::Event;
 
 /// Number of earlier events that the trail shows.
-const TRAIL: u64 = 8;
+const TRAIL_EVENTS: u64 = 8;
 
 /// Maximum number of events to read back. A decision about many gates writes some dozens.
-const READ_BACK: usize = 500;
+const MAX_READ_BACK_EVENTS: usize = 500;
 
 /// A decision that could not be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct FailedRecording {
     /// The error, as text.
     pub(crate) why: String,
     /// The part of the decision that is on disk.
-    pub(crate) on_disk: OnDisk,
+    pub(crate) on_disk: DiskState,
 }
 
 /// Part of a decision that is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OnDisk {
+pub(crate) enum DiskState {
     /// The record is being read.
     Reading,
     /// Nothing is on disk.
@@ -42,18 +42,18 @@ pub(crate) enum OnDisk {
     Unknown(String),
 }
 
-impl Refusal {
+impl FailedRecording {
     /// Text about what is on disk.
     pub(crate) fn words(&self) -> String {
         match &self.on_disk {
-            OnDisk::Reading => "reading back what is on disk...".to_owned(),
-            OnDisk::Nothing => "read back: nothing of this decision is on disk".to_owned(),
-            OnDisk::Record { kind, sequence } => {
+            DiskState::Reading => "reading back what is on disk...".to_owned(),
+            DiskState::Nothing => "read back: nothing of this decision is on disk".to_owned(),
+            DiskState::Record { kind, sequence } => {
                 format!(
                     "read back: {kind} is on disk as event {sequence}, although the write failed"
                 )
             }
-            OnDisk::Unknown(why) => {
+            DiskState::Unknown(why) => {
                 format!(
                     "what is on disk is not known, it cannot be read back: {}",
                     one_line(why)
@@ -65,57 +65,57 @@ impl Refusal {
 
 impl GateDialog {
     /// Requests the last events of the session.
-    pub(crate) fn ask_trail(&self) -> Request {
-        let from = self.events.saturating_sub(TRAIL);
-        Request::LoadTrail {
+    pub(crate) fn request_trail(&self) -> ConsoleRequest {
+        let from = self.events.saturating_sub(TRAIL_EVENTS);
+        ConsoleRequest::LoadTrail {
             gate: self.held.id.clone(),
             session: self.held.session.clone(),
             from,
-            limit: usize::try_from(TRAIL).unwrap_or(usize::MAX),
-            purpose: Purpose::Context,
+            limit: usize::try_from(TRAIL_EVENTS).unwrap_or(usize::MAX),
+            purpose: TrailPurpose::Context,
         }
     }
 
     /// Requests the records on disk of a decision that could not be recorded.
-    pub(super) fn read_back(&mut self, why: String) -> Request {
-        self.refusal = Some(Refusal {
+    pub(super) fn read_back(&mut self, why: String) -> ConsoleRequest {
+        self.refusal = Some(FailedRecording {
             why,
-            on_disk: OnDisk::Reading,
+            on_disk: DiskState::Reading,
         });
-        Request::LoadTrail {
+        ConsoleRequest::LoadTrail {
             gate: self.held.id.clone(),
             session: self.held.session.clone(),
             from: self.written_from,
-            limit: READ_BACK,
-            purpose: Purpose::ReadBack,
+            limit: MAX_READ_BACK_EVENTS,
+            purpose: TrailPurpose::ReadBack,
         }
     }
 
     /// Takes over events of the session.
     pub(crate) fn on_trail(
         &mut self,
-        purpose: Purpose,
+        purpose: TrailPurpose,
         events: &Result<Vec<Event>, String>,
-        look: Look,
+        look: Appearance,
     ) {
         match purpose {
-            Purpose::Context => {
+            TrailPurpose::Context => {
                 let events = events.as_deref().unwrap_or_default();
                 self.context.on_trail(events, look);
             }
-            Purpose::ReadBack => self.on_read_back(events),
+            TrailPurpose::ReadBack => self.on_read_back(events),
             // The queue handles this purpose.
-            Purpose::Glance => {}
+            TrailPurpose::Glance => {}
         }
     }
 
     fn on_read_back(&mut self, events: &Result<Vec<Event>, String>) {
         let on_disk = match events {
-            Err(why) => OnDisk::Unknown(why.clone()),
+            Err(why) => DiskState::Unknown(why.clone()),
             Ok(events) => {
                 let mut events = events.iter();
                 let ours = events.find(|event| self.is_of_decision(event));
-                ours.map_or(OnDisk::Nothing, |event| OnDisk::Record {
+                ours.map_or(DiskState::Nothing, |event| DiskState::Record {
                     kind: event.event_type.clone(),
                     sequence: event.sequence,
                 })

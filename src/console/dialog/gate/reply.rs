@@ -3,39 +3,39 @@
 use std::sync::Arc;
 
 use super::changed::ATLAS_CHANGED;
-use super::form::Spot;
-use super::step::Step;
-use super::{GateDialog, Verb};
+use super::form::FormFocus;
+use super::step::DecisionStep;
+use super::{DecisionKind, GateDialog};
 use crate::base::id::GateId;
-use crate::console::request::Request;
-use crate::engine::command::{InvalidAnswers, Refused, Reply};
+use crate::console::request::ConsoleRequest;
+use crate::engine::command::{DecisionRefusal, InvalidAnswers, Reply};
 
 /// Effect of a reply on the dialog.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum After {
+pub(crate) enum ReplyEffect {
     /// The dialog stays open.
     Stays,
     /// The dialog stays open and requests the records on disk.
-    Asks(Request),
+    Asks(ConsoleRequest),
     /// The decision was accepted: the dialog closes.
     Closes,
 }
 
 impl GateDialog {
     /// Handles the runtime's reply. Only now the result of the decision is known.
-    pub(crate) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> After {
-        let Step::Writing(verb) = self.step else {
-            return After::Stays;
+    pub(crate) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> ReplyEffect {
+        let DecisionStep::Writing(verb) = self.step else {
+            return ReplyEffect::Stays;
         };
         if matches!(reply, Reply::Acted) {
             // A wrong confirmation is on record; the decision that followed has its own answer.
-            return After::Stays;
+            return ReplyEffect::Stays;
         }
         if self.is_batch() {
-            return self.on_reply_of(verb, gate, reply);
+            return self.on_batch_reply(verb, gate, reply);
         }
         match reply {
-            Reply::Decided(_) | Reply::Approved(_) => return After::Closes,
+            Reply::Decided(_) | Reply::Approved(_) => return ReplyEffect::Closes,
             Reply::Invalid(invalid) => self.on_invalid(invalid),
             Reply::Refused(refused) => return self.on_refused(verb, refused),
             Reply::Started(_)
@@ -49,11 +49,11 @@ impl GateDialog {
             | Reply::Completed(_)
             | Reply::Acted
             | Reply::Noted(_) => {
-                self.step = Step::Editing;
+                self.step = DecisionStep::Editing;
                 self.notice = Some("the answer was not one to a decision; look again".to_owned());
             }
         }
-        After::Stays
+        ReplyEffect::Stays
     }
 
     fn on_invalid(&mut self, invalid: InvalidAnswers) {
@@ -64,7 +64,7 @@ impl GateDialog {
         let attempts = invalid.held.invalid_attempts;
         self.held = Arc::from(invalid.held);
         self.problems = invalid.problems;
-        self.step = Step::Editing;
+        self.step = DecisionStep::Editing;
         self.notice = Some(format!(
             "answers not taken (attempt {attempts}); still held"
         ));
@@ -75,38 +75,40 @@ impl GateDialog {
             })
         });
         if let Some(at) = first {
-            self.form.focus = Spot::Field(at);
+            self.form.focus = FormFocus::Field(at);
         }
     }
 
-    fn on_refused(&mut self, verb: Verb, refused: Refused) -> After {
+    fn on_refused(&mut self, verb: DecisionKind, refused: DecisionRefusal) -> ReplyEffect {
         let words = refused.to_string();
-        let mut after = After::Stays;
+        let mut after = ReplyEffect::Stays;
         match refused {
-            Refused::AlreadySettled(decided) => {
-                self.step = Step::Settled(Some(Arc::from(decided)));
-                return After::Stays;
+            DecisionRefusal::AlreadySettled(decided) => {
+                self.step = DecisionStep::Settled(Some(Arc::from(decided)));
+                return ReplyEffect::Stays;
             }
-            Refused::NotHeld(_) => {
-                self.step = Step::Settled(None);
-                return After::Stays;
+            DecisionRefusal::NotHeld(_) => {
+                self.step = DecisionStep::Settled(None);
+                return ReplyEffect::Stays;
             }
-            Refused::RequestChanged => self.stale = Some("request changed".to_owned()),
-            Refused::AtlasChanged => self.stale = Some(ATLAS_CHANGED.to_owned()),
-            Refused::ReasonMissing
-            | Refused::SameOperator(_)
-            | Refused::Requester(_)
-            | Refused::ClaimChanged(_)
-            | Refused::NothingToAcknowledge
-            | Refused::BadName(_) => {}
-            Refused::Unavailable(_) => after = After::Asks(self.read_back(words.clone())),
+            DecisionRefusal::RequestChanged => self.stale = Some("request changed".to_owned()),
+            DecisionRefusal::AtlasChanged => self.stale = Some(ATLAS_CHANGED.to_owned()),
+            DecisionRefusal::ReasonMissing
+            | DecisionRefusal::SameOperator(_)
+            | DecisionRefusal::Requester(_)
+            | DecisionRefusal::ClaimChanged(_)
+            | DecisionRefusal::NothingToAcknowledge
+            | DecisionRefusal::BadName(_) => {}
+            DecisionRefusal::Unavailable(_) => {
+                after = ReplyEffect::Asks(self.read_back(words.clone()))
+            }
         }
         if self.refusal.is_none() {
             self.notice = Some(words);
         }
         self.step = match verb {
-            Verb::Pass => Step::Editing,
-            Verb::Deny => Step::Denying(super::DenySpot::Reason),
+            DecisionKind::Pass => DecisionStep::Editing,
+            DecisionKind::Deny => DecisionStep::Denying(super::DenyFocus::Reason),
         };
         if let Some(newer) = self.newer.take() {
             self.change(newer);

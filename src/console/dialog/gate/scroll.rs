@@ -1,14 +1,14 @@
 //! Scroll position of a sheet that may be longer than its area, and whether all of it was on screen.
 
-use super::form::Towards;
+use super::form::MoveDirection;
 
 /// Scroll position of a sheet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Scroll {
+pub(crate) struct ScrollState {
     /// First row on screen.
     pub(crate) top: usize,
     /// Size at the last paint.
-    place: Sheet,
+    place: SheetSize,
     /// Number of rows that were on screen, counted from the first.
     seen: usize,
     /// True once all rows were on screen.
@@ -17,7 +17,7 @@ pub(crate) struct Scroll {
 
 /// Size of a painted sheet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sheet {
+pub(crate) struct SheetSize {
     /// Number of all rows.
     pub(crate) rows: usize,
     /// Number of rows that fit on screen.
@@ -26,16 +26,16 @@ pub(crate) struct Sheet {
     pub(crate) cells: usize,
 }
 
-impl Sheet {
+impl SheetSize {
     /// Returns the last possible value of the first row on screen.
     pub(crate) fn most(self) -> usize {
         self.rows.saturating_sub(self.room)
     }
 }
 
-impl Scroll {
+impl ScrollState {
     /// Notes that the sheet was painted at this size: its visible rows count as seen.
-    pub(crate) fn painted(&mut self, place: Sheet) {
+    pub(crate) fn painted(&mut self, place: SheetSize) {
         if self.place.cells != place.cells {
             // With another width the rows break differently, so none counts as seen.
             self.seen = 0;
@@ -66,12 +66,12 @@ impl Scroll {
     }
 
     /// Scrolls by a page less one row, so that the reader keeps their place.
-    pub(crate) fn turn(&mut self, towards: Towards) {
+    pub(crate) fn turn(&mut self, towards: MoveDirection) {
         let page = self.place.room.saturating_sub(1).max(1);
         let page = isize::try_from(page).unwrap_or(1);
         self.by(match towards {
-            Towards::Next => page,
-            Towards::Previous => -page,
+            MoveDirection::Next => page,
+            MoveDirection::Previous => -page,
         });
     }
 }

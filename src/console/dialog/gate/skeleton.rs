@@ -12,7 +12,7 @@ const MOST_PARTS: usize = 200;
 
 /// Generates a skeleton as text to fill in.
 pub(crate) fn skeleton(schema: &Value) -> String {
-    let mut maker = Maker {
+    let mut maker = SkeletonBuilder {
         root: schema,
         parts: MOST_PARTS,
     };
@@ -20,12 +20,12 @@ pub(crate) fn skeleton(schema: &Value) -> String {
     serde_json::to_string_pretty(&value).unwrap_or_default()
 }
 
-struct Maker<'s> {
+struct SkeletonBuilder<'s> {
     root: &'s Value,
     parts: usize,
 }
 
-impl<'s> Maker<'s> {
+impl<'s> SkeletonBuilder<'s> {
     fn value(&mut self, schema: &'s Value, levels: usize) -> Value {
         if levels == 0 || self.parts == 0 {
             return Value::Null;

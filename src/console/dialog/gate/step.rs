@@ -4,43 +4,43 @@ use std::sync::Arc;
 
 use ratatui_textarea::TextArea;
 
-use super::changed::Changed;
-use super::claimed::OverClaim;
-use super::form::Form;
-use super::pace::Pass;
-use super::scroll::Scroll;
+use super::changed::ChangedRequest;
+use super::claimed::ClaimQuestion;
+use super::form::AnswerForm;
+use super::pace::RecentPass;
+use super::scroll::ScrollState;
 use super::text::{editor, text_of};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
-use crate::console::screen::queue::{is_detected, overrules};
-use crate::engine::command::{Confirmation, Decided, RecordFault};
+use crate::console::screen::queue::{has_detected_tier, overrules};
+use crate::engine::command::{Confirmation, RecordFault, SettledRequest};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Access;
+use crate::runtime::snapshot::ConsoleAccess;
 
 /// Step of a decision.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum DecisionStep {
     /// The operator answers the questions.
     Editing,
     /// The operator reviews the records that will be written.
     Reviewing(Review),
     /// The operator types the reason for a denial.
-    Denying(DenySpot),
+    Denying(DenyFocus),
     /// Another operator has claimed the request: the dialog asks whether to continue.
-    Claimed(Box<OverClaim>),
+    Claimed(Box<ClaimQuestion>),
     /// The decision is being recorded. Nothing can be pressed.
-    Writing(Verb),
+    Writing(DecisionKind),
     /// The request was replaced by another version. Answers typed for the version before do not count.
-    Changed(Box<Changed>),
+    Changed(Box<ChangedRequest>),
     /// The request is settled; with the decision, if it is known.
-    Settled(Option<Arc<Decided>>),
+    Settled(Option<Arc<SettledRequest>>),
 }
 
 /// Kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum DecisionKind {
     /// Pass the request.
     Pass,
     /// Deny the request.
@@ -51,36 +51,36 @@ pub(crate) enum Verb {
 #[derive(Debug)]
 pub(crate) struct Review {
     /// The focused element.
-    pub(crate) spot: ReviewSpot,
+    pub(crate) spot: ReviewFocus,
     /// Proofs required before the request can pass.
-    pub(crate) proofs: Vec<Proof>,
+    pub(crate) proofs: Vec<PassProof>,
     /// Typed characters of the request's hash.
     pub(crate) hash: Box<TextArea<'static>>,
     /// Typed name of the action.
     pub(crate) action: Box<TextArea<'static>>,
     /// Scroll state of the records that will be written.
-    pub(crate) sheet: Scroll,
+    pub(crate) sheet: ScrollState,
 }
 
 impl Review {
     /// Creates a review with the focus on a harmless element: a text to type, or the way back.
-    pub(crate) fn new(held: &Held, form: &Form) -> Self {
+    pub(crate) fn new(held: &Held, form: &AnswerForm) -> Self {
         let proofs = proofs(held, form);
-        let spot = proofs.first().copied().map(ReviewSpot::Proof);
+        let spot = proofs.first().copied().map(ReviewFocus::Proof);
         Self {
-            spot: spot.unwrap_or(ReviewSpot::Back),
+            spot: spot.unwrap_or(ReviewFocus::Back),
             proofs,
             hash: Box::new(editor()),
             action: Box::new(editor()),
-            sheet: Scroll::default(),
+            sheet: ScrollState::default(),
         }
     }
 
     /// Lists the focusable elements in order.
-    pub(crate) fn spots(&self) -> Vec<ReviewSpot> {
-        let proofs = self.proofs.iter().copied().map(ReviewSpot::Proof);
+    pub(crate) fn spots(&self) -> Vec<ReviewFocus> {
+        let proofs = self.proofs.iter().copied().map(ReviewFocus::Proof);
         proofs
-            .chain([ReviewSpot::Back, ReviewSpot::PassNow])
+            .chain([ReviewFocus::Back, ReviewFocus::PassNow])
             .collect()
     }
 
@@ -88,37 +88,37 @@ impl Review {
     pub(crate) fn wrong(&self, held: &Held) -> Option<(Confirmation, String)> {
         self.proofs.iter().find_map(|proof| {
             let (wanted, typed) = match proof {
-                Proof::Why => return None,
-                Proof::Hash => (Confirmation::RequestHash, text_of(&self.hash)),
-                Proof::Action => (Confirmation::Action, text_of(&self.action)),
+                PassProof::Why => return None,
+                PassProof::Hash => (Confirmation::RequestHash, text_of(&self.hash)),
+                PassProof::Action => (Confirmation::Action, text_of(&self.action)),
             };
             let right = match proof {
-                Proof::Why => true,
-                Proof::Hash => answers_challenge(&typed, &held.request_hash),
-                Proof::Action => typed.trim() == shown_action(held),
+                PassProof::Why => true,
+                PassProof::Hash => answers_challenge(&typed, &held.request_hash),
+                PassProof::Action => typed.trim() == shown_action(held),
             };
             (!right && !typed.trim().is_empty()).then_some((wanted, typed))
         })
     }
 
     /// Text of the first missing proof.
-    pub(crate) fn lacks(&self, held: &Held, form: &Form) -> Option<&'static str> {
+    pub(crate) fn lacks(&self, held: &Held, form: &AnswerForm) -> Option<&'static str> {
         self.proofs.iter().find_map(|proof| match proof {
-            Proof::Why if form.why_text().is_empty() => Some("say why it may pass"),
-            Proof::Hash if !answers_challenge(&text_of(&self.hash), &held.request_hash) => {
+            PassProof::Why if form.why_text().is_empty() => Some("say why it may pass"),
+            PassProof::Hash if !answers_challenge(&text_of(&self.hash), &held.request_hash) => {
                 Some("type the hash first")
             }
-            Proof::Action if text_of(&self.action).trim() != shown_action(held) => {
+            PassProof::Action if text_of(&self.action).trim() != shown_action(held) => {
                 Some("type the action's name first")
             }
-            Proof::Why | Proof::Hash | Proof::Action => None,
+            PassProof::Why | PassProof::Hash | PassProof::Action => None,
         })
     }
 }
 
 /// Proof required before a request can pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
+pub(crate) enum PassProof {
     /// The justification, if no answer gives it.
     Why,
     /// The first characters of the request's hash.
@@ -128,9 +128,9 @@ pub(crate) enum Proof {
 }
 
 /// Lists the proofs required before this request can pass.
-fn proofs(held: &Held, form: &Form) -> Vec<Proof> {
+fn proofs(held: &Held, form: &AnswerForm) -> Vec<PassProof> {
     let mut proofs = care(held).proofs().to_vec();
-    proofs.retain(|proof| *proof != Proof::Why || !form.justifies());
+    proofs.retain(|proof| *proof != PassProof::Why || !form.justifies());
     proofs
 }
 
@@ -141,9 +141,9 @@ pub(crate) fn shown_action(held: &Held) -> String {
 
 /// Focusable element in the review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReviewSpot {
+pub(crate) enum ReviewFocus {
     /// Input of a proof.
-    Proof(Proof),
+    Proof(PassProof),
     /// Button back to the answers.
     Back,
     /// Button that passes.
@@ -152,7 +152,7 @@ pub(crate) enum ReviewSpot {
 
 /// Focusable element in the denial step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DenySpot {
+pub(crate) enum DenyFocus {
     /// Input of the reason.
     Reason,
     /// Button back to the answers.
@@ -163,7 +163,7 @@ pub(crate) enum DenySpot {
 
 /// Entry point by which the operator opened the dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum DialogEntry {
     /// Opened to answer.
     Answer,
     /// Opened to deny.
@@ -174,7 +174,7 @@ pub(crate) enum Entry {
 
 /// Pane that receives the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pane {
+pub(crate) enum GatePane {
     /// The request.
     Context,
     /// The request, while the search text is typed.
@@ -194,27 +194,27 @@ pub(crate) enum Arming {
 
 /// Console state outside the request that determines whether the operator may decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Around {
+pub(crate) struct DecisionContext {
     /// Operator of this console.
     pub(crate) operator: String,
     /// Access of this console: read-only consoles never decide.
-    pub(crate) access: Access,
+    pub(crate) access: ConsoleAccess,
     /// Fault of the record or the store.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<RecordTrouble>,
     /// Recent passes, newest first.
-    pub(crate) passes: Vec<Pass>,
+    pub(crate) passes: Vec<RecentPass>,
 }
 
 /// Fault of the record or the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum RecordTrouble {
     /// A chain is broken or cannot be read.
     Chain(RecordFault),
     /// Nothing can be recorded.
     Store(String),
 }
 
-impl Trouble {
+impl RecordTrouble {
     /// Full text of the fault.
     pub(crate) fn text(&self) -> &str {
         match self {
@@ -233,11 +233,11 @@ impl Trouble {
 }
 
 /// Number of characters of the hash to type.
-pub(crate) const CHALLENGE: usize = 4;
+pub(crate) const CHALLENGE_CHARS: usize = 4;
 
 /// Level of care for a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Care {
+pub(crate) enum PassCare {
     /// One press.
     Direct,
     /// A review first.
@@ -252,13 +252,13 @@ pub(crate) enum Care {
     Overruled,
 }
 
-impl Care {
+impl PassCare {
     /// Lists the required proofs. The justification is required only if no answer gives it.
-    pub(crate) fn proofs(self) -> &'static [Proof] {
+    pub(crate) fn proofs(self) -> &'static [PassProof] {
         match self {
             Self::Direct | Self::Reviewed | Self::Together => &[],
-            Self::Challenged => &[Proof::Why, Proof::Hash],
-            Self::Named | Self::Overruled => &[Proof::Why, Proof::Hash, Proof::Action],
+            Self::Challenged => &[PassProof::Why, PassProof::Hash],
+            Self::Named | Self::Overruled => &[PassProof::Why, PassProof::Hash, PassProof::Action],
         }
     }
 
@@ -274,20 +274,20 @@ impl Care {
 }
 
 /// Returns the level of care for a request. A tier that was only detected is never passed directly.
-pub(crate) fn care(held: &Held) -> Care {
+pub(crate) fn care(held: &Held) -> PassCare {
     if overrules(held) {
-        return Care::Overruled;
+        return PassCare::Overruled;
     }
     match held.tier() {
-        RiskTier::Low if is_detected(held) => Care::Reviewed,
-        RiskTier::Low => Care::Direct,
-        RiskTier::Medium => Care::Reviewed,
-        RiskTier::High => Care::Challenged,
-        RiskTier::Critical => Care::Named,
+        RiskTier::Low if has_detected_tier(held) => PassCare::Reviewed,
+        RiskTier::Low => PassCare::Direct,
+        RiskTier::Medium => PassCare::Reviewed,
+        RiskTier::High => PassCare::Challenged,
+        RiskTier::Critical => PassCare::Named,
     }
 }
 
 /// Returns true if the typed text equals the first characters of the hash.
 pub(crate) fn answers_challenge(typed: &str, hash: &Digest) -> bool {
-    typed.trim().to_lowercase() == hash.short(CHALLENGE)
+    typed.trim().to_lowercase() == hash.short(CHALLENGE_CHARS)
 }

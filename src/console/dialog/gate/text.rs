@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::base::text::is_deceptive;
 use crate::console::cells::coordinate;
-use crate::console::keymap::{Action, Scope, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, lookup};
 
 /// Maximum number of changes that can be undone.
 const MOST_UNDOS: usize = 500;
@@ -44,12 +44,12 @@ pub(crate) fn edit(area: &mut TextArea<'static>, key: KeyEvent) {
     if key.modifiers.contains(KeyModifiers::ALT) {
         return;
     }
-    let action = lookup(Scope::Text, key);
-    if action == Some(Action::Undo) {
+    let action = lookup(KeyScope::Text, key);
+    if action == Some(KeyAction::Undo) {
         area.undo();
         return;
     }
-    if action == Some(Action::Redo) {
+    if action == Some(KeyAction::Redo) {
         area.redo();
         return;
     }

@@ -2,12 +2,15 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{Loaded, Opened, Page, Shown, Typing, Unusable, WhatFor};
-use crate::base::text::{Lines, one_line, visible};
+use super::{
+    LoadedArtifact, OpenSnapshot, PathInput, PathPurpose, SnapshotContent, SnapshotPage,
+    SnapshotReadFailure,
+};
+use crate::base::text::{LineFeeds, one_line, visible};
 use crate::console::cells::{break_exactly, clip, counted, fit, width, wrap};
 use crate::console::screen::queue::highlighted;
-use crate::console::theme::{Look, Mark, Meaning};
-use crate::reconstruct::{Artifact, Check, Checklist, Inference, Step};
+use crate::console::theme::{Appearance, Mark, Meaning};
+use crate::reconstruct::{Artifact, Checklist, ChecklistItem, Inference, RetrievalStep};
 
 /// Width of the column with field names, if there is room for it, in cells.
 const NAMES: usize = 47;
@@ -19,28 +22,31 @@ const ROOMY: usize = 100;
 const NARROW: usize = 70;
 
 /// Title of the panel.
-pub(super) fn title(typing: Option<&Typing>, shown: &Shown) -> String {
+pub(super) fn title(typing: Option<&PathInput>, shown: &SnapshotContent) -> String {
     match (typing.map(|typing| typing.what_for), shown) {
-        (Some(WhatFor::Write), _) => "Write a snapshot file".to_owned(),
-        (Some(WhatFor::Open), _) => "Open a snapshot file".to_owned(),
-        (None, Shown::Opened(opened)) => {
+        (Some(PathPurpose::Write), _) => "Write a snapshot file".to_owned(),
+        (Some(PathPurpose::Open), _) => "Open a snapshot file".to_owned(),
+        (None, SnapshotContent::Opened(opened)) => {
             let path = opened.path().display().to_string();
             format!("Snapshot file: {}", one_line(&path))
         }
-        (None, Shown::Nothing | Shown::Waits(_) | Shown::Broken(_)) => "Snapshot file".to_owned(),
+        (
+            None,
+            SnapshotContent::Nothing | SnapshotContent::Waits(_) | SnapshotContent::Broken(_),
+        ) => "Snapshot file".to_owned(),
     }
 }
 
 /// Builds the fixed lines above: the typed path, or the phases and the state of the file.
 pub(super) fn head(
-    typing: Option<&Typing>,
-    shown: &Shown,
+    typing: Option<&PathInput>,
+    shown: &SnapshotContent,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Vec<Line<'static>> {
     match (typing, shown) {
         (Some(typing), _) => typed(typing, cells, look),
-        (None, Shown::Opened(opened)) => {
+        (None, SnapshotContent::Opened(opened)) => {
             let mut rows = vec![steps(opened, cells, look)];
             rows.extend(standing(&opened.whole.checklist, cells, look));
             if let Some(said) = &opened.said {
@@ -52,17 +58,20 @@ pub(super) fn head(
             rows.push(Line::default());
             rows
         }
-        (None, Shown::Nothing | Shown::Waits(_) | Shown::Broken(_)) => Vec::new(),
+        (
+            None,
+            SnapshotContent::Nothing | SnapshotContent::Waits(_) | SnapshotContent::Broken(_),
+        ) => Vec::new(),
     }
 }
 
-fn typed(typing: &Typing, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn typed(typing: &PathInput, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let (label, note) = match typing.what_for {
-        WhatFor::Open => (
+        PathPurpose::Open => (
             "open> ",
             "The path of a snapshot file, as cra snapshot or the key s writes it.",
         ),
-        WhatFor::Write => (
+        PathPurpose::Write => (
             "write to> ",
             "Where the thread's session stands goes there, for whoever takes it up. A file that is there \
              stays, unless you say otherwise.",
@@ -88,18 +97,18 @@ fn typed(typing: &Typing, cells: usize, look: Look) -> Vec<Line<'static>> {
 }
 
 /// Builds the line of phases, with the chosen one marked.
-fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
+fn steps(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Line<'static> {
     let unclear = opened.whole.checklist.checks.iter();
     let unclear = unclear.filter(|check| !check.is_clear()).count();
     let artifacts = opened.whole.artifacts.len();
-    let names = Page::ALL.map(|page| {
+    let names = SnapshotPage::ALL.map(|page| {
         let name = match page {
-            Page::Retrieve => "1 RETRIEVE".to_owned(),
-            Page::Infer => "2 INFER".to_owned(),
-            Page::Validate if unclear > 0 => format!("3 VALIDATE !{unclear}"),
-            Page::Validate => "3 VALIDATE".to_owned(),
-            Page::Engage => "4 ENGAGE".to_owned(),
-            Page::Artifacts => format!("5 ARTIFACTS ({artifacts})"),
+            SnapshotPage::Retrieve => "1 RETRIEVE".to_owned(),
+            SnapshotPage::Infer => "2 INFER".to_owned(),
+            SnapshotPage::Validate if unclear > 0 => format!("3 VALIDATE !{unclear}"),
+            SnapshotPage::Validate => "3 VALIDATE".to_owned(),
+            SnapshotPage::Engage => "4 ENGAGE".to_owned(),
+            SnapshotPage::Artifacts => format!("5 ARTIFACTS ({artifacts})"),
         };
         (page, name)
     });
@@ -111,12 +120,17 @@ fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
     for (page, name) in names {
         let meaning = if page == opened.page {
             Meaning::TabActive
-        } else if page == Page::Validate && unclear > 0 {
+        } else if page == SnapshotPage::Validate && unclear > 0 {
             Meaning::Warning
         } else {
             Meaning::Dim
         };
-        if roomy && matches!(page, Page::Infer | Page::Validate | Page::Engage) {
+        if roomy
+            && matches!(
+                page,
+                SnapshotPage::Infer | SnapshotPage::Validate | SnapshotPage::Engage
+            )
+        {
             spans.push(Span::styled(format!("{arrow} "), look.style(Meaning::Dim)));
         }
         let name = if all <= cells {
@@ -139,7 +153,7 @@ fn answers_all(checklist: &Checklist, faults: &str) -> String {
 }
 
 /// Builds the state of the file: degraded, not clear, or clear.
-fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn standing(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     if let Some(doubt) = &checklist.format {
         let loud = one_line(&format!("! DEGRADED: {doubt}"));
@@ -178,28 +192,32 @@ fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static
 
 /// Builds the content of the chosen phase.
 pub(super) fn body(
-    typing: Option<&Typing>,
-    shown: &Shown,
+    typing: Option<&PathInput>,
+    shown: &SnapshotContent,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Vec<Line<'static>> {
     if typing.is_some() {
         // The typed path hides the content.
         return Vec::new();
     }
     match shown {
-        Shown::Nothing => Vec::new(),
-        Shown::Waits(what) => styled(&one_line(what), cells, look, Meaning::Dim),
-        Shown::Broken(why) => unusable(why, cells, look),
-        Shown::Opened(opened) => {
+        SnapshotContent::Nothing => Vec::new(),
+        SnapshotContent::Waits(what) => styled(&one_line(what), cells, look, Meaning::Dim),
+        SnapshotContent::Broken(why) => unusable(why, cells, look),
+        SnapshotContent::Opened(opened) => {
             let whole = &opened.whole;
             match (opened.page, &opened.loaded) {
-                (Page::Retrieve, _) => each(&whole.retrieved, |item| step(item, cells, look)),
-                (Page::Infer, _) => each(&whole.inferred, |item| inference(item, cells, look)),
-                (Page::Validate, _) => validated(&whole.checklist, cells, look),
-                (Page::Engage, _) => engaged(&whole.confirmation, cells, look),
-                (Page::Artifacts, None) => artifacts(opened, cells, look),
-                (Page::Artifacts, Some(loaded)) => artifact(loaded, cells, look),
+                (SnapshotPage::Retrieve, _) => {
+                    each(&whole.retrieved, |item| step(item, cells, look))
+                }
+                (SnapshotPage::Infer, _) => {
+                    each(&whole.inferred, |item| inference(item, cells, look))
+                }
+                (SnapshotPage::Validate, _) => validated(&whole.checklist, cells, look),
+                (SnapshotPage::Engage, _) => engaged(&whole.confirmation, cells, look),
+                (SnapshotPage::Artifacts, None) => artifacts(opened, cells, look),
+                (SnapshotPage::Artifacts, Some(loaded)) => artifact(loaded, cells, look),
             }
         }
     }
@@ -216,7 +234,7 @@ fn each<T>(items: &[T], lines: impl Fn(&T) -> Vec<Line<'static>>) -> Vec<Line<'s
     all
 }
 
-fn styled(text: &str, cells: usize, look: Look, meaning: Meaning) -> Vec<Line<'static>> {
+fn styled(text: &str, cells: usize, look: Appearance, meaning: Meaning) -> Vec<Line<'static>> {
     hanging("", text, cells, look, meaning)
 }
 
@@ -225,7 +243,7 @@ fn hanging(
     begins: &str,
     text: &str,
     cells: usize,
-    look: Look,
+    look: Appearance,
     meaning: Meaning,
 ) -> Vec<Line<'static>> {
     let indent = width(begins);
@@ -244,7 +262,7 @@ fn hanging(
     rows.into_iter().enumerate().map(row).collect()
 }
 
-fn unusable(why: &Unusable, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn unusable(why: &SnapshotReadFailure, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let mut lines = styled(&one_line(&why.what), cells, look, Meaning::Error);
     if let Some(help) = why.help {
         lines.push(Line::default());
@@ -253,7 +271,7 @@ fn unusable(why: &Unusable, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-fn heading(name: &str, rest: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn heading(name: &str, rest: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let room = cells.saturating_sub(width(name) + 2);
     if width(rest) > room {
         let mut lines = vec![Line::styled(name.to_owned(), look.style(Meaning::Label))];
@@ -266,7 +284,7 @@ fn heading(name: &str, rest: &str, cells: usize, look: Look) -> Vec<Line<'static
     ])]
 }
 
-fn step(step: &Step, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn step(step: &RetrievalStep, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let name = format!("{}. {}", step.number, step.name);
     let mut lines = heading(&name, step.purpose, cells, look);
     for read in &step.reads {
@@ -294,7 +312,7 @@ fn step(step: &Step, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-fn inference(one: &Inference, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn inference(one: &Inference, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let name = format!("{}. {}", one.number, one.name);
     let from = format!("from {}", one.inputs.join(", "));
     let mut lines = heading(&name, &from, cells, look);
@@ -303,7 +321,7 @@ fn inference(one: &Inference, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-fn validated(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn validated(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let mut lines: Vec<_> = checklist
         .checks
         .iter()
@@ -332,7 +350,7 @@ fn validated(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'stati
     lines
 }
 
-fn check(check: &Check, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn check(check: &ChecklistItem, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let (mark, meaning) = if check.is_clear() {
         ("[x] ", Meaning::Passed)
     } else {
@@ -355,8 +373,8 @@ fn check(check: &Check, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-fn engaged(text: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
-    let text = visible(text, Lines::Keep).text;
+fn engaged(text: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+    let text = visible(text, LineFeeds::Keep).text;
     let rows = text.lines().flat_map(|line| {
         let bare = line.trim_start();
         let begins = " ".repeat(line.len() - bare.len());
@@ -375,7 +393,7 @@ fn engaged(text: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
 }
 
 /// Lists the artifacts, one per row: the row number is the index of the artifact.
-fn artifacts(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn artifacts(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     if opened.whole.artifacts.is_empty() {
         let text = "The file names no artifact.";
         return styled(text, cells, look, Meaning::Dim);
@@ -401,7 +419,7 @@ fn artifacts(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
     items.map(row).collect()
 }
 
-fn artifact(loaded: &Loaded, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn artifact(loaded: &LoadedArtifact, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let artifact = &loaded.artifact;
     let title = artifact.title.as_deref().unwrap_or("no title");
     let name = one_line(&format!("{}: {title}", artifact.id));
@@ -427,7 +445,7 @@ fn artifact(loaded: &Loaded, cells: usize, look: Look) -> Vec<Line<'static>> {
             lines.extend(styled(text, cells, look, Meaning::Hint));
         }
         Some(Ok(Some(content))) => {
-            let content = visible(content.trim_end(), Lines::Keep).text;
+            let content = visible(content.trim_end(), LineFeeds::Keep).text;
             let rows = content.lines().flat_map(|line| break_exactly(line, cells));
             lines.extend(rows.map(|row| Line::raw(row.to_owned())));
         }

@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 use ratatui_textarea::TextArea;
 
-use super::{Asking, Field, WhatIfDialog};
+use super::{WhatIfAnswerState, WhatIfDialog, WhatIfField};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, wrap_within};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 /// Width of a label, in cells.
 const LABEL: u16 = 8;
@@ -33,14 +33,14 @@ pub(super) fn answer_area(area: Rect) -> Rect {
 
 impl WhatIfDialog {
     /// Paints the dialog over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         frame.render_widget(Clear, area);
         let (form, answer) = parts(area);
         self.draw_form(frame, form, look);
         self.draw_answer(frame, answer, look);
     }
 
-    fn draw_form(&self, frame: &mut Frame, area: Rect, look: Look) {
+    fn draw_form(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let title = Line::styled(" What if ", look.style(Meaning::Title));
         let block = look.panel(Focus::Here).title(title);
         let inner = block.inner(area);
@@ -60,12 +60,36 @@ impl WhatIfDialog {
         .areas(inner);
         self.draw_who(frame, who, look);
         if agent.height > 0 {
-            self.draw_field(frame, agent, (Field::Agent, "agent"), &self.agent, look);
+            self.draw_field(
+                frame,
+                agent,
+                (WhatIfField::Agent, "agent"),
+                &self.agent,
+                look,
+            );
         }
-        self.draw_field(frame, action, (Field::Action, "action"), &self.action, look);
-        self.draw_field(frame, params, (Field::Params, "params"), &self.params, look);
+        self.draw_field(
+            frame,
+            action,
+            (WhatIfField::Action, "action"),
+            &self.action,
+            look,
+        );
+        self.draw_field(
+            frame,
+            params,
+            (WhatIfField::Params, "params"),
+            &self.params,
+            look,
+        );
         self.draw_problem(frame, problem, look);
-        self.draw_field(frame, input, (Field::Input, "input"), &self.input, look);
+        self.draw_field(
+            frame,
+            input,
+            (WhatIfField::Input, "input"),
+            &self.input,
+            look,
+        );
         if note.height > 1 {
             let words = "Tab goes on, PgDn scrolls the answer. Nothing here is sent to anyone.";
             let rows = wrap_within(
@@ -83,12 +107,12 @@ impl WhatIfDialog {
         }
     }
 
-    fn draw_who(&self, frame: &mut Frame, area: Rect, look: Look) {
+    fn draw_who(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let who = match self.who.and_then(|at| self.sessions.get(at)) {
             Some((id, agent)) => format!("{} {id}, as it is now", one_line(agent)),
             None => "made up, past its start gates".to_owned(),
         };
-        let here = self.field == Field::Who;
+        let here = self.field == WhatIfField::Who;
         let meaning = if here {
             Meaning::Selected
         } else {
@@ -107,9 +131,9 @@ impl WhatIfDialog {
         &self,
         frame: &mut Frame,
         area: Rect,
-        (field, name): (Field, &str),
+        (field, name): (WhatIfField, &str),
         text: &TextArea<'static>,
-        look: Look,
+        look: Appearance,
     ) {
         let here = self.field == field;
         let [left, right] =
@@ -124,7 +148,7 @@ impl WhatIfDialog {
         }
     }
 
-    fn draw_problem(&self, frame: &mut Frame, area: Rect, look: Look) {
+    fn draw_problem(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         if let Some(problem) = &self.problem {
             let text = format!("params: {}", one_line(problem));
             let rows = wrap_within(
@@ -141,13 +165,13 @@ impl WhatIfDialog {
         }
     }
 
-    fn draw_answer(&self, frame: &mut Frame, area: Rect, look: Look) {
+    fn draw_answer(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let visible = usize::from(area.height).saturating_sub(2);
         let below = self.lines.len().saturating_sub(self.top + visible);
         let state = match (self.asking, &self.problem) {
             (_, Some(_)) => " the parameters are no JSON: this is from before ",
-            (Asking::Asked | Asking::Outdated, None) => " asking ",
-            (Asking::Done, None) => "",
+            (WhatIfAnswerState::Asked | WhatIfAnswerState::Outdated, None) => " asking ",
+            (WhatIfAnswerState::Done, None) => "",
         };
         let more = match below {
             0 => String::new(),
@@ -170,7 +194,7 @@ impl WhatIfDialog {
     }
 }
 
-fn label(name: &str, here: bool, look: Look) -> Span<'static> {
+fn label(name: &str, here: bool, look: Appearance) -> Span<'static> {
     let (mark, meaning) = if here {
         (">", Meaning::Key)
     } else {

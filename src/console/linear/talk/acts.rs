@@ -1,16 +1,19 @@
 //! Operator commands other than decisions: claims, acknowledgements, change of operator.
 
-use super::{Deed, Talk};
-use crate::base::operator::{operator_name, same_name};
+use super::{LineConsole, LineEffect};
+use crate::base::operator::{parse_operator_name, same_name};
 use crate::base::text::one_line;
-use crate::console::app::record::trouble_of;
-use crate::console::dialog::gate::Trouble;
-use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, Refused, TakeSeat};
-use crate::runtime::snapshot::Access;
+use crate::console::app::record::find_record_trouble;
+use crate::console::dialog::gate::RecordTrouble;
+use crate::engine::command::{
+    AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, OperatorAcknowledgement,
+    OperatorAction, OperatorChange,
+};
+use crate::runtime::snapshot::ConsoleAccess;
 
-impl Talk {
+impl LineConsole {
     /// Handles `claim c-1`, `claim c-1 over o2` and `unclaim c-1`.
-    pub(super) fn claim(&mut self, wish: ClaimWish, rest: &str) -> Vec<Deed> {
+    pub(super) fn claim(&mut self, wish: ClaimChangeKind, rest: &str) -> Vec<LineEffect> {
         let (gate, over) = match rest.split_once(" over ") {
             Some((gate, over)) => (gate.trim(), Some(over.trim())),
             None => (rest, None),
@@ -20,7 +23,7 @@ impl Talk {
         };
         let operator = self.snapshot.operator.clone();
         let seen = held.claim.as_ref().map(|claim| claim.by.clone());
-        if let (ClaimWish::Take, Some(by)) = (wish, held.claimed_by_other(&operator))
+        if let (ClaimChangeKind::Take, Some(by)) = (wish, held.claimed_by_other(&operator))
             && over.is_none_or(|over| !same_name(over, by))
         {
             let by = one_line(by);
@@ -29,7 +32,7 @@ impl Talk {
             self.say(&told);
             return Vec::new();
         }
-        self.operate(Operate::Claim(Claiming {
+        self.operate(OperatorAction::Claim(ClaimChange {
             gate: held.id.clone(),
             operator,
             seen,
@@ -38,10 +41,12 @@ impl Talk {
     }
 
     /// Handles `ack-broken-chain`.
-    pub(super) fn know_fault(&mut self) -> Vec<Deed> {
-        match trouble_of(&self.snapshot, self.found.as_ref()) {
-            Some(Trouble::Chain(fault)) => self.acknowledge(Known::Fault(fault)),
-            Some(Trouble::Store(_)) | None => {
+    pub(super) fn know_fault(&mut self) -> Vec<LineEffect> {
+        match find_record_trouble(&self.snapshot, self.found.as_ref()) {
+            Some(RecordTrouble::Chain(fault)) => {
+                self.acknowledge(AcknowledgedSubject::Fault(fault))
+            }
+            Some(RecordTrouble::Store(_)) | None => {
                 self.say("No chain is broken.");
                 Vec::new()
             }
@@ -49,27 +54,33 @@ impl Talk {
     }
 
     /// Handles `ack-override`.
-    pub(super) fn know_overruled(&mut self) -> Vec<Deed> {
+    pub(super) fn know_overruled(&mut self) -> Vec<LineEffect> {
         let overruled = self.snapshot.acts.overruled.iter();
         let gates: Vec<_> = overruled.map(|overruled| overruled.gate.clone()).collect();
         if gates.is_empty() {
             self.say("No denial was overruled.");
             return Vec::new();
         }
-        self.acknowledge(Known::Overruled(gates))
+        self.acknowledge(AcknowledgedSubject::Overruled(gates))
     }
 
-    fn acknowledge(&mut self, of: Known) -> Vec<Deed> {
+    fn acknowledge(&mut self, of: AcknowledgedSubject) -> Vec<LineEffect> {
         let operator = self.snapshot.operator.clone();
-        self.operate(Operate::Acknowledge(Acknowledge { operator, of }))
+        self.operate(OperatorAction::Acknowledge(OperatorAcknowledgement {
+            operator,
+            of,
+        }))
     }
 
     /// Handles `operator ann@ops`.
-    pub(super) fn take_seat(&mut self, name: &str) -> Vec<Deed> {
-        match operator_name(name) {
+    pub(super) fn take_seat(&mut self, name: &str) -> Vec<LineEffect> {
+        match parse_operator_name(name) {
             Ok(operator) => {
                 let before = self.snapshot.operator.clone();
-                self.operate(Operate::TakeSeat(TakeSeat { operator, before }))
+                self.operate(OperatorAction::TakeSeat(OperatorChange {
+                    operator,
+                    before,
+                }))
             }
             Err(fault) => {
                 self.say(&format!("Nobody sits down: {fault}."));
@@ -78,27 +89,27 @@ impl Talk {
         }
     }
 
-    fn operate(&mut self, operate: Operate) -> Vec<Deed> {
-        if self.snapshot.access == Access::ReadOnly {
-            self.say(super::ONLY_LOOKS);
+    fn operate(&mut self, operate: OperatorAction) -> Vec<LineEffect> {
+        if self.snapshot.access == ConsoleAccess::ReadOnly {
+            self.say(super::READ_ONLY_MESSAGE);
             return Vec::new();
         }
-        vec![Deed::Operate(Box::new(operate))]
+        vec![LineEffect::Operate(Box::new(operate))]
     }
 
     /// Reports the result of an operator command.
     pub(in crate::console) fn on_operated(
         &mut self,
-        operate: &Operate,
-        done: &Result<(), Refused>,
-    ) -> Vec<Deed> {
+        operate: &OperatorAction,
+        done: &Result<(), DecisionRefusal>,
+    ) -> Vec<LineEffect> {
         let told = match (done, operate) {
-            (Ok(()), Operate::Claim(claiming)) => match claiming.wish {
-                ClaimWish::Take => format!("Recorded. You claim {}.", claiming.gate),
-                ClaimWish::Release => format!("Recorded. Nobody claims {}.", claiming.gate),
+            (Ok(()), OperatorAction::Claim(claiming)) => match claiming.wish {
+                ClaimChangeKind::Take => format!("Recorded. You claim {}.", claiming.gate),
+                ClaimChangeKind::Release => format!("Recorded. Nobody claims {}.", claiming.gate),
             },
-            (Ok(()), Operate::Acknowledge(_)) => "Recorded as acknowledged.".to_owned(),
-            (Ok(()), Operate::TakeSeat(seat)) => format!(
+            (Ok(()), OperatorAction::Acknowledge(_)) => "Recorded as acknowledged.".to_owned(),
+            (Ok(()), OperatorAction::TakeSeat(seat)) => format!(
                 "Recorded. {} sits here now, by their own word.",
                 one_line(&seat.operator)
             ),
@@ -111,7 +122,7 @@ impl Talk {
     }
 
     /// Prints the overridden denials that no operator has acknowledged.
-    pub(super) fn tell_overruled(&mut self) {
+    pub(super) fn print_overrides(&mut self) {
         for overruled in self.snapshot.acts.overruled.clone() {
             let told = format!(
                 "Override: the denial of {} was overruled by {}. Type ack-override when you know.",

@@ -2,46 +2,46 @@
 
 use std::sync::Arc;
 
-use super::{Deed, Doing, Talk};
+use super::{LineConsole, LineEffect, LineState};
 use crate::base::text::one_line;
 use crate::console::alarm::new_ones;
 use crate::console::cells::counted;
 
-impl Talk {
+impl LineConsole {
     /// Handles a new list of alarms.
-    pub(in crate::console) fn on_alarms(&mut self, alarms: &Arc<[String]>) -> Vec<Deed> {
+    pub(in crate::console) fn on_alarms(&mut self, alarms: &Arc<[String]>) -> Vec<LineEffect> {
         let new = new_ones(&self.alarms, alarms).into_iter().cloned();
         self.untold.extend(new);
         self.alarms = Arc::clone(alarms);
-        if matches!(self.doing, Doing::Nothing) && !self.untold.is_empty() {
+        if matches!(self.doing, LineState::Nothing) && !self.untold.is_empty() {
             // A bell, and a new line after the prompt.
             self.out.push_str("\u{7}\n");
-            self.tell_alarms();
+            self.print_alarms();
             self.out.push_str(self.prompt_text());
         }
         Vec::new()
     }
 
     /// Prints alarms that were not announced yet and are still active.
-    pub(super) fn tell_alarms(&mut self) {
+    pub(super) fn print_alarms(&mut self) {
         for alarm in std::mem::take(&mut self.untold) {
             if self.alarms.contains(&alarm) {
                 self.say(&format!("ALARM {}", one_line(&alarm)));
             }
         }
-        self.tell_unheard();
+        self.print_undelivered_notices();
     }
 
     /// Announces undelivered notices if there are more than announced before.
     pub(super) fn on_notices(&mut self) {
         if self.snapshot.notices.unheard() > self.unheard {
             self.out.push_str("\u{7}\n");
-            self.tell_unheard();
+            self.print_undelivered_notices();
             self.out.push_str(self.prompt_text());
         }
     }
 
-    fn tell_unheard(&mut self) {
+    fn print_undelivered_notices(&mut self) {
         let notices = &self.snapshot.notices;
         let before = std::mem::replace(&mut self.unheard, notices.unheard());
         if self.unheard > before {

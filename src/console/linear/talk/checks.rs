@@ -1,11 +1,11 @@
 //! Commands that start, query and stop a check of the record.
 
-use super::{Deed, Talk};
-use crate::trace::verify::Progress;
+use super::{LineConsole, LineEffect};
+use crate::trace::verify::VerificationProgress;
 
-impl Talk {
+impl LineConsole {
     /// Starts a check of the record, or prints the progress of the running one.
-    pub(super) fn check(&mut self) -> Vec<Deed> {
+    pub(super) fn check(&mut self) -> Vec<LineEffect> {
         if let Some(progress) = &self.checking {
             let told = match (progress.percent(), progress.so_far()) {
                 (Some(percent), Some((done, all))) => {
@@ -17,13 +17,13 @@ impl Talk {
             return Vec::new();
         }
         self.say("The record is being checked. Type verify to hear how far, stop to stop it.");
-        let progress = Progress::default();
+        let progress = VerificationProgress::default();
         self.checking = Some(progress.clone());
-        vec![Deed::Verify(progress)]
+        vec![LineEffect::Verify(progress)]
     }
 
     /// Stops the running check.
-    pub(super) fn stop_checking(&mut self) {
+    pub(super) fn stop_check(&mut self) {
         match self.checking.take() {
             Some(progress) => {
                 progress.stop();

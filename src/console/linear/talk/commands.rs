@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::super::passing::Passing;
+use super::super::passing::PendingPass;
 use super::super::words;
-use super::{Deed, Doing, ONLY_LOOKS, Talk};
+use super::{LineConsole, LineEffect, LineState, READ_ONLY_MESSAGE};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::app::record::{is_known, trouble_of};
+use crate::console::app::record::{find_record_trouble, is_known};
 use crate::console::cells::counted;
-use crate::console::dialog::gate::{Care, Trouble, care};
+use crate::console::dialog::gate::{PassCare, RecordTrouble, care};
 use crate::engine::approval::bars;
-use crate::engine::command::ClaimWish;
+use crate::engine::command::ClaimChangeKind;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::{Access, StoreState};
+use crate::runtime::snapshot::{ConsoleAccess, StoreState};
 
-impl Talk {
-    pub(super) fn command(&mut self, text: &str, now: Timestamp) -> Vec<Deed> {
+impl LineConsole {
+    pub(super) fn command(&mut self, text: &str, now: Timestamp) -> Vec<LineEffect> {
         let (word, gate) = match text.split_once(char::is_whitespace) {
             Some((word, gate)) => (word, gate.trim()),
             None => (text, ""),
@@ -26,9 +26,9 @@ impl Talk {
             "help" | "?" => self.out.push_str(words::HELP),
             "list" => self.list(now),
             "recent" => self.recent(),
-            "quit" => return vec![Deed::Leave],
+            "quit" => return vec![LineEffect::Leave],
             "verify" => return self.check(),
-            "stop" => self.stop_checking(),
+            "stop" => self.stop_check(),
             "show" => {
                 if let Some(held) = self.find(gate) {
                     for line in words::whole(&held, &self.snapshot, now) {
@@ -37,16 +37,16 @@ impl Talk {
                 }
             }
             "pass" | "override" => self.begin_pass(word, gate, now),
-            "claim" => return self.claim(ClaimWish::Take, gate),
-            "unclaim" => return self.claim(ClaimWish::Release, gate),
+            "claim" => return self.claim(ClaimChangeKind::Take, gate),
+            "unclaim" => return self.claim(ClaimChangeKind::Release, gate),
             "operator" => return self.take_seat(gate),
             "ack-broken-chain" => return self.know_fault(),
             "ack-override" => return self.know_overruled(),
             "deny" => {
-                if let (Some(held), true) = (self.find(gate), self.may_decide()) {
+                if let (Some(held), true) = (self.find(gate), self.check_may_decide()) {
                     let told = words::line(&held, now);
                     self.say(&told);
-                    self.doing = Doing::Denying(held, None);
+                    self.doing = LineState::Denying(held, None);
                 }
             }
             other => {
@@ -62,7 +62,7 @@ impl Talk {
 
     fn begin_pass(&mut self, word: &str, gate: &str, now: Timestamp) {
         let Some(held) = self.find(gate) else { return };
-        let overrules = care(&held) == Care::Overruled;
+        let overrules = care(&held) == PassCare::Overruled;
         match (word, overrules) {
             ("pass", true) => {
                 let told = format!("A policy denies {gate}. To overrule it, type override {gate}.");
@@ -91,26 +91,26 @@ impl Talk {
             );
             return self.say(&told);
         }
-        if self.may_decide() {
-            self.doing = Doing::Passing(Box::new(Passing::new(held, &self.snapshot, now)));
+        if self.check_may_decide() {
+            self.doing = LineState::Passing(Box::new(PendingPass::new(held, &self.snapshot, now)));
         }
     }
 
     /// Returns true if this console may decide now. Otherwise prints the reason.
-    pub(super) fn may_decide(&mut self) -> bool {
-        let trouble = trouble_of(&self.snapshot, self.found.as_ref());
+    pub(super) fn check_may_decide(&mut self) -> bool {
+        let trouble = find_record_trouble(&self.snapshot, self.found.as_ref());
         let trouble = trouble.filter(|trouble| !is_known(&self.snapshot, trouble));
         let why = match (self.snapshot.access, trouble) {
-            (Access::ReadOnly, _) => Some(ONLY_LOOKS.to_owned()),
-            (Access::Write, Some(trouble @ Trouble::Chain(_))) => Some(format!(
+            (ConsoleAccess::ReadOnly, _) => Some(READ_ONLY_MESSAGE.to_owned()),
+            (ConsoleAccess::Write, Some(trouble @ RecordTrouble::Chain(_))) => Some(format!(
                 "Nothing can be decided now. {}. Type ack-broken-chain when you know.",
                 one_line(trouble.text())
             )),
-            (Access::Write, Some(trouble @ Trouble::Store(_))) => Some(format!(
+            (ConsoleAccess::Write, Some(trouble @ RecordTrouble::Store(_))) => Some(format!(
                 "Nothing can be decided now. {}",
                 one_line(trouble.text())
             )),
-            (Access::Write, None) => None,
+            (ConsoleAccess::Write, None) => None,
         };
         match why {
             Some(why) => {
@@ -141,8 +141,8 @@ impl Talk {
     pub(super) fn list(&mut self, now: Timestamp) {
         let mut held = self.snapshot.held.clone();
         held.sort_by_key(|held| (std::cmp::Reverse(held.tier()), held.deadline));
-        self.tell_overruled();
-        if let Some(line) = self.store_line() {
+        self.print_overrides();
+        if let Some(line) = self.store_problem_line() {
             self.say(&line);
             if matches!(self.snapshot.store, StoreState::Poisoned { .. }) {
                 self.say(&format!(

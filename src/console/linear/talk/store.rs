@@ -1,14 +1,14 @@
 //! Output about the state of the store: announced at once when it changes, and repeated wherever it matters.
 
-use super::{Doing, Talk};
+use super::{LineConsole, LineState};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::runtime::snapshot::{Snapshot, StoreState};
+use crate::runtime::snapshot::{RuntimeSnapshot, StoreState};
 
-impl Talk {
+impl LineConsole {
     /// Announces that recording stopped or resumed, or that the record is broken, even while a question is
     /// open.
-    pub(super) fn tell_store(&mut self, before: &Snapshot, now: Timestamp) {
+    pub(super) fn announce_store_change(&mut self, before: &RuntimeSnapshot, now: Timestamp) {
         // While nothing is recorded, an acknowledgement does not help.
         let ready = self.snapshot.store == StoreState::Ready;
         let fault = self.snapshot.unknown_fault().filter(|_| ready);
@@ -18,7 +18,7 @@ impl Talk {
             return;
         }
         self.out.push_str("\u{7}\n");
-        match self.store_line() {
+        match self.store_problem_line() {
             _ if !is_new => {}
             Some(line) => self.say(&line),
             None => self.say("Recording goes on."),
@@ -31,13 +31,16 @@ impl Talk {
         }
         match self.doing {
             // The prompt is printed again below the message.
-            Doing::Nothing => self.prompt(now),
-            Doing::Passing(_) | Doing::Denying(..) | Doing::Writing(_) | Doing::Recording(_) => {}
+            LineState::Nothing => self.prompt(now),
+            LineState::Passing(_)
+            | LineState::Denying(..)
+            | LineState::Writing(_)
+            | LineState::Recording(_) => {}
         }
     }
 
     /// Returns the reason why nothing is recorded, and what to do, if recording is stopped.
-    pub(super) fn store_line(&self) -> Option<String> {
+    pub(super) fn store_problem_line(&self) -> Option<String> {
         let what = one_line(self.snapshot.store.problem()?);
         Some(match self.snapshot.store {
             StoreState::Ready => return None,

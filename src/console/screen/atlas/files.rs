@@ -7,30 +7,30 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Atlases;
-use super::folder::Folder;
+use super::AtlasScreen;
+use super::folder::AtlasFolder;
 use crate::atlas::{Atlas, Diagnostic};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::limits::FILE_LOOK;
-use crate::console::request::Request;
-use crate::runtime::snapshot::Snapshot;
+use crate::base::limits::ATLAS_FILE_CHECK_INTERVAL;
+use crate::console::request::ConsoleRequest;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// State of the Atlas files.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct AtlasFileStates {
     pub(super) states: BTreeMap<usize, FileState>,
-    stamps: BTreeMap<usize, Stamp>,
-    glancing: Glancing,
+    stamps: BTreeMap<usize, FileStamp>,
+    glancing: FileCheckState,
     /// Files that appeared in the folder or are missing from it.
-    pub(super) folder: Folder,
+    pub(super) folder: AtlasFolder,
     /// Hash of the Atlases that the files were compared with.
     against: Option<Digest>,
 }
 
 /// Progress of checking the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Glancing {
+enum FileCheckState {
     /// Not checked yet.
     #[default]
     Never,
@@ -42,7 +42,7 @@ enum Glancing {
 
 /// Request to check one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Glance {
+pub(crate) struct FileCheck {
     /// Index of the Atlas.
     pub(crate) atlas: usize,
     /// Path of the Atlas file.
@@ -50,12 +50,12 @@ pub(crate) struct Glance {
     /// Text that was loaded from the file.
     pub(crate) text: Arc<str>,
     /// Metadata found at the last check.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<FileStamp>,
 }
 
 /// File metadata that shows, without reading the file, that it is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     /// Inode number.
     pub(crate) inode: u64,
     /// Size in bytes.
@@ -66,7 +66,7 @@ pub(crate) struct Stamp {
     pub(crate) changed: i128,
 }
 
-impl Stamp {
+impl FileStamp {
     /// Returns the time of the last change of the content.
     pub(crate) fn at(self) -> Timestamp {
         let micros = i64::try_from(self.modified / 1000).unwrap_or_default();
@@ -76,11 +76,11 @@ impl Stamp {
 
 /// Result of checking one file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Looked {
+pub(crate) struct FileCheckResult {
     /// Index of the Atlas.
     pub(crate) atlas: usize,
     /// Metadata found by this check.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<FileStamp>,
     /// Loaded text that the file was compared with.
     pub(crate) against: Arc<str>,
     /// Comparison of the file with the loaded text.
@@ -95,71 +95,75 @@ pub(crate) enum FileState {
     /// The file is unchanged since the last check.
     AsBefore,
     /// The file has another text.
-    Newer(Newer),
+    Newer(ChangedFile),
     /// The file cannot be read.
     Unreadable(String),
 }
 
 /// Text of a changed file, and its validation result.
 #[derive(Clone, Debug)]
-pub(crate) struct Newer {
+pub(crate) struct ChangedFile {
     pub(crate) text: Arc<str>,
     pub(crate) problems: Vec<Diagnostic>,
     /// Atlas built from the text, if the text is valid.
     pub(crate) atlas: Option<Arc<Atlas>>,
 }
 
-impl Newer {
+impl ChangedFile {
     /// Returns true if the text can be loaded.
     pub(crate) fn loads(&self) -> bool {
         self.atlas.is_some()
     }
 }
 
-impl PartialEq for Newer {
+impl PartialEq for ChangedFile {
     fn eq(&self, other: &Self) -> bool {
         // All other fields derive from the text.
         self.text == other.text
     }
 }
 
-impl Files {
+impl AtlasFileStates {
     /// Clears the results after other Atlases were loaded: the results came from a comparison with the
     /// previous ones.
-    pub(super) fn sync(&mut self, snapshot: &Snapshot) {
+    pub(super) fn sync(&mut self, snapshot: &RuntimeSnapshot) {
         if self.against == snapshot.in_force.hash {
             return;
         }
         self.against = snapshot.in_force.hash;
         self.states.clear();
         self.stamps.clear();
-        self.folder = Folder::default();
-        if self.glancing != Glancing::Never {
-            self.glancing = Glancing::Next(Timestamp::from_micros(0));
+        self.folder = AtlasFolder::default();
+        if self.glancing != FileCheckState::Never {
+            self.glancing = FileCheckState::Next(Timestamp::from_micros(0));
         }
     }
 
     /// Requests a check of the files, unless one is running.
-    pub(super) fn glance(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
-        if matches!(self.glancing, Glancing::Now(_)) {
+    pub(super) fn glance(
+        &mut self,
+        snapshot: &RuntimeSnapshot,
+        now: Timestamp,
+    ) -> Vec<ConsoleRequest> {
+        if matches!(self.glancing, FileCheckState::Now(_)) {
             return Vec::new();
         }
         let atlases = snapshot.loaded.iter().enumerate();
         let glances = atlases.filter_map(|(atlas, loaded)| {
-            Some(Glance {
+            Some(FileCheck {
                 atlas,
                 file: loaded.origin.file.clone()?,
                 text: Arc::clone(&loaded.text),
                 stamp: self.stamps.get(&atlas).copied(),
             })
         });
-        let glances: Vec<Glance> = glances.collect();
+        let glances: Vec<FileCheck> = glances.collect();
         if !has_files(snapshot) {
-            self.glancing = Glancing::Never;
+            self.glancing = FileCheckState::Never;
             return Vec::new();
         }
-        self.glancing = Glancing::Now(now);
-        vec![Request::Glance(glances), self.folder.list(snapshot)]
+        self.glancing = FileCheckState::Now(now);
+        vec![ConsoleRequest::Glance(glances), self.folder.list(snapshot)]
     }
 
     /// Returns the time of the last content change of an Atlas file.
@@ -168,7 +172,7 @@ impl Files {
     }
 
     /// Returns the changed files, each with the index of the Atlas that it would replace.
-    pub(super) fn newer(&self) -> impl Iterator<Item = (usize, &Newer)> {
+    pub(super) fn newer(&self) -> impl Iterator<Item = (usize, &ChangedFile)> {
         self.states.iter().filter_map(|(at, state)| match state {
             FileState::Newer(newer) => Some((*at, newer)),
             FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
@@ -178,16 +182,20 @@ impl Files {
 
 /// Returns true if Atlas files can appear or disappear. They cannot if all loaded Atlases are built into the
 /// program. If no Atlas is loaded, the first file may appear.
-fn has_files(snapshot: &Snapshot) -> bool {
+fn has_files(snapshot: &RuntimeSnapshot) -> bool {
     let loaded = &snapshot.loaded;
     loaded.is_empty() || loaded.iter().any(|atlas| atlas.origin.file.is_some())
 }
 
-impl Atlases {
+impl AtlasScreen {
     /// Takes in the results of checking the files.
-    pub(crate) fn on_glanced(&mut self, looked: Vec<Looked>, snapshot: &Snapshot) {
+    pub(crate) fn on_files_checked(
+        &mut self,
+        looked: Vec<FileCheckResult>,
+        snapshot: &RuntimeSnapshot,
+    ) {
         self.said = None;
-        for Looked {
+        for FileCheckResult {
             atlas,
             stamp,
             against,
@@ -206,41 +214,45 @@ impl Atlases {
             if state != FileState::AsBefore {
                 if self.files.states.get(&atlas) != Some(&state) {
                     // The computed results belong to another text.
-                    self.sums = super::Sums::default();
+                    self.sums = super::StudyTotals::default();
                 }
                 self.files.states.insert(atlas, state);
             }
         }
-        if let Glancing::Now(since) = self.files.glancing {
-            self.files.glancing = Glancing::Next(since.plus(FILE_LOOK));
+        if let FileCheckState::Now(since) = self.files.glancing {
+            self.files.glancing = FileCheckState::Next(since.plus(ATLAS_FILE_CHECK_INTERVAL));
         }
         self.sync(snapshot);
     }
 
     /// Returns the time of the next check of the files.
-    pub(crate) fn glances_at(&self) -> Option<Timestamp> {
+    pub(crate) fn next_check_at(&self) -> Option<Timestamp> {
         match self.files.glancing {
-            Glancing::Next(at) => Some(at),
-            Glancing::Never | Glancing::Now(_) => None,
+            FileCheckState::Next(at) => Some(at),
+            FileCheckState::Never | FileCheckState::Now(_) => None,
         }
     }
 
     /// Schedules a check of the files for the next tick: the first check, or one before the scheduled time.
-    pub(crate) fn look_soon(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn schedule_check(&mut self, snapshot: &RuntimeSnapshot) {
         match self.files.glancing {
-            Glancing::Now(_) => {}
-            Glancing::Never | Glancing::Next(_) if !has_files(snapshot) => {}
-            Glancing::Never | Glancing::Next(_) => {
-                self.files.glancing = Glancing::Next(Timestamp::from_micros(0));
+            FileCheckState::Now(_) => {}
+            FileCheckState::Never | FileCheckState::Next(_) if !has_files(snapshot) => {}
+            FileCheckState::Never | FileCheckState::Next(_) => {
+                self.files.glancing = FileCheckState::Next(Timestamp::from_micros(0));
             }
         }
     }
 
     /// Requests a check of the files if it is due.
-    pub(crate) fn on_tick(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
+    pub(crate) fn on_tick(
+        &mut self,
+        snapshot: &RuntimeSnapshot,
+        now: Timestamp,
+    ) -> Vec<ConsoleRequest> {
         match self.files.glancing {
-            Glancing::Next(at) if at <= now => self.files.glance(snapshot, now),
-            Glancing::Next(_) | Glancing::Never | Glancing::Now(_) => Vec::new(),
+            FileCheckState::Next(at) if at <= now => self.files.glance(snapshot, now),
+            FileCheckState::Next(_) | FileCheckState::Never | FileCheckState::Now(_) => Vec::new(),
         }
     }
 }

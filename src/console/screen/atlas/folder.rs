@@ -6,49 +6,49 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Atlases, FileState, Newer, Stamp};
+use super::{AtlasScreen, ChangedFile, FileStamp, FileState};
 use crate::atlas::Atlas;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
-use crate::console::request::Request;
+use crate::console::request::ConsoleRequest;
 use crate::console::theme::Meaning;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// State of the folder at the last check.
 #[derive(Debug, Default)]
-pub(super) struct Folder {
+pub(super) struct AtlasFolder {
     /// Files in the folder, in load order. `None` before the first check.
     files: Option<Result<Vec<PathBuf>, String>>,
     /// Files in the folder that no Atlas was loaded from.
-    added: BTreeMap<PathBuf, (Option<Stamp>, FileState)>,
+    added: BTreeMap<PathBuf, (Option<FileStamp>, FileState)>,
 }
 
 /// Request to list the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listing {
+pub(crate) struct FolderCheck {
     /// Files of the loaded Atlases.
     pub(crate) known: Vec<PathBuf>,
     /// Other files, with the metadata found at the last check.
-    pub(crate) added: Vec<(PathBuf, Option<Stamp>)>,
+    pub(crate) added: Vec<(PathBuf, Option<FileStamp>)>,
     /// Hash of the Atlases that the folder is compared with.
     pub(crate) against: Option<Digest>,
 }
 
 /// Result of listing the folder.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Listed {
+pub(crate) struct FolderListing {
     /// Files in the folder, in load order.
     pub(crate) files: Result<Vec<PathBuf>, String>,
     /// Files in the folder that no Atlas was loaded from.
-    pub(crate) added: Vec<(PathBuf, Option<Stamp>, FileState)>,
+    pub(crate) added: Vec<(PathBuf, Option<FileStamp>, FileState)>,
     /// Hash of the Atlases that the folder was compared with.
     pub(crate) against: Option<Digest>,
 }
 
 /// Difference between the folder and the loaded Atlases.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct FolderChange {
     /// Names of the files that no Atlas was loaded from.
     pub(super) added: Vec<String>,
     /// Indices of the Atlases whose files are missing.
@@ -57,13 +57,13 @@ pub(super) struct Change {
     pub(super) bar: Option<String>,
 }
 
-impl Folder {
+impl AtlasFolder {
     /// Builds the request that lists the folder.
-    pub(super) fn list(&self, snapshot: &Snapshot) -> Request {
+    pub(super) fn list(&self, snapshot: &RuntimeSnapshot) -> ConsoleRequest {
         let known = snapshot.loaded.iter();
         let added = self.added.iter();
         let added = added.map(|(path, (stamp, _))| (path.clone(), *stamp));
-        Request::List(Listing {
+        ConsoleRequest::List(FolderCheck {
             known: known
                 .filter_map(|atlas| atlas.origin.file.clone())
                 .collect(),
@@ -77,11 +77,11 @@ impl Folder {
     }
 
     /// Returns the difference between the folder and the loaded Atlases, if there is one.
-    pub(super) fn change(&self, snapshot: &Snapshot) -> Option<Change> {
+    pub(super) fn change(&self, snapshot: &RuntimeSnapshot) -> Option<FolderChange> {
         let files = match self.files.as_ref()? {
             Ok(files) => files,
             Err(what) => {
-                return Some(Change {
+                return Some(FolderChange {
                     added: Vec::new(),
                     gone: Vec::new(),
                     bar: Some(one_line(what)),
@@ -109,11 +109,11 @@ impl Folder {
             added.push(name);
         }
         let differs = !(added.is_empty() && gone.is_empty());
-        differs.then_some(Change { added, gone, bar })
+        differs.then_some(FolderChange { added, gone, bar })
     }
 
     /// Returns true if the file of an Atlas is missing.
-    pub(super) fn is_gone(&self, atlas: usize, snapshot: &Snapshot) -> bool {
+    pub(super) fn is_gone(&self, atlas: usize, snapshot: &RuntimeSnapshot) -> bool {
         let change = self.change(snapshot);
         change.is_some_and(|change| change.gone.contains(&atlas))
     }
@@ -146,7 +146,7 @@ impl Folder {
     }
 
     /// Returns the added files that were read, each with its name.
-    pub(super) fn newer(&self) -> impl Iterator<Item = (String, &Newer)> {
+    pub(super) fn newer(&self) -> impl Iterator<Item = (String, &ChangedFile)> {
         self.added().filter_map(|(path, state)| match state {
             FileState::Newer(newer) => Some((name(path), newer)),
             FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
@@ -160,7 +160,7 @@ pub(super) fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-impl Change {
+impl FolderChange {
     /// Describes the difference, with the style of the text.
     pub(super) fn words(&self) -> (String, Meaning) {
         if let Some(bar) = &self.bar {
@@ -182,9 +182,9 @@ impl Change {
     }
 }
 
-impl Atlases {
+impl AtlasScreen {
     /// Takes in the listing of the folder.
-    pub(crate) fn on_listed(&mut self, listed: Listed, snapshot: &Snapshot) {
+    pub(crate) fn on_folder_listed(&mut self, listed: FolderListing, snapshot: &RuntimeSnapshot) {
         if listed.against != snapshot.in_force.hash {
             // The folder was compared with Atlases that are no longer loaded.
             return;
@@ -202,7 +202,7 @@ impl Atlases {
         let files = Some(listed.files);
         if self.files.folder.files != files {
             // The computed results belong to another state of the folder.
-            self.sums = super::Sums::default();
+            self.sums = super::StudyTotals::default();
             self.files.folder.files = files;
         }
         self.sync(snapshot);

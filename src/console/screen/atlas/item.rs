@@ -3,33 +3,34 @@
 use ratatui::text::{Line, Span};
 
 use super::session::labelled;
-use super::tree::{self, PARTS, Row, plural};
-use super::{Atlases, FileState, notices};
+use super::tree::{self, PARTS, TreeRow, plural};
+use super::{AtlasScreen, FileState, notices};
 use crate::atlas::Atlas;
-use crate::atlas::compiled::{Action, Capability, Checkpoint, Limit, Policy, Trigger};
+use crate::atlas::compiled::{Capability, Checkpoint, DeclaredAction, Limit, Policy, Trigger};
 use crate::atlas::document::{
-    CheckpointMode, ContextBlockDef, DefaultDecision, InjectMode, Respondent, Scope, UnknownActions,
+    CheckpointMode, ContextBlockDef, DefaultDecision, InjectMode, LimitScope, Respondent,
+    UnknownActions,
 };
-use crate::atlas::origin::Part;
+use crate::atlas::origin::PartKind;
 use crate::base::pattern::Patterns;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted};
 use crate::console::evidence::policy_word;
-use crate::console::theme::{Look, Meaning, of_tier};
-use crate::runtime::notices::NoticesState;
-use crate::runtime::snapshot::Snapshot;
+use crate::console::theme::{Appearance, Meaning, of_tier};
+use crate::runtime::notices::NoticeSummary;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Maximum number of source lines shown for one part.
-const MOST_SOURCE: usize = 400;
+const MAX_SOURCE_LINES: usize = 400;
 
 /// Lines of the details while they are built.
-struct Page {
+struct PartDetails {
     lines: Vec<Line<'static>>,
     cells: usize,
-    look: Look,
+    look: Appearance,
 }
 
-impl Page {
+impl PartDetails {
     fn add(&mut self, label: &str, text: &str, meaning: Meaning) {
         let (cells, look) = (self.cells, self.look);
         labelled(
@@ -66,7 +67,7 @@ impl Page {
     }
 
     /// Adds the source lines of a part.
-    fn source(&mut self, atlas: &Atlas, part: Part, id: &str) {
+    fn source(&mut self, atlas: &Atlas, part: PartKind, id: &str) {
         let name = atlas.origin.name.rsplit('/').next().unwrap_or_default();
         let Some((first, last)) = atlas.origin.lines_of(part, id) else {
             self.add(
@@ -79,7 +80,7 @@ impl Page {
         self.add("SOURCE", &format!("{name}:{first}-{last}"), Meaning::Key);
         let digits = last.to_string().len();
         let rows = atlas.text.lines().enumerate().skip(first - 1);
-        for (at, row) in rows.take((last + 1 - first).min(MOST_SOURCE)) {
+        for (at, row) in rows.take((last + 1 - first).min(MAX_SOURCE_LINES)) {
             let text = clip(
                 &one_line(row),
                 self.cells.saturating_sub(digits + 3),
@@ -98,18 +99,18 @@ impl Page {
 
 /// Returns the title and the details of the row at the cursor of the tree.
 pub(super) fn lines(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Option<(String, Vec<Line<'static>>)> {
-    let Row {
+    let TreeRow {
         atlas: at,
         part,
         item,
     } = atlases.row;
     let atlas = snapshot.loaded.get(at)?;
-    let mut page = Page {
+    let mut page = PartDetails {
         lines: Vec::new(),
         cells,
         look,
@@ -128,13 +129,13 @@ pub(super) fn lines(
 }
 
 fn one_part(
-    page: &mut Page,
-    atlases: &Atlases,
+    page: &mut PartDetails,
+    atlases: &AtlasScreen,
     atlas: &Atlas,
-    (part, at): (Part, usize),
+    (part, at): (PartKind, usize),
 ) -> Option<()> {
     match part {
-        Part::Checkpoint => {
+        PartKind::Checkpoint => {
             let definition = atlas.checkpoints.get(at)?;
             checkpoint(page, definition);
             let key = (atlas.id.clone(), definition.id.clone());
@@ -150,10 +151,10 @@ fn one_part(
                 },
             );
         }
-        Part::Policy => policy(page, atlas.policies.get(at)?),
-        Part::Capability => capability(page, atlas.capabilities.get(at)?),
-        Part::Context => context(page, atlas.contexts.values().nth(at)?),
-        Part::Action => {
+        PartKind::Policy => policy(page, atlas.policies.get(at)?),
+        PartKind::Capability => capability(page, atlas.capabilities.get(at)?),
+        PartKind::Context => context(page, atlas.contexts.values().nth(at)?),
+        PartKind::Action => {
             let (id, definition) = atlas.actions.iter().nth(at)?;
             action(page, atlas, id, definition);
         }
@@ -161,7 +162,7 @@ fn one_part(
     Some(())
 }
 
-fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>, told: &NoticesState) {
+fn whole(page: &mut PartDetails, atlas: &Atlas, file: Option<&FileState>, told: &NoticeSummary) {
     let words = format!(
         "Atlas {} version {}",
         one_line(&atlas.id),
@@ -193,7 +194,7 @@ fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>, told: &Notice
         Some(file) => page.add("FILE", &file.to_string_lossy(), Meaning::Text),
         None => page.add("FILE", "none: it comes with the program", Meaning::Dim),
     }
-    let (words, meaning) = file_words(file);
+    let (words, meaning) = file_state_text(file);
     if atlas.origin.file.is_some() {
         page.add("STATE", words, meaning);
     }
@@ -201,7 +202,7 @@ fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>, told: &Notice
 }
 
 /// Describes the state of a file in a few words.
-pub(super) fn file_words(file: Option<&FileState>) -> (&'static str, Meaning) {
+pub(super) fn file_state_text(file: Option<&FileState>) -> (&'static str, Meaning) {
     match file {
         None => ("the file was not looked at yet", Meaning::Dim),
         Some(FileState::Same | FileState::AsBefore) => {
@@ -222,7 +223,7 @@ pub(super) fn file_words(file: Option<&FileState>) -> (&'static str, Meaning) {
     }
 }
 
-fn checkpoint(page: &mut Page, checkpoint: &Checkpoint) {
+fn checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
     let mode = checkpoint.mode.as_str();
     page.head(
         &checkpoint.name,
@@ -231,7 +232,7 @@ fn checkpoint(page: &mut Page, checkpoint: &Checkpoint) {
             checkpoint.kind, checkpoint.priority
         ),
     );
-    page.add("FIRES", &trigger_words(&checkpoint.trigger), Meaning::Text);
+    page.add("FIRES", &trigger_text(&checkpoint.trigger), Meaning::Text);
     if let Trigger::Custom(custom) = &checkpoint.trigger
         && let Some(when) = &custom.when
     {
@@ -281,7 +282,7 @@ fn checkpoint(page: &mut Page, checkpoint: &Checkpoint) {
 }
 
 /// Describes when a checkpoint fires.
-fn trigger_words(trigger: &Trigger) -> String {
+fn trigger_text(trigger: &Trigger) -> String {
     match trigger {
         Trigger::SessionStart => "when a session begins".to_owned(),
         Trigger::SessionEnd => "when a session ends".to_owned(),
@@ -323,7 +324,7 @@ fn trigger_words(trigger: &Trigger) -> String {
     }
 }
 
-fn policy(page: &mut Page, policy: &Policy) {
+fn policy(page: &mut PartDetails, policy: &Policy) {
     page.head("", &format!("policy, {}", policy_word(policy.kind)));
     page.add(
         "ABOUT",
@@ -335,9 +336,9 @@ fn policy(page: &mut Page, policy: &Policy) {
     }
     if let Some(limit) = &policy.limit {
         let scope = match limit.scope() {
-            Scope::Session => "each session",
-            Scope::Agent => "all sessions of an agent",
-            Scope::All => "all sessions together",
+            LimitScope::Session => "each session",
+            LimitScope::Agent => "all sessions of an agent",
+            LimitScope::All => "all sessions together",
         };
         let words = match limit {
             Limit::Rate {
@@ -360,7 +361,7 @@ fn policy(page: &mut Page, policy: &Policy) {
     }
 }
 
-fn capability(page: &mut Page, capability: &Capability) {
+fn capability(page: &mut PartDetails, capability: &Capability) {
     page.head(&capability.name, "capability");
     page.add("ACTIONS", &listed(&capability.actions), Meaning::Text);
     let starts = if capability.starts_locked {
@@ -371,7 +372,7 @@ fn capability(page: &mut Page, capability: &Capability) {
     page.add("STARTS", starts, Meaning::Text);
 }
 
-fn context(page: &mut Page, context: &ContextBlockDef) {
+fn context(page: &mut PartDetails, context: &ContextBlockDef) {
     page.head(
         &context.name,
         &format!("context, priority {}", context.priority),
@@ -392,7 +393,7 @@ fn context(page: &mut Page, context: &ContextBlockDef) {
     );
 }
 
-fn action(page: &mut Page, atlas: &Atlas, id: &str, action: &Action) {
+fn action(page: &mut PartDetails, atlas: &Atlas, id: &str, action: &DeclaredAction) {
     page.head(&action.name, "action");
     match action.risk_tier {
         Some(tier) => page.add("TIER", &format!("{tier}, declared"), of_tier(tier)),

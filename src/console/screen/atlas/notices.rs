@@ -3,11 +3,11 @@
 use crate::atlas::Atlas;
 use crate::base::text::one_line;
 use crate::console::theme::Meaning;
-use crate::runtime::notices::{AtlasNotices, NoticesState};
+use crate::runtime::notices::{AtlasNoticeSummary, NoticeSummary};
 
 /// Returns the address and triggers of an Atlas's notifications, and their delivery state. Returns `None` if
 /// the steward wants no notifications.
-pub(super) fn words(atlas: &Atlas, state: &NoticesState) -> Option<(String, (String, Meaning))> {
+pub(super) fn words(atlas: &Atlas, state: &NoticeSummary) -> Option<(String, (String, Meaning))> {
     let wish = atlas.steward.as_ref()?.notifications.as_ref()?;
     let address = wish.channels.webhook.as_deref()?;
     let triggers: Vec<_> = wish
@@ -27,7 +27,7 @@ pub(super) fn words(atlas: &Atlas, state: &NoticesState) -> Option<(String, (Str
     Some((told, goes))
 }
 
-fn goes(own: &AtlasNotices) -> (String, Meaning) {
+fn goes(own: &AtlasNoticeSummary) -> (String, Meaning) {
     let error = own.error.as_deref().map(one_line);
     let error = error.map(|error| format!("; last: {error}"));
     let error = error.unwrap_or_default();

@@ -5,29 +5,29 @@ use std::path::Path;
 use ratatui::text::Line;
 
 use super::FileState;
-use super::files::Files;
+use super::files::AtlasFileStates;
 use super::folder::name;
-use crate::atlas::diagnostic::{Colour, Severity, render};
+use crate::atlas::diagnostic::{ReportColour, Severity, render};
 use crate::atlas::{Atlas, Diagnostic};
 use crate::base::text::one_line;
 use crate::console::cells::wrap;
-use crate::console::theme::{Look, Meaning};
-use crate::runtime::snapshot::Snapshot;
+use crate::console::theme::{Appearance, Meaning};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// One problem of an Atlas or of its file.
 #[derive(Debug)]
-pub(super) enum Problem<'s> {
+pub(super) enum AtlasProblem<'s> {
     /// Problem of a loaded Atlas.
     Loaded(&'s Atlas, &'s Diagnostic),
     /// Problem in the current text of a file.
-    File(&'s Path, Of, &'s str, &'s Diagnostic),
+    File(&'s Path, FileOrigin, &'s str, &'s Diagnostic),
     /// Unreadable file: its path, the name shown for it, and the error.
     Unreadable(&'s Path, String, &'s str),
 }
 
 /// Relation of a file to the loaded Atlases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum FileOrigin {
     /// File of a loaded Atlas.
     Loaded,
     /// File that no Atlas was loaded from.
@@ -36,40 +36,50 @@ pub(super) enum Of {
 
 /// Returns all problems, errors first. For each Atlas the problems of its file come first, because the
 /// steward can fix those.
-pub(super) fn of<'s>(files: &'s Files, snapshot: &'s Snapshot) -> Vec<Problem<'s>> {
+pub(super) fn of<'s>(
+    files: &'s AtlasFileStates,
+    snapshot: &'s RuntimeSnapshot,
+) -> Vec<AtlasProblem<'s>> {
     let mut problems = Vec::new();
     for (at, atlas) in snapshot.loaded.iter().enumerate() {
         if let (Some(path), Some(state)) = (&atlas.origin.file, files.states.get(&at)) {
-            problems.extend(of_file(path, Of::Loaded, &atlas.id, state));
+            problems.extend(of_file(path, FileOrigin::Loaded, &atlas.id, state));
         }
         let warnings = atlas.origin.warnings.iter();
-        problems.extend(warnings.map(|warning| Problem::Loaded(atlas, warning)));
+        problems.extend(warnings.map(|warning| AtlasProblem::Loaded(atlas, warning)));
     }
     for (path, state) in files.folder.added() {
-        problems.extend(of_file(path, Of::New, &name(path), state));
+        problems.extend(of_file(path, FileOrigin::New, &name(path), state));
     }
     problems.sort_by_key(|problem| match problem {
-        Problem::Loaded(_, found) | Problem::File(_, _, _, found) => {
+        AtlasProblem::Loaded(_, found) | AtlasProblem::File(_, _, _, found) => {
             found.severity == Severity::Warning
         }
-        Problem::Unreadable(..) => false,
+        AtlasProblem::Unreadable(..) => false,
     });
     problems
 }
 
-fn of_file<'s>(path: &'s Path, of: Of, known_by: &str, state: &'s FileState) -> Vec<Problem<'s>> {
+fn of_file<'s>(
+    path: &'s Path,
+    of: FileOrigin,
+    known_by: &str,
+    state: &'s FileState,
+) -> Vec<AtlasProblem<'s>> {
     match state {
         FileState::Newer(newer) => {
             let found = newer.problems.iter();
-            let problem = |diagnostic| Problem::File(path, of, &newer.text, diagnostic);
+            let problem = |diagnostic| AtlasProblem::File(path, of, &newer.text, diagnostic);
             found.map(problem).collect()
         }
-        FileState::Unreadable(what) => vec![Problem::Unreadable(path, one_line(known_by), what)],
+        FileState::Unreadable(what) => {
+            vec![AtlasProblem::Unreadable(path, one_line(known_by), what)]
+        }
         FileState::Same | FileState::AsBefore => Vec::new(),
     }
 }
 
-impl<'s> Problem<'s> {
+impl<'s> AtlasProblem<'s> {
     /// Returns the file in which to fix the problem, if there is one.
     pub(super) fn file(&self) -> Option<&'s Path> {
         match self {
@@ -95,8 +105,8 @@ impl<'s> Problem<'s> {
                     format!("{file}:{}:{}", place.line, place.column)
                 });
                 let newer = match self {
-                    Self::File(_, Of::Loaded, ..) => "NEWER ",
-                    Self::File(_, Of::New, ..) => "NEW ",
+                    Self::File(_, FileOrigin::Loaded, ..) => "NEWER ",
+                    Self::File(_, FileOrigin::New, ..) => "NEW ",
                     Self::Loaded(..) | Self::Unreadable(..) => "",
                 };
                 let head = format!("{} {newer}{place}", found.code);
@@ -109,13 +119,13 @@ impl<'s> Problem<'s> {
     }
 
     /// Returns the full report, with the source line underlined.
-    pub(super) fn lines(&self, cells: usize, look: Look) -> Vec<Line<'static>> {
+    pub(super) fn lines(&self, cells: usize, look: Appearance) -> Vec<Line<'static>> {
         let (source, found, words) = match self {
             Self::Loaded(atlas, found) => (&*atlas.text, *found, "in what is loaded"),
             Self::File(_, of, text, found) => {
                 let words = match of {
-                    Of::Loaded => "in the file, which is newer than what is loaded",
-                    Of::New => "in a file that nothing was loaded from yet",
+                    FileOrigin::Loaded => "in the file, which is newer than what is loaded",
+                    FileOrigin::New => "in a file that nothing was loaded from yet",
                 };
                 (*text, *found, words)
             }
@@ -126,7 +136,7 @@ impl<'s> Problem<'s> {
                     .collect();
             }
         };
-        let report = render(std::slice::from_ref(found), source, Colour::None);
+        let report = render(std::slice::from_ref(found), source, ReportColour::None);
         let mut lines: Vec<Line<'static>> = Vec::new();
         for (at, row) in report.lines().enumerate() {
             let meaning = if at == 0 {

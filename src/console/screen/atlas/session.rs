@@ -2,21 +2,21 @@
 
 use ratatui::text::{Line, Span};
 
-use super::Atlases;
-use crate::atlas::document::Scope;
+use super::AtlasScreen;
+use crate::atlas::document::LimitScope;
 use crate::base::text::one_line;
 use crate::console::cells::{counted, wrap};
-use crate::console::theme::{Look, Meaning};
-use crate::engine::session::Entry;
-use crate::runtime::snapshot::{LimitUse, SessionSummary, Snapshot};
+use crate::console::theme::{Appearance, Meaning};
+use crate::engine::session::StartState;
+use crate::runtime::snapshot::{RuntimeSnapshot, SessionLimitUsage, SessionSummary};
 
 /// Width of a label in cells.
 const LABEL: usize = 9;
 
 /// Returns the selected session with its index.
 pub(super) fn chosen<'s>(
-    atlases: &Atlases,
-    snapshot: &'s Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &'s RuntimeSnapshot,
 ) -> Option<(usize, &'s SessionSummary)> {
     let mut sessions = snapshot.sessions.iter().enumerate();
     sessions.find(|(_, session)| Some(&session.id) == atlases.session.as_ref())
@@ -25,9 +25,9 @@ pub(super) fn chosen<'s>(
 /// Returns the lines that describe a session.
 pub(super) fn lines(
     session: &SessionSummary,
-    snapshot: &Snapshot,
+    snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Vec<Line<'static>> {
     let (state, meaning) = state(session);
     let listed = |items: &[String]| match items {
@@ -74,21 +74,23 @@ pub(super) fn lines(
 fn state(session: &SessionSummary) -> (String, Meaning) {
     let pending: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
     match &session.entry {
-        Entry::Open if pending.is_empty() => ("open".to_owned(), Meaning::Passed),
-        Entry::Open => (
+        StartState::Open if pending.is_empty() => ("open".to_owned(), Meaning::Passed),
+        StartState::Open => (
             format!("waits for {}", pending.join(", ")),
             Meaning::Waiting,
         ),
-        Entry::Held(gate) => (format!("its start is held: {gate}"), Meaning::Waiting),
-        Entry::Lapsed { .. } => {
+        StartState::Held(gate) => (format!("its start is held: {gate}"), Meaning::Waiting),
+        StartState::Lapsed { .. } => {
             let words = "its start gate lapsed; it is put up again when it acts";
             (words.to_owned(), Meaning::Lapsed)
         }
-        Entry::Refused { reason } => (format!("refused: {}", one_line(reason)), Meaning::Denied),
+        StartState::Refused { reason } => {
+            (format!("refused: {}", one_line(reason)), Meaning::Denied)
+        }
     }
 }
 
-fn limit_words(limit: &LimitUse) -> (String, Meaning) {
+fn limit_words(limit: &SessionLimitUsage) -> (String, Meaning) {
     let meaning = if limit.used >= limit.most {
         Meaning::Denied
     } else {
@@ -98,9 +100,9 @@ fn limit_words(limit: &LimitUse) -> (String, Meaning) {
         .window
         .map_or(String::new(), |span| format!(" in {} s", span.as_secs()));
     let scope = match limit.scope {
-        Scope::Session => "",
-        Scope::Agent => ", all sessions of the agent",
-        Scope::All => ", all sessions together",
+        LimitScope::Session => "",
+        LimitScope::Agent => ", all sessions of the agent",
+        LimitScope::All => ", all sessions together",
     };
     let (id, used, most) = (one_line(&limit.policy_id), limit.used, limit.most);
     (
@@ -115,7 +117,7 @@ pub(super) fn labelled(
     (label, text): (&str, &str),
     meaning: Meaning,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) {
     let rows = wrap(text, cells.saturating_sub(LABEL).max(8));
     for (at, row) in rows.into_iter().enumerate() {

@@ -3,44 +3,48 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Atlases, FileState, Pane, Sums};
-use crate::atlas::compare::{Comparison, Fate, How, fates};
-use crate::atlas::{Atlas, origin::Part};
+use super::{AtlasPane, AtlasScreen, FileState, StudyTotals};
+use crate::atlas::compare::{AtlasChange, ChangeKind, Comparison, fates};
+use crate::atlas::{Atlas, origin::PartKind};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
-use crate::console::dialog::atlas::load::{Strength, Way};
+use crate::console::dialog::atlas::load::{GateStrength, LoadDirection};
 use crate::console::keymap::StewardKey;
-use crate::console::study::{PageLine, Study, Sum};
+use crate::console::study::{PageLine, Study, StudySummary};
 use crate::console::theme::Meaning;
 use crate::engine::reload::hash_of;
-use crate::runtime::Load;
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::runtime::AtlasLoad;
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 /// Characters of a hash shown for comparison by eye.
 const SHORT_HASH: usize = 12;
 
 /// Message when there is nothing to load or to compare.
-const SAME: &str = "files are as loaded";
+const NOTHING_TO_LOAD: &str = "files are as loaded";
 
 /// Message when there is no file to edit.
 const NO_FILE: &str = "this Atlas comes with the program: it has no file";
 
 /// Content of the dialog that asks before it loads other Atlases.
-pub(crate) struct Proposal {
-    pub(crate) load: Load,
+pub(crate) struct LoadProposal {
+    pub(crate) load: AtlasLoad,
     /// Changes that loading would make.
     pub(crate) lines: Vec<PageLine>,
-    pub(crate) strength: Strength,
+    pub(crate) strength: GateStrength,
     /// New hash that the dialog shows.
     pub(crate) code: String,
 }
 
-impl Atlases {
+impl AtlasScreen {
     /// Returns true if the steward command has something to act on.
-    pub(super) fn can_steward(&self, key: StewardKey, snapshot: &Snapshot) -> bool {
-        let writes = snapshot.access == Access::Write;
+    pub(super) fn is_steward_key_enabled(
+        &self,
+        key: StewardKey,
+        snapshot: &RuntimeSnapshot,
+    ) -> bool {
+        let writes = snapshot.access == ConsoleAccess::Write;
         match key {
             StewardKey::Load => writes && self.wanted(snapshot).is_ok(),
             StewardKey::Undo => writes && snapshot.in_force.before.is_some(),
@@ -62,7 +66,7 @@ impl Atlases {
     }
 
     /// Returns the Atlases as the files define them, or the reason why they cannot be loaded.
-    fn wanted(&self, snapshot: &Snapshot) -> Result<Arc<[Atlas]>, String> {
+    fn wanted(&self, snapshot: &RuntimeSnapshot) -> Result<Arc<[Atlas]>, String> {
         let mut atlases: Vec<Atlas> = snapshot.loaded.to_vec();
         let mut newer = 0;
         let change = self.files.folder.change(snapshot);
@@ -92,7 +96,7 @@ impl Atlases {
             }
         }
         if newer == 0 && change.is_none() {
-            return Err(SAME.to_owned());
+            return Err(NOTHING_TO_LOAD.to_owned());
         }
         let arranged = self.files.folder.arranged(atlases);
         if arranged.is_empty() {
@@ -102,20 +106,20 @@ impl Atlases {
     }
 
     /// Returns the reason why the files cannot be loaded, if there is one.
-    pub(crate) fn bars_load(&self, snapshot: &Snapshot) -> Option<String> {
+    pub(crate) fn load_blocker(&self, snapshot: &RuntimeSnapshot) -> Option<String> {
         self.wanted(snapshot).err()
     }
 
     /// Describes the changes of loading the files, or returns the reason why they cannot be loaded.
-    pub(crate) fn propose(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
-        self.proposal(self.wanted(snapshot)?, snapshot, Way::Load)
+    pub(crate) fn propose(&self, snapshot: &RuntimeSnapshot) -> Result<LoadProposal, String> {
+        self.proposal(self.wanted(snapshot)?, snapshot, LoadDirection::Load)
     }
 
     /// Describes the changes of an undo, or returns the reason why there is nothing to restore.
-    pub(crate) fn propose_undo(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
+    pub(crate) fn propose_undo(&self, snapshot: &RuntimeSnapshot) -> Result<LoadProposal, String> {
         let before = snapshot.in_force.before.clone();
         let before = before.ok_or("nothing was loaded since cra started")?;
-        let mut proposal = self.proposal(before, snapshot, Way::Back)?;
+        let mut proposal = self.proposal(before, snapshot, LoadDirection::Back)?;
         let words = "The files stay as they are: a restart loads what they say.";
         proposal.lines.push(PageLine::new(Meaning::Text, words));
         Ok(proposal)
@@ -124,34 +128,38 @@ impl Atlases {
     fn proposal(
         &self,
         atlases: Arc<[Atlas]>,
-        snapshot: &Snapshot,
-        way: Way,
-    ) -> Result<Proposal, String> {
+        snapshot: &RuntimeSnapshot,
+        way: LoadDirection,
+    ) -> Result<LoadProposal, String> {
         let instead_of = snapshot.in_force.hash.ok_or("no Atlas is loaded")?;
         let fates = fates(&snapshot.loaded, &atlases);
         let mut lines = Vec::new();
         let mut weaker = Vec::new();
         for fate in &fates {
             lines.extend(match fate {
-                Fate::Changed(before, after) => {
+                AtlasChange::Changed(before, after) => {
                     let mut loaded = snapshot.loaded.iter();
                     let at = loaded.position(|atlas| atlas.id == before.id);
                     let file = at.and_then(|at| self.files.changed_at(at));
                     heading(
                         (before, after),
-                        file.filter(|_| way == Way::Load),
+                        file.filter(|_| way == LoadDirection::Load),
                         snapshot,
                         way,
                     )
                 }
-                Fate::Comes(atlas) => one_heading("comes in", atlas, Meaning::Passed),
-                Fate::Goes(atlas) => one_heading("goes away", atlas, Meaning::Denied),
+                AtlasChange::Comes(atlas) => {
+                    added_or_removed_heading("comes in", atlas, Meaning::Passed)
+                }
+                AtlasChange::Goes(atlas) => {
+                    added_or_removed_heading("goes away", atlas, Meaning::Denied)
+                }
             });
             let comparison = fate.comparison();
             lines.extend(parts(&comparison));
             weaker.extend(comparison.weaker);
         }
-        let code = if let [Fate::Changed(_, after), ..] = fates.as_slice() {
+        let code = if let [AtlasChange::Changed(_, after), ..] = fates.as_slice() {
             after.hash
         } else {
             // One digest covers all Atlases that would be loaded.
@@ -167,25 +175,29 @@ impl Atlases {
             lines.push(PageLine::new(Meaning::Text, ""));
         }
         lines.extend(consequences(snapshot));
-        Ok(Proposal {
-            load: Load {
+        Ok(LoadProposal {
+            load: AtlasLoad {
                 atlases,
                 instead_of,
                 by: snapshot.operator.clone(),
             },
             lines,
             strength: if weaker.is_empty() {
-                Strength::Same
+                GateStrength::Same
             } else {
-                Strength::Weaker
+                GateStrength::Weaker
             },
             code: code.to_string(),
         })
     }
 
     /// Returns the computation of a steward command, or the reason why there is nothing to compute.
-    pub(crate) fn study(&self, key: StewardKey, snapshot: &Snapshot) -> Result<Study, String> {
-        let same = || SAME.to_owned();
+    pub(crate) fn study(
+        &self,
+        key: StewardKey,
+        snapshot: &RuntimeSnapshot,
+    ) -> Result<Study, String> {
+        let same = || NOTHING_TO_LOAD.to_owned();
         match key {
             StewardKey::Differ => {
                 let pairs = self.files.newer().filter_map(|(at, newer)| {
@@ -204,7 +216,7 @@ impl Atlases {
             StewardKey::Rehearse => {
                 let atlases = self.wanted(snapshot)?;
                 let instead_of = snapshot.in_force.hash.ok_or_else(same)?;
-                Ok(Study::Rehearse(Load {
+                Ok(Study::Rehearse(AtlasLoad {
                     atlases,
                     instead_of,
                     by: String::new(),
@@ -229,13 +241,13 @@ impl Atlases {
     }
 
     /// Stores the result of a computation.
-    pub(crate) fn on_sum(&mut self, sum: Sum) {
+    pub(crate) fn on_sum(&mut self, sum: StudySummary) {
         self.sums = match sum {
-            Sum::Tests(hold, of) => Sums {
+            StudySummary::Tests(hold, of) => StudyTotals {
                 tests: Some((hold, of)),
                 ..self.sums
             },
-            Sum::Past(change, of) => Sums {
+            StudySummary::Past(change, of) => StudyTotals {
                 past: Some((change, of)),
                 ..self.sums
             },
@@ -243,11 +255,11 @@ impl Atlases {
     }
 
     /// Returns the file to edit and its first line: the line of the problem or of the part.
-    pub(crate) fn editable(&self, snapshot: &Snapshot) -> Result<(PathBuf, usize), String> {
+    pub(crate) fn editable(&self, snapshot: &RuntimeSnapshot) -> Result<(PathBuf, usize), String> {
         let problems = self.problems(snapshot);
         let problem = problems
             .get(self.problem)
-            .filter(|_| self.pane == Pane::Problems);
+            .filter(|_| self.pane == AtlasPane::Problems);
         if let Some(problem) = problem {
             let file = problem.file().ok_or(NO_FILE)?;
             return Ok((file.to_owned(), problem.line().unwrap_or(1)));
@@ -267,8 +279,8 @@ impl Atlases {
 fn heading(
     (before, after): (&Atlas, &Atlas),
     file: Option<Timestamp>,
-    snapshot: &Snapshot,
-    way: Way,
+    snapshot: &RuntimeSnapshot,
+    way: LoadDirection,
 ) -> Vec<PageLine> {
     let since = snapshot.in_force.since;
     let since = since.map_or(String::new(), |at| format!("  since {}", at.time_of_day()));
@@ -300,7 +312,7 @@ fn heading(
 }
 
 /// Heading of an Atlas that is added or removed.
-fn one_heading(what: &str, atlas: &Atlas, meaning: Meaning) -> Vec<PageLine> {
+fn added_or_removed_heading(what: &str, atlas: &Atlas, meaning: Meaning) -> Vec<PageLine> {
     let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
     vec![
         PageLine::new(meaning, format!("{id}  {version} {what}")),
@@ -328,16 +340,17 @@ pub(super) fn short(atlas: &Atlas) -> String {
 /// Lines of the changed parts, one each, below a line with their number.
 fn parts(comparison: &Comparison) -> Vec<PageLine> {
     let kinds = [
-        (Part::Checkpoint, "checkpoints"),
-        (Part::Policy, "policies"),
-        (Part::Capability, "capabilities"),
-        (Part::Context, "contexts"),
-        (Part::Action, "actions"),
+        (PartKind::Checkpoint, "checkpoints"),
+        (PartKind::Policy, "policies"),
+        (PartKind::Capability, "capabilities"),
+        (PartKind::Context, "contexts"),
+        (PartKind::Action, "actions"),
     ];
     let mut lines = Vec::new();
     for (part, name) in kinds {
         let [added, removed, changed] =
-            [How::Added, How::Removed, How::Changed].map(|how| comparison.count(part, how));
+            [ChangeKind::Added, ChangeKind::Removed, ChangeKind::Changed]
+                .map(|how| comparison.count(part, how));
         if added + removed + changed == 0 {
             continue;
         }
@@ -345,9 +358,9 @@ fn parts(comparison: &Comparison) -> Vec<PageLine> {
         lines.push(PageLine::new(Meaning::Label, words));
         for change in comparison.parts.iter().filter(|change| change.part == part) {
             let (mark, meaning) = match change.how {
-                How::Added => ("+", Meaning::Passed),
-                How::Removed => ("-", Meaning::Denied),
-                How::Changed => ("~", Meaning::Warning),
+                ChangeKind::Added => ("+", Meaning::Passed),
+                ChangeKind::Removed => ("-", Meaning::Denied),
+                ChangeKind::Changed => ("~", Meaning::Warning),
             };
             lines.push(PageLine::new(
                 meaning,
@@ -366,7 +379,7 @@ fn parts(comparison: &Comparison) -> Vec<PageLine> {
 }
 
 /// Lines that describe the effect of a load on running sessions and held requests.
-fn consequences(snapshot: &Snapshot) -> Vec<PageLine> {
+fn consequences(snapshot: &RuntimeSnapshot) -> Vec<PageLine> {
     let mut lines = Vec::new();
     if !snapshot.held.is_empty() {
         let held = counted(snapshot.held.len(), "held request");

@@ -1,75 +1,75 @@
 //! Tree of the Atlases, the kinds of their parts, and the parts. Rows are indices, so a large Atlas costs
 //! only its visible rows.
 
-use super::Atlases;
+use super::AtlasScreen;
 use crate::atlas::Atlas;
-use crate::atlas::origin::Part;
-use crate::runtime::snapshot::Snapshot;
+use crate::atlas::origin::PartKind;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Row of the tree: an Atlas, a kind of part in it, or a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct TreeRow {
     pub(super) atlas: usize,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<PartKind>,
     pub(super) item: Option<usize>,
 }
 
 /// Kinds of parts, in display order.
-pub(super) const PARTS: [Part; 5] = [
-    Part::Checkpoint,
-    Part::Policy,
-    Part::Capability,
-    Part::Context,
-    Part::Action,
+pub(super) const PARTS: [PartKind; 5] = [
+    PartKind::Checkpoint,
+    PartKind::Policy,
+    PartKind::Capability,
+    PartKind::Context,
+    PartKind::Action,
 ];
 
 /// Returns the plural name of a kind.
-pub(super) fn plural(part: Part) -> &'static str {
+pub(super) fn plural(part: PartKind) -> &'static str {
     match part {
-        Part::Checkpoint => "checkpoints",
-        Part::Policy => "policies",
-        Part::Capability => "capabilities",
-        Part::Context => "contexts",
-        Part::Action => "actions",
+        PartKind::Checkpoint => "checkpoints",
+        PartKind::Policy => "policies",
+        PartKind::Capability => "capabilities",
+        PartKind::Context => "contexts",
+        PartKind::Action => "actions",
     }
 }
 
 /// Returns the number of parts of a kind.
-pub(super) fn count(atlas: &Atlas, part: Part) -> usize {
+pub(super) fn count(atlas: &Atlas, part: PartKind) -> usize {
     match part {
-        Part::Checkpoint => atlas.checkpoints.len(),
-        Part::Policy => atlas.policies.len(),
-        Part::Capability => atlas.capabilities.len(),
-        Part::Context => atlas.contexts.len(),
-        Part::Action => atlas.actions.len(),
+        PartKind::Checkpoint => atlas.checkpoints.len(),
+        PartKind::Policy => atlas.policies.len(),
+        PartKind::Capability => atlas.capabilities.len(),
+        PartKind::Context => atlas.contexts.len(),
+        PartKind::Action => atlas.actions.len(),
     }
 }
 
 /// Returns the id of a part.
-pub(super) fn id(atlas: &Atlas, part: Part, at: usize) -> Option<&str> {
+pub(super) fn id(atlas: &Atlas, part: PartKind, at: usize) -> Option<&str> {
     match part {
-        Part::Checkpoint => atlas
+        PartKind::Checkpoint => atlas
             .checkpoints
             .get(at)
             .map(|checkpoint| checkpoint.id.as_str()),
-        Part::Policy => atlas.policies.get(at).map(|policy| policy.id.as_str()),
-        Part::Capability => atlas
+        PartKind::Policy => atlas.policies.get(at).map(|policy| policy.id.as_str()),
+        PartKind::Capability => atlas
             .capabilities
             .get(at)
             .map(|capability| capability.id.as_str()),
-        Part::Context => atlas.contexts.keys().nth(at).map(String::as_str),
-        Part::Action => atlas.actions.keys().nth(at).map(String::as_str),
+        PartKind::Context => atlas.contexts.keys().nth(at).map(String::as_str),
+        PartKind::Action => atlas.actions.keys().nth(at).map(String::as_str),
     }
 }
 
-impl Atlases {
+impl AtlasScreen {
     /// Returns the rows that are not folded away.
-    pub(super) fn rows(&self, snapshot: &Snapshot) -> Vec<Row> {
+    pub(super) fn rows(&self, snapshot: &RuntimeSnapshot) -> Vec<TreeRow> {
         let mut rows = Vec::new();
         for (atlas, loaded) in snapshot.loaded.iter().enumerate() {
-            let row = Row {
+            let row = TreeRow {
                 atlas,
-                ..Row::default()
+                ..TreeRow::default()
             };
             rows.push(row);
             if self.is_folded(row) {
@@ -77,7 +77,7 @@ impl Atlases {
             }
             for part in PARTS {
                 let count = count(loaded, part);
-                let row = Row {
+                let row = TreeRow {
                     part: Some(part),
                     ..row
                 };
@@ -86,7 +86,7 @@ impl Atlases {
                 }
                 rows.push(row);
                 if !self.is_folded(row) {
-                    rows.extend((0..count).map(|item| Row {
+                    rows.extend((0..count).map(|item| TreeRow {
                         item: Some(item),
                         ..row
                     }));
@@ -97,7 +97,7 @@ impl Atlases {
     }
 
     /// Returns true if the children of a row are folded away. A part has no children.
-    pub(super) fn is_folded(&self, row: Row) -> bool {
+    pub(super) fn is_folded(&self, row: TreeRow) -> bool {
         row.item.is_none() && self.folded.contains(&(row.atlas, row.part))
     }
 
@@ -119,7 +119,7 @@ impl Atlases {
     }
 
     /// Folds every kind, or unfolds all rows if every kind is folded.
-    pub(super) fn fold_level(&mut self, snapshot: &Snapshot) {
+    pub(super) fn fold_level(&mut self, snapshot: &RuntimeSnapshot) {
         if self.folded.is_empty() {
             let atlases = 0..snapshot.loaded.len();
             let kinds = atlases.flat_map(|at| PARTS.map(|part| (at, Some(part))));

@@ -5,20 +5,20 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{Atlases, Depth, Pane, item, session};
+use super::{AtlasPane, AtlasScreen, FocusDepth, item, session};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, fit, width, wrap};
 use crate::console::evidence;
 use crate::console::screen::queue::highlighted;
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::runtime::Watch;
-use crate::runtime::snapshot::{Came, Evaluated, Snapshot};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::runtime::WatchSetting;
+use crate::runtime::snapshot::{EvaluationOutcome, RuntimeSnapshot, WatchedEvaluation};
 
 mod branches;
 mod reload;
 
 /// Areas of the panels.
-struct Areas {
+struct AtlasAreas {
     status: Rect,
     tree: Rect,
     session: Rect,
@@ -29,7 +29,7 @@ struct Areas {
     reload: Rect,
 }
 
-fn areas(atlases: &Atlases, snapshot: &Snapshot, area: Rect) -> Areas {
+fn areas(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, area: Rect) -> AtlasAreas {
     let wide = area.width >= 120 && area.height >= 26;
     let brief = !wide && reload::brief(atlases, snapshot).is_some();
     let [status, rest, reload] = Layout::vertical([
@@ -38,7 +38,7 @@ fn areas(atlases: &Atlases, snapshot: &Snapshot, area: Rect) -> Areas {
         Constraint::Length(u16::from(brief)),
     ])
     .areas(area);
-    let none = Areas {
+    let none = AtlasAreas {
         status,
         tree: Rect::ZERO,
         session: Rect::ZERO,
@@ -57,7 +57,7 @@ fn areas(atlases: &Atlases, snapshot: &Snapshot, area: Rect) -> Areas {
             Layout::horizontal([Constraint::Length(46), Constraint::Fill(1)]).areas(rest);
         let [tree, session] = Layout::vertical(halves).areas(left);
         let [chosen, below, reload] = Layout::vertical(thirds).areas(right);
-        return Areas {
+        return AtlasAreas {
             tree,
             session,
             below,
@@ -66,26 +66,26 @@ fn areas(atlases: &Atlases, snapshot: &Snapshot, area: Rect) -> Areas {
             ..none
         };
     }
-    let (list, chosen) = if area.width >= 80 && atlases.pane != Pane::Session {
+    let (list, chosen) = if area.width >= 80 && atlases.pane != AtlasPane::Session {
         let [list, chosen] =
             Layout::vertical([Constraint::Percentage(42), Constraint::Fill(1)]).areas(rest);
         (list, chosen)
-    } else if atlases.deep == Depth::Chosen {
+    } else if atlases.deep == FocusDepth::Chosen {
         (Rect::ZERO, rest)
     } else {
         (rest, Rect::ZERO)
     };
     match atlases.pane {
-        Pane::Tree => Areas {
+        AtlasPane::Tree => AtlasAreas {
             tree: list,
             chosen,
             ..none
         },
-        Pane::Session => Areas {
+        AtlasPane::Session => AtlasAreas {
             session: list,
             ..none
         },
-        Pane::Stream | Pane::Problems => Areas {
+        AtlasPane::Stream | AtlasPane::Problems => AtlasAreas {
             below: list,
             chosen,
             ..none
@@ -95,18 +95,18 @@ fn areas(atlases: &Atlases, snapshot: &Snapshot, area: Rect) -> Areas {
 
 /// Paints the Atlas screen.
 pub(crate) fn draw(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
     let all = areas(atlases, snapshot, area);
     frame.render_widget(
         status(atlases, snapshot, usize::from(area.width), look),
         all.status,
     );
-    if snapshot.loaded.is_empty() && atlases.pane != Pane::Problems {
+    if snapshot.loaded.is_empty() && atlases.pane != AtlasPane::Problems {
         let rest = Rect::new(
             area.x,
             area.y + 1,
@@ -124,8 +124,8 @@ pub(crate) fn draw(
     }
     if !all.below.is_empty() {
         match atlases.pane {
-            Pane::Problems => draw_problems(atlases, snapshot, frame, all.below, look),
-            Pane::Tree | Pane::Session | Pane::Stream => {
+            AtlasPane::Problems => draw_problems(atlases, snapshot, frame, all.below, look),
+            AtlasPane::Tree | AtlasPane::Session | AtlasPane::Stream => {
                 draw_stream(atlases, snapshot, frame, all.below, look);
             }
         }
@@ -142,16 +142,21 @@ pub(crate) fn draw(
 }
 
 /// Returns the line with the pane names and counts, and the last message.
-fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> Line<'static> {
+fn status(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    cells: usize,
+    look: Appearance,
+) -> Line<'static> {
     let problems = atlases.count(snapshot);
     let names = [
-        (Pane::Tree, "Atlas".to_owned()),
-        (Pane::Session, "Session".to_owned()),
+        (AtlasPane::Tree, "Atlas".to_owned()),
+        (AtlasPane::Session, "Session".to_owned()),
         (
-            Pane::Stream,
+            AtlasPane::Stream,
             format!("Evaluations {}", snapshot.watched.evaluations.len()),
         ),
-        (Pane::Problems, format!("Problems {problems}")),
+        (AtlasPane::Problems, format!("Problems {problems}")),
     ];
     let mut spans = vec![Span::raw(" ")];
     for (at, (pane, name)) in names.into_iter().enumerate() {
@@ -161,8 +166,10 @@ fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> L
         }
         let meaning = match pane {
             own if own == atlases.pane => Meaning::Strong,
-            Pane::Problems if problems > 0 => Meaning::Warning,
-            Pane::Tree | Pane::Session | Pane::Stream | Pane::Problems => Meaning::Dim,
+            AtlasPane::Problems if problems > 0 => Meaning::Warning,
+            AtlasPane::Tree | AtlasPane::Session | AtlasPane::Stream | AtlasPane::Problems => {
+                Meaning::Dim
+            }
         };
         spans.push(Span::styled(name, look.style(meaning)));
     }
@@ -180,7 +187,13 @@ fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> L
     Line::from(spans)
 }
 
-fn draw_empty(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_empty(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
     let inner = panel(frame, area, ("Atlas", ""), Focus::Here, look);
     let cells = usize::from(inner.width);
     let text = "No Atlas is loaded: every action is unknown, and denied.\n\n\
@@ -211,7 +224,7 @@ fn panel(
     area: Rect,
     (title, hint): (&str, &str),
     focus: Focus,
-    look: Look,
+    look: Appearance,
 ) -> Rect {
     let room = usize::from(area.width).saturating_sub(4);
     let title = clip(&format!(" {title} "), room, look);
@@ -236,7 +249,7 @@ fn draw_rows(
     area: Rect,
     (place, count): (usize, usize),
     focus: Focus,
-    look: Look,
+    look: Appearance,
     row: impl Fn(usize, usize) -> Line<'static>,
 ) {
     let (visible, cells) = (usize::from(area.height), usize::from(area.width));
@@ -257,12 +270,18 @@ fn draw_rows(
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
 }
 
-fn focus_of(atlases: &Atlases, pane: Pane) -> Focus {
-    Focus::from(atlases.pane == pane && atlases.deep == Depth::List)
+fn focus_of(atlases: &AtlasScreen, pane: AtlasPane) -> Focus {
+    Focus::from(atlases.pane == pane && atlases.deep == FocusDepth::List)
 }
 
-fn draw_session(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
-    let focus = Focus::from(atlases.pane == Pane::Session);
+fn draw_session(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
+    let focus = Focus::from(atlases.pane == AtlasPane::Session);
     let Some((at, session)) = session::chosen(atlases, snapshot) else {
         let inner = panel(frame, area, ("Session", ""), focus, look);
         let words = "No agent has a session now.";
@@ -279,7 +298,13 @@ fn draw_session(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area:
 }
 
 /// Paints the lines from the line `top` on. The last row shows how many lines are below.
-fn draw_text(frame: &mut Frame, area: Rect, lines: Vec<Line<'static>>, top: usize, look: Look) {
+fn draw_text(
+    frame: &mut Frame,
+    area: Rect,
+    lines: Vec<Line<'static>>,
+    top: usize,
+    look: Appearance,
+) {
     let visible = usize::from(area.height);
     let top = top.min(lines.len().saturating_sub(visible));
     let below = lines.len().saturating_sub(top + visible);
@@ -293,13 +318,19 @@ fn draw_text(frame: &mut Frame, area: Rect, lines: Vec<Line<'static>>, top: usiz
     frame.render_widget(Paragraph::new(shown), area);
 }
 
-fn draw_stream(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
-    let focus = focus_of(atlases, Pane::Stream);
+fn draw_stream(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
+    let focus = focus_of(atlases, AtlasPane::Stream);
     let watched = &snapshot.watched;
     let state = match (watched.watch, atlases.evaluation) {
-        (Watch::Off, _) => "not watched ".to_owned(),
-        (Watch::On, None) => "live, newest first ".to_owned(),
-        (Watch::On, Some(number)) => {
+        (WatchSetting::Off, _) => "not watched ".to_owned(),
+        (WatchSetting::On, None) => "live, newest first ".to_owned(),
+        (WatchSetting::On, Some(number)) => {
             let newer = watched.total.saturating_sub(number);
             format!("paused, +{newer} newer, g goes there ")
         }
@@ -316,7 +347,7 @@ fn draw_stream(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
         return;
     }
     let place = (
-        atlases.evaluation_place(snapshot),
+        atlases.evaluation_index(snapshot),
         watched.evaluations.len(),
     );
     draw_rows(frame, inner, place, focus, look, |at, cells| {
@@ -328,7 +359,7 @@ fn draw_stream(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
     });
 }
 
-fn evaluation_row(evaluated: &Evaluated, cells: usize, look: Look) -> Line<'static> {
+fn evaluation_row(evaluated: &WatchedEvaluation, cells: usize, look: Appearance) -> Line<'static> {
     let (came, meaning) = came(&evaluated.came);
     let counts = evidence::counts(evaluated.counts);
     let fired = if evaluated.counts.0 > 0 {
@@ -359,26 +390,28 @@ fn evaluation_row(evaluated: &Evaluated, cells: usize, look: Look) -> Line<'stat
 }
 
 /// Describes the result of an evaluation.
-pub(super) fn came(came: &Came) -> (String, Meaning) {
+pub(super) fn came(came: &EvaluationOutcome) -> (String, Meaning) {
     match came {
-        Came::Allowed => ("went on".to_owned(), Meaning::Passed),
-        Came::Held(gates) => {
+        EvaluationOutcome::Allowed => ("went on".to_owned(), Meaning::Passed),
+        EvaluationOutcome::Held(gates) => {
             let gates: Vec<_> = gates.iter().map(ToString::to_string).collect();
             (format!("HELD {}", gates.join(" ")), Meaning::Waiting)
         }
-        Came::Denied(reason) => (format!("DENIED {}", one_line(reason)), Meaning::Denied),
-        Came::Waits => ("waits".to_owned(), Meaning::Waiting),
+        EvaluationOutcome::Denied(reason) => {
+            (format!("DENIED {}", one_line(reason)), Meaning::Denied)
+        }
+        EvaluationOutcome::Waits => ("waits".to_owned(), Meaning::Waiting),
     }
 }
 
 fn draw_problems(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
-    let focus = focus_of(atlases, Pane::Problems);
+    let focus = focus_of(atlases, AtlasPane::Problems);
     let problems = atlases.problems(snapshot);
     let inner = panel(frame, area, ("Problems", "] next "), focus, look);
     if problems.is_empty() {
@@ -388,7 +421,7 @@ fn draw_problems(
     }
     let place = (atlases.problem, problems.len());
     draw_rows(frame, inner, place, focus, look, |at, cells| {
-        let Some((head, message, meaning)) = problems.get(at).map(super::Problem::row) else {
+        let Some((head, message, meaning)) = problems.get(at).map(super::AtlasProblem::row) else {
             return Line::default();
         };
         let head = clip(&head, cells * 3 / 5, look);
@@ -406,14 +439,14 @@ fn draw_problems(
 
 /// Returns the title and the lines of the details.
 fn chosen(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> (String, Vec<Line<'static>>) {
     let found = match atlases.pane {
-        Pane::Tree | Pane::Session => item::lines(atlases, snapshot, cells, look),
-        Pane::Stream => atlases.chosen(snapshot).map(|evaluated| {
+        AtlasPane::Tree | AtlasPane::Session => item::lines(atlases, snapshot, cells, look),
+        AtlasPane::Stream => atlases.chosen(snapshot).map(|evaluated| {
             let (words, meaning) = came(&evaluated.came);
             let mut lines = evidence::lines(&evaluated.account, cells, look);
             lines.insert(
@@ -427,7 +460,7 @@ fn chosen(
             );
             (title, lines)
         }),
-        Pane::Problems => atlases
+        AtlasPane::Problems => atlases
             .problems(snapshot)
             .get(atlases.problem)
             .map(|problem| (problem.row().0, problem.lines(cells, look))),
@@ -437,22 +470,28 @@ fn chosen(
 
 /// Returns the lines of the details, for scrolling and for copying.
 pub(super) fn chosen_lines(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     cells: usize,
 ) -> Vec<Line<'static>> {
-    chosen(atlases, snapshot, cells, Look::default()).1
+    chosen(atlases, snapshot, cells, Appearance::default()).1
 }
 
-fn draw_chosen(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_chosen(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
     let cells = usize::from(area.width).saturating_sub(4);
     let (title, lines) = chosen(atlases, snapshot, cells, look);
-    let focus = Focus::from(atlases.deep == Depth::Chosen);
+    let focus = Focus::from(atlases.deep == FocusDepth::Chosen);
     let hint = match atlases.deep {
-        Depth::List if lines.is_empty() => "",
-        Depth::Chosen => "Esc back ",
-        Depth::List if atlases.pane == Pane::Tree && atlases.row.item.is_none() => "",
-        Depth::List => "Enter goes into it ",
+        FocusDepth::List if lines.is_empty() => "",
+        FocusDepth::Chosen => "Esc back ",
+        FocusDepth::List if atlases.pane == AtlasPane::Tree && atlases.row.item.is_none() => "",
+        FocusDepth::List => "Enter goes into it ",
     };
     let title = if title.is_empty() {
         "Nothing chosen".to_owned()
@@ -464,17 +503,17 @@ fn draw_chosen(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
 }
 
 /// Returns the largest scroll offset of the details.
-pub(super) fn most_top(atlases: &Atlases, snapshot: &Snapshot) -> usize {
+pub(super) fn most_top(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> usize {
     let all = areas(atlases, snapshot, atlases.area);
     let (area, lines) = match atlases.pane {
-        Pane::Session => {
+        AtlasPane::Session => {
             let cells = usize::from(all.session.width).saturating_sub(4);
             let lines = session::chosen(atlases, snapshot).map(|(_, summary)| {
-                session::lines(summary, snapshot, cells, Look::default()).len()
+                session::lines(summary, snapshot, cells, Appearance::default()).len()
             });
             (all.session, lines.unwrap_or(0))
         }
-        Pane::Tree | Pane::Stream | Pane::Problems => {
+        AtlasPane::Tree | AtlasPane::Stream | AtlasPane::Problems => {
             let cells = usize::from(all.chosen.width).saturating_sub(4);
             (all.chosen, chosen_lines(atlases, snapshot, cells).len())
         }

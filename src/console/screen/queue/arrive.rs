@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use super::Queue;
-use super::order::Sort;
-use super::roll::Difference;
+use super::QueueScreen;
+use super::order::SortOrder;
+use super::roll::HeldDifference;
 use crate::atlas::document::RiskTier;
 use crate::engine::held::Held;
 
 /// Maximum number of arrivals inserted one by one. More are appended and sorted together.
 const FEW: usize = 32;
 
-impl Queue {
+impl QueueScreen {
     /// Replaces the held requests `before` with `now`, and returns the arrivals.
     pub(crate) fn sync(&mut self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Vec<Arc<Held>> {
         let news = self.roll.update(before, now);
         self.replace_changed(&news);
-        self.drop_settled(&news);
+        self.remove_settled(&news);
         self.admit(&news.added);
-        self.count_hidden();
+        self.count_hidden_critical();
         news.added
     }
 
     /// Replaces changed requests. Each keeps its row, even if its sort key changed.
-    fn replace_changed(&mut self, news: &Difference) {
+    fn replace_changed(&mut self, news: &HeldDifference) {
         if news.changed.is_empty() {
             return;
         }
@@ -43,7 +43,7 @@ impl Queue {
         }
     }
 
-    fn drop_settled(&mut self, news: &Difference) {
+    fn remove_settled(&mut self, news: &HeldDifference) {
         if news.removed.is_empty() {
             return;
         }
@@ -93,7 +93,7 @@ impl Queue {
                 self.waiting.push(held);
             }
         }
-        self.waiting.sort_by(|a, b| Sort::Risk.compare(a, b));
+        self.waiting.sort_by(|a, b| SortOrder::Risk.compare(a, b));
         let from = selected.map_or(0, |_| self.at + 1);
         let mut tail = self.rows.split_off(from.min(self.rows.len()));
         if below.len() <= FEW {
@@ -120,12 +120,12 @@ impl Queue {
                 self.hidden.push(held);
             }
         }
-        self.count_hidden();
-        self.put_in_order();
+        self.count_hidden_critical();
+        self.sort_rows();
     }
 
     /// Counts the hidden critical requests, which the screen reports despite the filter.
-    pub(super) fn count_hidden(&mut self) {
+    pub(super) fn count_hidden_critical(&mut self) {
         let critical = |held: &&Arc<Held>| held.tier() == RiskTier::Critical;
         self.hidden_critical = self.hidden.iter().filter(critical).count();
     }

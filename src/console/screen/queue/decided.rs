@@ -13,18 +13,24 @@ use super::view::column;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, fit};
-use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
-use crate::engine::command::{Decided, Outcome};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning, outcome_meaning};
+use crate::engine::command::{HeldOutcome, SettledRequest};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Age up to which a decision counts as recent.
-const LATELY: Duration = Duration::from_mins(15);
+const RECENT_WINDOW: Duration = Duration::from_mins(15);
 /// Maximum number of decisions searched for similar ones.
-const MOST_LOOKED_AT: usize = 1000;
+const MAX_SEARCHED_DECISIONS: usize = 1000;
 
 /// Paints the recent decisions.
-pub(super) fn draw(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
+pub(super) fn draw(
+    snapshot: &RuntimeSnapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+    now: Timestamp,
+) {
     let title = Line::from(vec![
         Span::styled(" Decided ", look.style(Meaning::Title)),
         Span::styled(
@@ -52,32 +58,36 @@ pub(super) fn draw(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Loo
 }
 
 /// Returns the recent decisions, newest first.
-pub(super) fn lately(snapshot: &Snapshot, now: Timestamp) -> impl Iterator<Item = &Arc<Decided>> {
+pub(super) fn lately(
+    snapshot: &RuntimeSnapshot,
+    now: Timestamp,
+) -> impl Iterator<Item = &Arc<SettledRequest>> {
     let decided = snapshot.decided.iter();
-    decided.take_while(move |decided| now.since(decided.at) <= LATELY)
+    decided.take_while(move |decided| now.since(decided.at) <= RECENT_WINDOW)
 }
 
 /// Describes a decision in one line. An outcome without an operator must not read like an operator's
 /// decision.
-pub(super) fn line(decided: &Decided, cells: usize, look: Look) -> Line<'static> {
+pub(super) fn line(decided: &SettledRequest, cells: usize, look: Appearance) -> Line<'static> {
     let arrow = look.mark(Mark::Arrow);
     let by = match (&decided.by, decided.outcome) {
         (Some(by), _) => format!("by {}", one_line(by)),
-        (None, Outcome::Expired) => format!("nobody answered {arrow} denied"),
-        (None, Outcome::Withdrawn) => "the agent left".to_owned(),
-        (None, Outcome::Voided) => "the Atlas changed".to_owned(),
-        (None, Outcome::Passed | Outcome::Denied) => "nobody decided".to_owned(),
+        (None, HeldOutcome::Expired) => format!("nobody answered {arrow} denied"),
+        (None, HeldOutcome::Withdrawn) => "the agent left".to_owned(),
+        (None, HeldOutcome::Voided) => "the Atlas changed".to_owned(),
+        (None, HeldOutcome::Passed | HeldOutcome::Denied) => "nobody decided".to_owned(),
     };
     let by_cells = if cells >= 96 { 27 } else { 20 };
     let rest = cells.saturating_sub(10 + 9 + 11 + by_cells);
     let detail = match decided.outcome {
-        Outcome::Expired => "not a human denial".to_owned(),
-        Outcome::Passed | Outcome::Denied | Outcome::Withdrawn | Outcome::Voided => {
-            match one_line(&decided.detail) {
-                detail if detail.is_empty() => detail,
-                detail => format!("'{detail}'"),
-            }
-        }
+        HeldOutcome::Expired => "not a human denial".to_owned(),
+        HeldOutcome::Passed
+        | HeldOutcome::Denied
+        | HeldOutcome::Withdrawn
+        | HeldOutcome::Voided => match one_line(&decided.detail) {
+            detail if detail.is_empty() => detail,
+            detail => format!("'{detail}'"),
+        },
     };
     let about = format!(
         "{}  {}  {detail}",
@@ -92,7 +102,7 @@ pub(super) fn line(decided: &Decided, cells: usize, look: Look) -> Line<'static>
         Span::raw(column(decided.gate.as_str(), 9, look)),
         Span::styled(
             fit(&decided.outcome.as_str().to_uppercase(), 11, look),
-            look.style(of_outcome(decided.outcome)),
+            look.style(outcome_meaning(decided.outcome)),
         ),
         Span::raw(column(&by, by_cells, look)),
         Span::styled(clip(about.trim_end(), rest, look), look.style(Meaning::Dim)),
@@ -100,10 +110,10 @@ pub(super) fn line(decided: &Decided, cells: usize, look: Look) -> Line<'static>
 }
 
 /// Summarises today's decisions about the same action, as in `2 denied, 1 passed (o2@ops)`.
-pub(super) fn similar(snapshot: &Snapshot, held: &Held, now: Timestamp) -> String {
+pub(super) fn similar(snapshot: &RuntimeSnapshot, held: &Held, now: Timestamp) -> String {
     let midnight = now.micros() - now.micros().rem_euclid(86_400_000_000);
     let mut counts: BTreeMap<&str, (usize, Vec<String>)> = BTreeMap::new();
-    for decided in snapshot.decided.iter().take(MOST_LOOKED_AT) {
+    for decided in snapshot.decided.iter().take(MAX_SEARCHED_DECISIONS) {
         if decided.at.micros() < midnight {
             break;
         }

@@ -8,25 +8,25 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
-use super::{Queue, decided, is_detected, overrules, risk_word};
+use super::{QueueScreen, decided, has_detected_tier, overrules, risk_text};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{fit, wrap, wrap_within};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::console::thread;
-use crate::engine::held::{Held, Origin, Subject};
-use crate::runtime::snapshot::Snapshot;
+use crate::engine::held::{GateOrigin, Held, HeldSubject};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Maximum bytes of parameters prepared for the few lines that show them.
 const PARAMS_BYTES: usize = 1024;
 
 /// Paints the summary.
 pub(super) fn draw(
-    queue: &Queue,
-    snapshot: &Snapshot,
+    queue: &QueueScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) {
     let Some(held) = queue.selected() else {
@@ -79,7 +79,7 @@ pub(super) fn draw(
 }
 
 /// Returns label, text and the number of extra rows that the text may take.
-fn rows(held: &Held, look: Look) -> Vec<(&'static str, String, usize)> {
+fn rows(held: &Held, look: Appearance) -> Vec<(&'static str, String, usize)> {
     let mut rows = vec![("WHY", why(held), 1), ("WHO", who(held), 0)];
     rows.push(("WHAT", what(held), 2));
     rows.push(("IF YES", if_yes(held), 1));
@@ -90,7 +90,7 @@ fn rows(held: &Held, look: Look) -> Vec<(&'static str, String, usize)> {
         look.mark(Mark::Arrow)
     );
     rows.push(("IF NO", silent, 0));
-    if let Some(note) = risk_note(held) {
+    if let Some(note) = risk_note_text(held) {
         rows.push(("RISK", note, 0));
     }
     rows
@@ -116,15 +116,15 @@ fn who(held: &Held) -> String {
 
 fn what(held: &Held) -> String {
     match &held.subject {
-        Subject::SessionStart => "session_start: to begin working".to_owned(),
-        Subject::Moment(moment) => {
+        HeldSubject::SessionStart => "session_start: to begin working".to_owned(),
+        HeldSubject::Moment(moment) => {
             let label = one_line(&moment.label);
             match &moment.text {
-                Some(text) => format!("to go on: {label}: {}", beginning_of(&text.text)),
+                Some(text) => format!("to go on: {label}: {}", text_start(&text.text)),
                 None => format!("to go on: {label}"),
             }
         }
-        Subject::Action(call) => {
+        HeldSubject::Action(call) => {
             let params = beginning(&call.params);
             format!("{} {}", one_line(&call.action), one_line(&params))
         }
@@ -132,7 +132,7 @@ fn what(held: &Held) -> String {
 }
 
 /// Returns the first bytes of a text, safe to show on one line.
-fn beginning_of(text: &str) -> String {
+fn text_start(text: &str) -> String {
     let end = text.floor_char_boundary(PARAMS_BYTES);
     let cut = if end < text.len() { "..." } else { "" };
     format!("{}{cut}", one_line(text.get(..end).unwrap_or_default()))
@@ -140,8 +140,8 @@ fn beginning_of(text: &str) -> String {
 
 /// Returns the first bytes of a value as JSON. Parameters may be megabytes long, and this is painted often.
 fn beginning(value: &Value) -> String {
-    struct Room(Vec<u8>);
-    impl Write for Room {
+    struct BoundedWriter(Vec<u8>);
+    impl Write for BoundedWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let room = PARAMS_BYTES.saturating_sub(self.0.len());
             let taken = bytes.iter().take(room);
@@ -155,7 +155,7 @@ fn beginning(value: &Value) -> String {
             Ok(())
         }
     }
-    let mut room = Room(Vec::new());
+    let mut room = BoundedWriter(Vec::new());
     let whole = serde_json::to_writer(&mut room, value);
     let mut text = String::from_utf8_lossy(&room.0).into_owned();
     if whole.is_err() {
@@ -197,9 +197,9 @@ fn records(held: &Held) -> Vec<&'static str> {
     let mut names = Vec::new();
     for gate in &held.gates {
         let name = match &gate.origin {
-            Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => "risk_verified",
-            Origin::Checkpoint { .. } => continue,
-            Origin::Approval { .. } | Origin::Override { .. } => "policy_override",
+            GateOrigin::Checkpoint { kind, .. } if kind == "risk_threshold" => "risk_verified",
+            GateOrigin::Checkpoint { .. } => continue,
+            GateOrigin::Approval { .. } | GateOrigin::Override { .. } => "policy_override",
         };
         if !names.contains(&name) {
             names.push(name);
@@ -210,9 +210,9 @@ fn records(held: &Held) -> Vec<&'static str> {
 }
 
 /// Explains the mark of a detected tier.
-fn risk_note(held: &Held) -> Option<String> {
-    is_detected(held).then(|| {
-        let word = risk_word(held);
+fn risk_note_text(held: &Held) -> Option<String> {
+    has_detected_tier(held).then(|| {
+        let word = risk_text(held);
         format!("{word} was detected from the words of the request, not declared")
     })
 }

@@ -5,46 +5,46 @@
 
 use std::fmt;
 
-use super::State;
+use super::RequestState;
 use crate::atlas::document::RiskTier;
 use crate::engine::held::Held;
 
 /// Parsed filter for requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Filter {
+pub(crate) struct QueueFilter {
     text: String,
-    terms: Vec<Term>,
+    terms: Vec<QueueFilterTerm>,
 }
 
 /// Parse error of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FilterError {
+pub(crate) struct QueueFilterError {
     /// Column of the error, counted from 1.
     pub(crate) column: usize,
     /// Description of the error.
     pub(crate) what: String,
 }
 
-impl fmt::Display for FilterError {
+impl fmt::Display for QueueFilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "column {}: {}", self.column, self.what)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Term {
-    sign: Sign,
-    test: Test,
+struct QueueFilterTerm {
+    sign: QueueTermSign,
+    test: QueueTermTest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
+enum QueueTermSign {
     Must,
     MustNot,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum QueueTermTest {
     Word(String),
     Risk(Relation, RiskTier),
     Agent(String),
@@ -75,9 +75,9 @@ const RELATIONS: [(&str, Relation); 6] = [
     (":", Relation::Exactly),
 ];
 
-impl Filter {
+impl QueueFilter {
     /// Parses a filter.
-    pub(crate) fn parse(text: &str) -> Result<Self, FilterError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, QueueFilterError> {
         let mut terms = Vec::new();
         let mut column = 1;
         for word in text.split(' ') {
@@ -103,31 +103,31 @@ impl Filter {
     }
 
     /// Returns true if a request matches.
-    pub(crate) fn matches(&self, held: &Held, state: State) -> bool {
+    pub(crate) fn matches(&self, held: &Held, state: RequestState) -> bool {
         self.terms.iter().all(|term| {
             let holds = term.test.holds(held, state);
             match term.sign {
-                Sign::Must => holds,
-                Sign::MustNot => !holds,
+                QueueTermSign::Must => holds,
+                QueueTermSign::MustNot => !holds,
             }
         })
     }
 }
 
-fn term(word: &str, column: usize) -> Result<Term, FilterError> {
+fn term(word: &str, column: usize) -> Result<QueueFilterTerm, QueueFilterError> {
     let (sign, rest) = match word.strip_prefix('-') {
-        Some(rest) if !rest.is_empty() => (Sign::MustNot, rest),
-        Some(_) | None => (Sign::Must, word),
+        Some(rest) if !rest.is_empty() => (QueueTermSign::MustNot, rest),
+        Some(_) | None => (QueueTermSign::Must, word),
     };
     let column = column + word.chars().count() - rest.chars().count();
     let test = test(rest, column)?;
-    Ok(Term { sign, test })
+    Ok(QueueFilterTerm { sign, test })
 }
 
-fn test(word: &str, column: usize) -> Result<Test, FilterError> {
-    let wrong = |column, what| Err(FilterError { column, what });
+fn test(word: &str, column: usize) -> Result<QueueTermTest, QueueFilterError> {
+    let wrong = |column, what| Err(QueueFilterError { column, what });
     let Some(at) = word.find([':', '<', '>', '=']) else {
-        return Ok(Test::Word(word.to_lowercase()));
+        return Ok(QueueTermTest::Word(word.to_lowercase()));
     };
     let (field, rest) = word.split_at(at);
     let relation = RELATIONS.iter().find(|(sign, _)| rest.starts_with(sign));
@@ -146,17 +146,17 @@ fn test(word: &str, column: usize) -> Result<Test, FilterError> {
     }
     match field.as_str() {
         "risk" => match tier(&value) {
-            Some(tier) => Ok(Test::Risk(relation, tier)),
+            Some(tier) => Ok(QueueTermTest::Risk(relation, tier)),
             None => wrong(
                 behind,
                 format!("`{value}` is no risk: low, medium, high, critical"),
             ),
         },
-        "agent" => Ok(Test::Agent(value)),
-        "action" => Ok(Test::Action(value)),
-        "session" => Ok(Test::Session(value)),
-        "checkpoint" => Ok(Test::Checkpoint(value)),
-        "state" if STATES.contains(&value.as_str()) => Ok(Test::State(value)),
+        "agent" => Ok(QueueTermTest::Agent(value)),
+        "action" => Ok(QueueTermTest::Action(value)),
+        "session" => Ok(QueueTermTest::Session(value)),
+        "checkpoint" => Ok(QueueTermTest::Checkpoint(value)),
+        "state" if STATES.contains(&value.as_str()) => Ok(QueueTermTest::State(value)),
         "state" => wrong(
             behind,
             format!("`{value}` is no state: {}", STATES.join(", ")),
@@ -175,8 +175,8 @@ fn tier(word: &str) -> Option<RiskTier> {
     }
 }
 
-impl Test {
-    fn holds(&self, held: &Held, state: State) -> bool {
+impl QueueTermTest {
+    fn holds(&self, held: &Held, state: RequestState) -> bool {
         let checkpoint = |word: &str| {
             let mut gates = held.gates.iter();
             gates.any(|gate| contains(&gate.name(), word))
@@ -229,10 +229,12 @@ mod tests {
     use crate::console::tests::fixture::{onboarding, others, ticket_delete, user_ban};
 
     fn hits(text: &str) -> Vec<String> {
-        let filter = Filter::parse(text).unwrap();
+        let filter = QueueFilter::parse(text).unwrap();
         let [refund, update] = others();
         let all = [onboarding(), user_ban(), ticket_delete(), refund, update];
-        let hits = all.iter().filter(|held| filter.matches(held, State::Open));
+        let hits = all
+            .iter()
+            .filter(|held| filter.matches(held, RequestState::Open));
         hits.map(|held| held.id.to_string()).collect()
     }
 
@@ -253,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_filter_parse_error_names_its_column() {
-        let told = |text: &str| Filter::parse(text).unwrap_err().to_string();
+        let told = |text: &str| QueueFilter::parse(text).unwrap_err().to_string();
         assert_eq!(
             told("x riks:high"),
             "column 3: `riks` is no field: risk, agent, action, session, checkpoint, state"

@@ -1,10 +1,10 @@
 //! Latest events of the selected request's session. They are read once per request, and again when there are
 //! more. Only one read runs at a time, however fast the selection moves.
 
-use super::Queue;
+use super::QueueScreen;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
-use crate::console::request::{Purpose, Request};
+use crate::console::request::{ConsoleRequest, TrailPurpose};
 use crate::runtime::snapshot::SessionList;
 use crate::trace::event::Event;
 
@@ -13,7 +13,7 @@ const LAST: u64 = 3;
 
 /// Latest events of the selected request's session.
 #[derive(Debug, Default)]
-pub(super) struct Glance {
+pub(super) struct LatestEvents {
     /// Request that the events belong to, and the event count of its session.
     of: Option<(GateId, u64)>,
     /// Descriptions of the events, newest first.
@@ -22,9 +22,9 @@ pub(super) struct Glance {
     reading: bool,
 }
 
-impl Queue {
+impl QueueScreen {
     /// Requests the latest events of the selected request's session if they are not known.
-    pub(crate) fn ask_last(&mut self, sessions: &SessionList) -> Option<Request> {
+    pub(crate) fn ask_last(&mut self, sessions: &SessionList) -> Option<ConsoleRequest> {
         let held = self.selected()?;
         let session = held.session.clone();
         let gate = held.id.clone();
@@ -41,12 +41,12 @@ impl Queue {
         }
         self.glance.of = wanted;
         self.glance.reading = true;
-        Some(Request::LoadTrail {
+        Some(ConsoleRequest::LoadTrail {
             gate,
             session,
             from: events.saturating_sub(LAST),
             limit: usize::try_from(LAST).unwrap_or_default(),
-            purpose: Purpose::Glance,
+            purpose: TrailPurpose::Glance,
         })
     }
 

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Queue, overrules};
+use super::{QueueScreen, overrules};
 use crate::atlas::document::RiskTier;
 use crate::base::id::GateId;
 use crate::engine::held::Held;
 
 /// Requests that are answered together, in list order.
-pub(crate) type Batch = Vec<Arc<Held>>;
+pub(crate) type MarkedRequests = Vec<Arc<Held>>;
 
 /// Maximum number of requests in a batch: an operator cannot review more with care.
-const MOST_TOGETHER: usize = 50;
+const MAX_BATCH: usize = 50;
 
-impl Queue {
+impl QueueScreen {
     /// Marks or unmarks the selected request.
     ///
     /// # Errors
@@ -25,8 +25,8 @@ impl Queue {
         if self.marked.remove(&held.id) {
             return Ok(());
         }
-        if self.marked.len() >= MOST_TOGETHER {
-            return Err(format!("a batch has at most {MOST_TOGETHER} requests"));
+        if self.marked.len() >= MAX_BATCH {
+            return Err(format!("a batch has at most {MAX_BATCH} requests"));
         }
         if let Some(why) = self.unfit(&held) {
             return Err(format!("{} cannot be marked: {why}", held.id));
@@ -38,7 +38,7 @@ impl Queue {
     /// Returns true if the selected request can be marked or unmarked.
     pub(super) fn can_mark(&self) -> bool {
         self.selected().is_some_and(|held| {
-            let full = self.marked.len() >= MOST_TOGETHER;
+            let full = self.marked.len() >= MAX_BATCH;
             self.marked.contains(&held.id) || (!full && self.unfit(held).is_none())
         })
     }
@@ -53,9 +53,9 @@ impl Queue {
     ///
     /// # Errors
     /// The reason why they cannot be decided together.
-    pub(crate) fn marked(&self) -> Result<Batch, String> {
+    pub(crate) fn marked(&self) -> Result<MarkedRequests, String> {
         let marked = self.marked.iter().filter_map(|id| self.roll.get(id));
-        let mut marked: Batch = marked.cloned().collect();
+        let mut marked: MarkedRequests = marked.cloned().collect();
         let sort = self.sort;
         marked.sort_by(|a, b| sort.compare(a, b));
         batch(marked)
@@ -71,7 +71,7 @@ impl Queue {
 ///
 /// # Errors
 /// The reason why they cannot.
-fn batch(requests: Batch) -> Result<Batch, String> {
+fn batch(requests: MarkedRequests) -> Result<MarkedRequests, String> {
     let first = requests.first().cloned();
     let Some(first) = first else {
         return Err("no request is marked: Space marks one".to_owned());

@@ -2,27 +2,27 @@
 
 use ratatui::crossterm::event::KeyEvent;
 
-use super::Queue;
-use super::filter::{Filter, FilterError};
-use crate::console::keymap::{Action, Scope, lookup};
-use crate::console::line::{LineEdit, Typed};
+use super::QueueScreen;
+use super::filter::{QueueFilter, QueueFilterError};
+use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::line::{InputChange, LineEdit};
 
 /// State of the line being typed.
 #[derive(Debug)]
-pub(crate) struct Prompt {
-    pub(super) purpose: Purpose,
+pub(crate) struct QueuePrompt {
+    pub(super) purpose: QueuePromptPurpose,
     pub(super) line: LineEdit,
     /// Parse error. While there is one, the typed text is not applied.
-    pub(super) problem: Option<FilterError>,
+    pub(super) problem: Option<QueueFilterError>,
     /// Filter or search that was active before.
-    before: Filter,
+    before: QueueFilter,
     /// Row that was selected before.
     from: usize,
 }
 
 /// Purpose of the line being typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum QueuePromptPurpose {
     /// Hides requests that do not match.
     Filter,
     /// Selects requests that match.
@@ -31,25 +31,25 @@ pub(crate) enum Purpose {
 
 /// Search direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ListDirection {
     /// Downwards.
     Next,
     /// Upwards.
     Previous,
 }
 
-impl Queue {
+impl QueueScreen {
     /// Starts typing.
-    pub(crate) fn ask(&mut self, purpose: Purpose) {
+    pub(crate) fn ask(&mut self, purpose: QueuePromptPurpose) {
         let before = match purpose {
-            Purpose::Filter => self.filter.clone(),
-            Purpose::Search => self.search.clone(),
+            QueuePromptPurpose::Filter => self.filter.clone(),
+            QueuePromptPurpose::Search => self.search.clone(),
         };
         let text = match purpose {
-            Purpose::Filter => before.text().to_owned(),
-            Purpose::Search => String::new(),
+            QueuePromptPurpose::Filter => before.text().to_owned(),
+            QueuePromptPurpose::Search => String::new(),
         };
-        self.prompt = Some(Prompt {
+        self.prompt = Some(QueuePrompt {
             purpose,
             line: LineEdit::of(&text),
             problem: None,
@@ -68,14 +68,14 @@ impl Queue {
         let Some(mut prompt) = self.prompt.take() else {
             return;
         };
-        match lookup(Scope::Prompt, key) {
+        match lookup(KeyScope::Prompt, key) {
             // A text with a parse error stays open for correction.
-            Some(Action::Press) if prompt.problem.is_none() => return,
-            Some(Action::Back) => {
+            Some(KeyAction::Press) if prompt.problem.is_none() => return,
+            Some(KeyAction::Back) => {
                 let before = prompt.before;
                 match prompt.purpose {
-                    Purpose::Filter => self.set_filter(before),
-                    Purpose::Search => {
+                    QueuePromptPurpose::Filter => self.set_filter(before),
+                    QueuePromptPurpose::Search => {
                         self.search = before;
                         self.choose(prompt.from);
                     }
@@ -84,7 +84,7 @@ impl Queue {
             }
             Some(_) => {}
             None => {
-                if prompt.line.on_key(key) == Typed::Changed {
+                if prompt.line.on_key(key) == InputChange::Changed {
                     self.try_typed(&mut prompt);
                 }
             }
@@ -102,18 +102,18 @@ impl Queue {
     }
 
     /// Applies the typed text as soon as it parses.
-    fn try_typed(&mut self, prompt: &mut Prompt) {
-        match (Filter::parse(prompt.line.text()), prompt.purpose) {
+    fn try_typed(&mut self, prompt: &mut QueuePrompt) {
+        match (QueueFilter::parse(prompt.line.text()), prompt.purpose) {
             (Err(problem), _) => prompt.problem = Some(problem),
-            (Ok(filter), Purpose::Filter) => {
+            (Ok(filter), QueuePromptPurpose::Filter) => {
                 prompt.problem = None;
                 self.set_filter(filter);
             }
-            (Ok(search), Purpose::Search) => {
+            (Ok(search), QueuePromptPurpose::Search) => {
                 prompt.problem = None;
                 self.search = search;
                 self.at = prompt.from;
-                self.find_from(0, Way::Next);
+                self.find_from(0, ListDirection::Next);
             }
         }
     }
@@ -122,12 +122,12 @@ impl Queue {
     ///
     /// # Errors
     /// The parse error of the text.
-    pub(crate) fn filter_by(&mut self, text: &str) -> Result<(), FilterError> {
-        self.set_filter(Filter::parse(text)?);
+    pub(crate) fn filter_by(&mut self, text: &str) -> Result<(), QueueFilterError> {
+        self.set_filter(QueueFilter::parse(text)?);
         Ok(())
     }
 
-    fn set_filter(&mut self, filter: Filter) {
+    fn set_filter(&mut self, filter: QueueFilter) {
         self.filter = filter;
         let mut all = std::mem::take(&mut self.rows);
         all.append(&mut self.hidden);
@@ -136,35 +136,35 @@ impl Queue {
             .partition(|held| self.filter.matches(held, self.state(held)));
         self.rows = rows;
         self.hidden = hidden;
-        self.count_hidden();
-        self.put_in_order();
+        self.count_hidden_critical();
+        self.sort_rows();
     }
 
     /// Goes one level back: clears the search, then the filter, then the marks.
     pub(crate) fn back(&mut self) {
         if !self.search.is_empty() {
-            self.search = Filter::default();
+            self.search = QueueFilter::default();
         } else if !self.filter.is_empty() {
-            self.set_filter(Filter::default());
+            self.set_filter(QueueFilter::default());
         } else {
             self.marked.clear();
         }
     }
 
     /// Selects the next matching row, and continues at the other end of the list.
-    pub(crate) fn find(&mut self, way: Way) {
+    pub(crate) fn find(&mut self, way: ListDirection) {
         self.find_from(1, way);
     }
 
-    fn find_from(&mut self, skip: usize, way: Way) {
+    fn find_from(&mut self, skip: usize, way: ListDirection) {
         if self.search.is_empty() {
             return;
         }
         let count = self.rows.len();
         let hit = (skip..count + skip)
             .map(|step| match way {
-                Way::Next => (self.at + step) % count.max(1),
-                Way::Previous => {
+                ListDirection::Next => (self.at + step) % count.max(1),
+                ListDirection::Previous => {
                     (self.at + count.saturating_sub(step % count.max(1))) % count.max(1)
                 }
             })

@@ -6,7 +6,7 @@ use crate::engine::held::Held;
 
 /// Sort order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum SortOrder {
     /// By risk, the highest first, then by deadline.
     #[default]
     Risk,
@@ -18,7 +18,7 @@ pub(crate) enum Sort {
     Agent,
 }
 
-impl Sort {
+impl SortOrder {
     /// Returns the next sort order. The last is followed by the first.
     pub(super) fn next(self) -> Self {
         match self {

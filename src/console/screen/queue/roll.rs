@@ -11,7 +11,7 @@ use crate::engine::held::Held;
 
 /// Index of all held requests.
 #[derive(Debug, Default)]
-pub(super) struct Roll {
+pub(super) struct HeldIndex {
     by_id: HashMap<GateId, Arc<Held>>,
     /// Earliest deadline.
     earliest: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub(super) struct Roll {
 
 /// Difference between two snapshots.
 #[derive(Debug, Default)]
-pub(super) struct Difference {
+pub(super) struct HeldDifference {
     /// Requests that are newly held.
     pub(super) added: Vec<Arc<Held>>,
     /// Requests that are still held and changed: before and after.
@@ -28,7 +28,7 @@ pub(super) struct Difference {
     pub(super) removed: Vec<Arc<Held>>,
 }
 
-impl Roll {
+impl HeldIndex {
     /// Returns the held request with this id.
     pub(super) fn get(&self, id: &GateId) -> Option<&Arc<Held>> {
         self.by_id.get(id)
@@ -45,7 +45,7 @@ impl Roll {
     }
 
     /// Updates the index to `now` and returns the difference from `before`.
-    pub(super) fn update(&mut self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Difference {
+    pub(super) fn update(&mut self, before: &[Arc<Held>], now: &[Arc<Held>]) -> HeldDifference {
         let difference = self.compare(before, now);
         let mut outdated = false;
         for gone in &difference.removed {
@@ -71,8 +71,8 @@ impl Roll {
 
     /// Compares two lists. Both are in the order of asking, so walking both at once mostly meets the same
     /// request. Requests that are out of step are matched by id.
-    fn compare(&self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Difference {
-        let mut difference = Difference::default();
+    fn compare(&self, before: &[Arc<Held>], now: &[Arc<Held>]) -> HeldDifference {
+        let mut difference = HeldDifference::default();
         let mut unmatched: Vec<&Arc<Held>> = Vec::new();
         let mut old = before.iter().peekable();
         for new in now {
@@ -111,7 +111,7 @@ impl Roll {
     }
 }
 
-impl Difference {
+impl HeldDifference {
     /// Corrects requests that were counted as removed although they only moved in the list.
     fn settle(&mut self, unmatched: &[&Arc<Held>]) {
         let there: HashMap<&GateId, &Arc<Held>> =
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn an_update_reports_added_removed_and_changed_requests() {
-        let mut roll = Roll::default();
+        let mut roll = HeldIndex::default();
         let first = of(&["c-1", "c-2", "c-3", "c-4"]);
         assert_eq!(roll.update(&[], &first).added.len(), 4);
         let mut second = first.clone();
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn reordered_requests_do_not_count_as_changed() {
-        let mut roll = Roll::default();
+        let mut roll = HeldIndex::default();
         let first = of(&["c-1", "c-2", "c-3"]);
         roll.update(&[], &first);
         let mut turned = first.clone();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_earliest_deadline_stays_correct_when_requests_leave() {
-        let mut roll = Roll::default();
+        let mut roll = HeldIndex::default();
         let near = Arc::new(fixture::held("c-1", "a.b", RiskTier::Low, 1, 10));
         let far = Arc::new(fixture::held("c-2", "a.b", RiskTier::Low, 1, 90));
         let both = [Arc::clone(&near), Arc::clone(&far)];

@@ -7,15 +7,15 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use self::table::Columns;
-use super::narrow::{Prompt, Purpose};
-use super::{Queue, decided, detail, risk_word};
+use self::table::QueueColumns;
+use super::narrow::{QueuePrompt, QueuePromptPurpose};
+use super::{QueueScreen, decided, detail, risk_text};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::console::cells::{clip, coordinate, counted, width};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 mod table;
 
@@ -23,19 +23,19 @@ pub(super) use self::table::column;
 pub(crate) use self::table::highlighted;
 
 /// Maximum number of arrivals listed by id. For more, only the count is shown.
-const MOST_NAMED: usize = 12;
+const MAX_NAMED_ARRIVALS: usize = 12;
 
 /// Maximum number of critical arrivals listed by id.
-const MOST_LOUD: usize = 3;
+const MAX_NAMED_CRITICAL: usize = 3;
 
-struct Parts {
+struct QueueAreas {
     list: Rect,
     about: Rect,
     past: Rect,
     tall: bool,
 }
 
-fn parts(queue: &Queue, area: Rect) -> Parts {
+fn parts(queue: &QueueScreen, area: Rect) -> QueueAreas {
     let tall = area.height >= 30 && area.width >= 100;
     let (about, past) = match (tall, area.width >= 80) {
         (true, _) => (11, 6),
@@ -49,7 +49,7 @@ fn parts(queue: &Queue, area: Rect) -> Parts {
         Constraint::Length(past),
     ])
     .areas(area);
-    Parts {
+    QueueAreas {
         list,
         about,
         past,
@@ -58,8 +58,8 @@ fn parts(queue: &Queue, area: Rect) -> Parts {
 }
 
 /// Splits the list area into the column heads, the rows and the notes.
-fn list_parts(queue: &Queue, list: Rect) -> [Rect; 3] {
-    let inner = Look::default().panel(Focus::Here).inner(list);
+fn split_list(queue: &QueueScreen, list: Rect) -> [Rect; 3] {
+    let inner = Appearance::default().panel(Focus::Here).inner(list);
     let notes = u16::from(queue.has_waiting())
         + u16::from(queue.hidden_critical > 0)
         + u16::from(queue.prompt.is_some());
@@ -74,7 +74,7 @@ fn list_parts(queue: &Queue, list: Rect) -> [Rect; 3] {
 
 /// Element of the queue at a screen position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum QueueTarget {
     /// Row of the list, by index.
     Row(usize),
     /// List area, with the number of rows that fit.
@@ -82,24 +82,28 @@ pub(crate) enum Place {
 }
 
 /// Returns the element at a screen position of a queue that is painted in `area`.
-pub(crate) fn place_of(queue: &Queue, area: Rect, at: Option<Position>) -> Option<Place> {
-    let [_, rows, _] = list_parts(queue, parts(queue, area).list);
+pub(crate) fn place_of(
+    queue: &QueueScreen,
+    area: Rect,
+    at: Option<Position>,
+) -> Option<QueueTarget> {
+    let [_, rows, _] = split_list(queue, parts(queue, area).list);
     let height = usize::from(rows.height).max(1);
     let Some(at) = at else {
-        return Some(Place::Rows(height));
+        return Some(QueueTarget::Rows(height));
     };
     let line = usize::from(at.y.checked_sub(rows.y)?);
     let row = queue.top_for(height) + line;
-    (rows.contains(at) && row < queue.rows.len()).then_some(Place::Row(row))
+    (rows.contains(at) && row < queue.rows.len()).then_some(QueueTarget::Row(row))
 }
 
 /// Paints the queue.
 pub(crate) fn draw(
-    queue: &Queue,
-    snapshot: &Snapshot,
+    queue: &QueueScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) {
     let parts = parts(queue, area);
@@ -117,11 +121,11 @@ pub(crate) fn draw(
 }
 
 fn draw_list(
-    queue: &Queue,
-    snapshot: &Snapshot,
+    queue: &QueueScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) {
     let cells = usize::from(area.width).saturating_sub(4);
@@ -133,7 +137,7 @@ fn draw_list(
     }
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let [head, rows, notes] = list_parts(queue, area);
+    let [head, rows, notes] = split_list(queue, area);
     if queue.rows.is_empty() {
         let body = Rect {
             height: head.height + rows.height,
@@ -141,7 +145,7 @@ fn draw_list(
         };
         draw_empty(queue, snapshot, frame, body, look);
     } else {
-        let columns = Columns::of(usize::from(inner.width));
+        let columns = QueueColumns::of(usize::from(inner.width));
         frame.render_widget(columns.head(look), head);
         let visible = usize::from(rows.height).max(1);
         let shown = queue.rows.iter().skip(queue.top_for(visible)).take(visible);
@@ -169,7 +173,7 @@ fn draw_list(
     frame.render_widget(Paragraph::new(lines), notes);
 }
 
-fn title(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
+fn title(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'static> {
     let bullet = look.mark(Mark::Bullet);
     let mut text = format!("{bullet} sort: {} ", queue.sort.words());
     let mut narrowed = String::new();
@@ -189,9 +193,15 @@ fn title(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
     ])
 }
 
-fn draw_empty(queue: &Queue, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_empty(
+    queue: &QueueScreen,
+    snapshot: &RuntimeSnapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
     let lines = if queue.hidden.is_empty() {
-        nothing_held(snapshot, look)
+        empty_queue_lines(snapshot, look)
     } else {
         let text = format!(
             "0 of {} match `{}`. Esc clears.",
@@ -206,7 +216,7 @@ fn draw_empty(queue: &Queue, snapshot: &Snapshot, frame: &mut Frame, area: Rect,
     frame.render_widget(Paragraph::new(lines).centered(), middle);
 }
 
-fn nothing_held(snapshot: &Snapshot, look: Look) -> Vec<Line<'static>> {
+fn empty_queue_lines(snapshot: &RuntimeSnapshot, look: Appearance) -> Vec<Line<'static>> {
     let last = match snapshot.decided.first() {
         Some(decided) => {
             let time: String = decided.at.time_of_day().chars().take(5).collect();
@@ -226,10 +236,10 @@ fn nothing_held(snapshot: &Snapshot, look: Look) -> Vec<Line<'static>> {
     ]
 }
 
-fn waiting_line(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
+fn waiting_line(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'static> {
     let waiting = &queue.waiting;
     let is_critical = |held: &&Arc<Held>| held.tier() == RiskTier::Critical;
-    let loud = waiting.iter().filter(is_critical).take(MOST_LOUD);
+    let loud = waiting.iter().filter(is_critical).take(MAX_NAMED_CRITICAL);
     let loud: Vec<&str> = loud.map(|held| held.id.as_str()).collect();
     if !loud.is_empty() {
         // The total number must not read as the number of critical arrivals.
@@ -242,8 +252,8 @@ fn waiting_line(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
     }
     let names: Vec<String> = waiting
         .iter()
-        .take(MOST_NAMED)
-        .map(|held| format!("{} {}", held.id, risk_word(held)))
+        .take(MAX_NAMED_ARRIVALS)
+        .map(|held| format!("{} {}", held.id, risk_text(held)))
         .collect();
     let text = format!(
         "{} held back so that no row moves: press u to merge {} {}",
@@ -254,19 +264,24 @@ fn waiting_line(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
     Line::styled(clip(&text, cells, look), look.style(Meaning::Waiting))
 }
 
-fn prompt_line(queue: &Queue, prompt: &Prompt, cells: usize, look: Look) -> Line<'static> {
+fn prompt_line(
+    queue: &QueueScreen,
+    prompt: &QueuePrompt,
+    cells: usize,
+    look: Appearance,
+) -> Line<'static> {
     let name = match prompt.purpose {
-        Purpose::Filter => "filter> ",
-        Purpose::Search => "search> ",
+        QueuePromptPurpose::Filter => "filter> ",
+        QueuePromptPurpose::Search => "search> ",
     };
     let (note, meaning) = match &prompt.problem {
         Some(problem) => (problem.to_string(), Meaning::Error),
         None => match prompt.purpose {
-            Purpose::Filter => (
+            QueuePromptPurpose::Filter => (
                 format!("{} of {} match", queue.rows.len(), queue.roll.len()),
                 Meaning::Dim,
             ),
-            Purpose::Search => ("Enter keeps, then n and N".to_owned(), Meaning::Dim),
+            QueuePromptPurpose::Search => ("Enter keeps, then n and N".to_owned(), Meaning::Dim),
         },
     };
     let note = clip(&note, cells / 2, look);

@@ -7,14 +7,18 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Typed;
+use super::RejectedEdit;
 use crate::base::json;
 use crate::base::limits::MAX_SHAPE_ITEMS;
 use crate::base::text::{is_deceptive, one_line};
-use crate::memento::{Name, Shape};
+use crate::memento::{ExternalName, SummaryShape};
 
 /// Returns the summary as text, or the text typed before together with the stored summary.
-pub(crate) fn text(thread: &Name, kept: &Shape, typed: Option<&Typed>) -> String {
+pub(crate) fn text(
+    thread: &ExternalName,
+    kept: &SummaryShape,
+    typed: Option<&RejectedEdit>,
+) -> String {
     let mut text = format!(
         "# The summary of {}. Lines that begin with # do not count.\n\
          # The arc has up to 200 characters; each list up to {MAX_SHAPE_ITEMS} items of up to 160.\n",
@@ -43,12 +47,12 @@ pub(crate) fn text(thread: &Name, kept: &Shape, typed: Option<&Typed>) -> String
 ///
 /// # Errors
 /// The reason with its line and column.
-pub(crate) fn read(text: &str) -> Result<Shape, String> {
+pub(crate) fn read(text: &str) -> Result<SummaryShape, String> {
     // Comment lines are blanked, not removed, so that the line of an error is the line in the editor.
     let blank = |line| if is_remark(line) { "" } else { line };
     let bare: Vec<&str> = text.lines().map(blank).collect();
     let value: Value = json::read(bare.join("\n").as_bytes()).map_err(|error| error.detail())?;
-    Shape::proposed(&value).map_err(|error| error.to_string())
+    SummaryShape::proposed(&value).map_err(|error| error.to_string())
 }
 
 fn is_remark(line: &str) -> bool {
@@ -60,7 +64,7 @@ fn without_remarks(text: &str) -> String {
     lines.join("\n")
 }
 
-fn json(shape: &Shape) -> String {
+fn json(shape: &SummaryShape) -> String {
     let text = serde_json::to_string_pretty(shape).unwrap_or_default();
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -80,11 +84,11 @@ fn json(shape: &Shape) -> String {
 mod tests {
     use super::*;
 
-    fn shape(arc: &str) -> Shape {
-        Shape {
+    fn shape(arc: &str) -> SummaryShape {
+        SummaryShape {
             arc: arc.to_owned(),
             active: vec!["a\u{202e}b\n# c".to_owned(), "\u{e0001}".to_owned()],
-            ..Shape::default()
+            ..SummaryShape::default()
         }
     }
 
@@ -102,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_rejected_edit_returns_with_the_stored_summary_as_comments() {
-        let typed = Typed {
+        let typed = RejectedEdit {
             text: "# old remark\n{\"arc\": 1}".to_owned(),
             why: "arc: is no text".to_owned(),
         };

@@ -2,34 +2,36 @@
 
 use crate::console::study::PageLine;
 use crate::console::theme::Meaning;
-use crate::memento::{Category, Decision, Intensity, Phase, Rule, SignalKind};
+use crate::memento::{
+    AffectPhase, DecisionRule, Intensity, SignalCategory, SignalKind, TurnDecision,
+};
 
 /// Returns the lines of the legend.
 pub(crate) fn lines() -> Vec<PageLine> {
     let mut lines = Vec::new();
     head(&mut lines, "PHASE");
-    for phase in Phase::ALL {
+    for phase in AffectPhase::ALL {
         entry(&mut lines, phase.as_str(), of_phase(phase));
     }
     head(&mut lines, "INTENSITY");
     for intensity in Intensity::ALL {
-        entry(&mut lines, intensity.as_str(), of_intensity(intensity));
+        entry(&mut lines, intensity.as_str(), intensity_text(intensity));
     }
     head(&mut lines, "BREAKPOINT: what a turn is worth");
-    for decision in Decision::ALL {
+    for decision in TurnDecision::ALL {
         entry(&mut lines, decision.as_str(), decision.meaning());
     }
     head(&mut lines, "RULES: the first that fits decides");
-    for rule in Rule::ALL {
+    for rule in DecisionRule::ALL {
         let words = format!("{} ({})", rule.words(), rule.decision().as_str());
         entry(&mut lines, &format!("rule {}", rule.number()), &words);
     }
     head(&mut lines, "SIGNALS");
     for kind in SignalKind::ALL {
         let set = match kind.category() {
-            Category::Must => "must",
-            Category::Should => "should",
-            Category::Skip => "skip",
+            SignalCategory::Must => "must",
+            SignalCategory::Should => "should",
+            SignalCategory::Skip => "skip",
         };
         let words = format!("{} ({set})", kind.description());
         entry(&mut lines, kind.as_str(), &words);
@@ -60,16 +62,18 @@ fn entry(lines: &mut Vec<PageLine>, name: &str, words: &str) {
     lines.push(PageLine::new(Meaning::Text, format!("  {name:<20}{words}")));
 }
 
-fn of_phase(phase: Phase) -> &'static str {
+fn of_phase(phase: AffectPhase) -> &'static str {
     match phase {
-        Phase::Rising => "it heats up: 0.1 or more above the message before",
-        Phase::Peak => "it is at its height: 0.8 or more and steady, or one message of 0.7 or more",
-        Phase::Downshift => "it cools down: 0.1 or more below the message before",
-        Phase::Settled => "it is calm",
+        AffectPhase::Rising => "it heats up: 0.1 or more above the message before",
+        AffectPhase::Peak => {
+            "it is at its height: 0.8 or more and steady, or one message of 0.7 or more"
+        }
+        AffectPhase::Downshift => "it cools down: 0.1 or more below the message before",
+        AffectPhase::Settled => "it is calm",
     }
 }
 
-fn of_intensity(intensity: Intensity) -> &'static str {
+fn intensity_text(intensity: Intensity) -> &'static str {
     match intensity {
         Intensity::Low => "below 0.34",
         Intensity::Med => "from 0.34 on",

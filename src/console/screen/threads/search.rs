@@ -2,32 +2,32 @@
 
 use ratatui::crossterm::event::KeyEvent;
 
-use super::{Threads, find};
-use crate::console::keymap::{Action, Motion, Scope, lookup};
-use crate::console::line::{LineEdit, Typed};
-use crate::memento::{Name, Shape, Thread, ThreadMemento};
-use crate::runtime::snapshot::Snapshot;
+use super::{ThreadsScreen, find};
+use crate::console::keymap::{KeyAction, KeyScope, Motion, lookup};
+use crate::console::line::{InputChange, LineEdit};
+use crate::memento::{ExternalName, SummaryShape, Thread, ThreadMemento};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// State of the search.
 #[derive(Debug, Default)]
-pub(super) struct Search {
+pub(super) struct ThreadSearch {
     /// Search text in lower case. Empty if no search is active.
     text: String,
-    typing: Option<Typing>,
+    typing: Option<SearchInput>,
 }
 
 /// Line being typed.
 #[derive(Debug)]
-struct Typing {
+struct SearchInput {
     line: LineEdit,
     /// Search text and selection from before the typing started.
-    before: (String, Option<Name>),
+    before: (String, Option<ExternalName>),
 }
 
-impl Threads {
+impl ThreadsScreen {
     /// Starts typing a search.
-    pub(crate) fn ask_search(&mut self) {
-        self.search.typing = Some(Typing {
+    pub(crate) fn open_search(&mut self) {
+        self.search.typing = Some(SearchInput {
             line: LineEdit::default(),
             before: (self.search.text.clone(), self.selected.clone()),
         });
@@ -39,7 +39,7 @@ impl Threads {
     }
 
     /// Returns the line being typed, if any.
-    pub(super) fn typed_search(&self) -> Option<&str> {
+    pub(super) fn search_input(&self) -> Option<&str> {
         let typing = self.search.typing.as_ref();
         typing.map(|typing| typing.line.text())
     }
@@ -50,28 +50,28 @@ impl Threads {
     }
 
     /// Handles a key while a search is typed. The first match is selected at once.
-    pub(crate) fn type_key(&mut self, key: KeyEvent, snapshot: &Snapshot) {
+    pub(crate) fn type_key(&mut self, key: KeyEvent, snapshot: &RuntimeSnapshot) {
         let Some(mut typing) = self.search.typing.take() else {
             return;
         };
-        let action = lookup(Scope::Prompt, key);
-        if action == Some(Action::Press) {
+        let action = lookup(KeyScope::Prompt, key);
+        if action == Some(KeyAction::Press) {
             return;
         }
-        if action == Some(Action::Back) {
+        if action == Some(KeyAction::Back) {
             let (text, selected) = typing.before;
             self.search.text = text;
             self.choose(selected);
             return;
         }
-        if action.is_none() && typing.line.on_key(key) == Typed::Changed {
+        if action.is_none() && typing.line.on_key(key) == InputChange::Changed {
             self.try_typed(&typing, snapshot);
         }
         self.search.typing = Some(typing);
     }
 
     /// Handles pasted text while a search is typed.
-    pub(crate) fn paste(&mut self, text: &str, snapshot: &Snapshot) {
+    pub(crate) fn paste(&mut self, text: &str, snapshot: &RuntimeSnapshot) {
         if let Some(mut typing) = self.search.typing.take() {
             typing.line.paste(text);
             self.try_typed(&typing, snapshot);
@@ -79,7 +79,7 @@ impl Threads {
         }
     }
 
-    fn try_typed(&mut self, typing: &Typing, snapshot: &Snapshot) {
+    fn try_typed(&mut self, typing: &SearchInput, snapshot: &RuntimeSnapshot) {
         self.search.text = typing.line.text().trim().to_lowercase();
         self.choose(typing.before.1.clone());
         self.find_from(0, Motion::Down, snapshot);
@@ -91,11 +91,11 @@ impl Threads {
     }
 
     /// Selects the next or previous match, and continues at the other end. Returns true if there is a match.
-    pub(crate) fn find_next(&mut self, way: Motion, snapshot: &Snapshot) -> bool {
+    pub(crate) fn select_next_match(&mut self, way: Motion, snapshot: &RuntimeSnapshot) -> bool {
         self.find_from(1, way, snapshot)
     }
 
-    fn find_from(&mut self, skip: usize, way: Motion, snapshot: &Snapshot) -> bool {
+    fn find_from(&mut self, skip: usize, way: Motion, snapshot: &RuntimeSnapshot) -> bool {
         let count = self.order.len();
         if self.search.text.is_empty() || count == 0 {
             return false;
@@ -120,7 +120,7 @@ impl Threads {
     }
 
     /// Returns the number of matches.
-    pub(super) fn hits(&self, snapshot: &Snapshot) -> usize {
+    pub(super) fn hits(&self, snapshot: &RuntimeSnapshot) -> usize {
         let all = self.order.iter().filter_map(|name| find(snapshot, name));
         all.filter(|thread| self.is_hit(thread)).count()
     }
@@ -128,7 +128,7 @@ impl Threads {
     fn is_hit(&self, thread: &Thread) -> bool {
         let wanted = self.search.text.as_str();
         let has = |text: &str| text.to_lowercase().contains(wanted);
-        let in_shape = |shape: &Shape| {
+        let in_shape = |shape: &SummaryShape| {
             let lists = [&shape.active, &shape.parked, &shape.decisions, &shape.next];
             has(&shape.arc) || lists.into_iter().flatten().any(|item| has(item))
         };

@@ -5,30 +5,30 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{Pane, Showing, Threads, find};
+use super::{MementoContent, ThreadsPane, ThreadsScreen, find};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{asker, clip, coordinate, counted, fit, width};
 use crate::console::screen::queue::highlighted;
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::console::thread::{frozen_threads, heat, heat_words};
-use crate::memento::{Decision, Thread};
-use crate::runtime::snapshot::Snapshot;
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::console::thread::{frozen_threads, heat, phase_and_intensity_text};
+use crate::memento::{Thread, TurnDecision};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 mod about;
 mod history;
 mod memento;
 
 /// Width of the list in cells, with its borders.
-const LIST: u16 = 39;
+const LIST_WIDTH: u16 = 39;
 
 /// Width of a list row without the name, in cells.
 const BESIDE: usize = 25;
 
 /// Rows of the intensity panel: nine lines and the borders.
-const ABOUT: u16 = 11;
+const ABOUT_ROWS: u16 = 11;
 
-struct Parts {
+struct ThreadsAreas {
     list: Rect,
     about: Rect,
     memento: Rect,
@@ -41,21 +41,21 @@ pub(super) fn has_list(area: Rect) -> bool {
 }
 
 /// Returns the area above the search line. The search line takes the last row while a search is typed.
-fn body(threads: &Threads, area: Rect) -> Rect {
-    let typed = u16::from(threads.typed_search().is_some());
+fn body(threads: &ThreadsScreen, area: Rect) -> Rect {
+    let typed = u16::from(threads.search_input().is_some());
     Rect {
         height: area.height.saturating_sub(typed),
         ..area
     }
 }
 
-fn parts(threads: &Threads, area: Rect) -> Parts {
+fn parts(threads: &ThreadsScreen, area: Rect) -> ThreadsAreas {
     let area = body(threads, area);
-    let reading = threads.pane() == Pane::History;
+    let reading = threads.pane() == ThreadsPane::History;
     let wide = has_list(area);
     let (about, history) = match (wide, reading) {
-        (true, true) => (ABOUT, 11),
-        (true, false) => (ABOUT, 5),
+        (true, true) => (ABOUT_ROWS, 11),
+        (true, false) => (ABOUT_ROWS, 5),
         (false, _) => {
             let about = if area.height >= 20 { 8 } else { 6 };
             let rest = area.height.saturating_sub(about);
@@ -68,10 +68,10 @@ fn parts(threads: &Threads, area: Rect) -> Parts {
         Constraint::Length(history),
     ])
     .areas(area);
-    let list = if wide { LIST } else { 0 };
+    let list = if wide { LIST_WIDTH } else { 0 };
     let [list, about] =
         Layout::horizontal([Constraint::Length(list), Constraint::Fill(1)]).areas(top);
-    Parts {
+    ThreadsAreas {
         list,
         about,
         memento,
@@ -81,7 +81,7 @@ fn parts(threads: &Threads, area: Rect) -> Parts {
 
 /// Returns the area of the list rows: between the head and the foot.
 fn list_rows(list: Rect) -> Rect {
-    let inner = Look::default().panel(Focus::Here).inner(list);
+    let inner = Appearance::default().panel(Focus::Here).inner(list);
     Rect {
         y: inner.y + 1,
         height: inner.height.saturating_sub(2),
@@ -90,7 +90,7 @@ fn list_rows(list: Rect) -> Rect {
 }
 
 /// Returns the list row at a screen position.
-pub(super) fn row_at(threads: &Threads, area: Rect, at: Position) -> Option<usize> {
+pub(super) fn row_at(threads: &ThreadsScreen, area: Rect, at: Position) -> Option<usize> {
     if !has_list(area) {
         return None;
     }
@@ -101,35 +101,40 @@ pub(super) fn row_at(threads: &Threads, area: Rect, at: Position) -> Option<usiz
 }
 
 /// Returns the first visible row, so that the selected row is visible.
-fn first_row(threads: &Threads, rows: Rect) -> usize {
+fn first_row(threads: &ThreadsScreen, rows: Rect) -> usize {
     let visible = usize::from(rows.height).max(1);
     (threads.place() + 1).saturating_sub(visible)
 }
 
 /// Returns the largest scroll offset of the memento.
-pub(super) fn most(threads: &Threads, thread: &Thread) -> usize {
-    let look = Look::default();
+pub(super) fn most(threads: &ThreadsScreen, thread: &Thread) -> usize {
+    let look = Appearance::default();
     let inner = look.panel(Focus::Here);
     let inner = inner.inner(parts(threads, threads.area).memento);
     let rows = rows_of(threads, thread, inner, look);
     rows.len().saturating_sub(usize::from(inner.height))
 }
 
-fn rows_of(threads: &Threads, thread: &Thread, inner: Rect, look: Look) -> Vec<Line<'static>> {
+fn rows_of(
+    threads: &ThreadsScreen,
+    thread: &Thread,
+    inner: Rect,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let cells = usize::from(inner.width);
     match threads.showing {
-        Showing::Kept => memento::kept(thread, inner, look),
-        Showing::Proposed => memento::proposed(thread, cells, look),
+        MementoContent::Kept => memento::kept(thread, inner, look),
+        MementoContent::Proposed => memento::proposed(thread, cells, look),
     }
 }
 
 /// Paints the conversations.
 pub(crate) fn draw(
-    threads: &Threads,
-    snapshot: &Snapshot,
+    threads: &ThreadsScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) {
     let Some(thread) = threads.chosen(snapshot) else {
@@ -144,26 +149,26 @@ pub(crate) fn draw(
     about::draw(thread, title, frame, parts.about, look, now);
     draw_memento(threads, thread, frame, parts.memento, look);
     if parts.history.height > 1 {
-        let focus = Focus::from(threads.pane() == Pane::History);
-        let at = threads.turn_place(thread);
+        let focus = Focus::from(threads.pane() == ThreadsPane::History);
+        let at = threads.turn_index(thread);
         history::draw(thread, (at, focus), frame, parts.history, look);
     } else {
         let cells = usize::from(parts.history.width).saturating_sub(2);
         frame.render_widget(history::short(thread, cells, look), parts.history);
     }
-    if let Some(typed) = threads.typed_search() {
+    if let Some(typed) = threads.search_input() {
         draw_search(threads, snapshot, typed, frame, area, look);
     }
 }
 
 /// Paints the line being typed in the last row.
 fn draw_search(
-    threads: &Threads,
-    snapshot: &Snapshot,
+    threads: &ThreadsScreen,
+    snapshot: &RuntimeSnapshot,
     typed: &str,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
     let row = Rect {
         y: area.bottom().saturating_sub(1),
@@ -186,7 +191,7 @@ fn draw_search(
     frame.render_widget(line, row);
 }
 
-fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_empty(snapshot: &RuntimeSnapshot, frame: &mut Frame, area: Rect, look: Appearance) {
     let title = Line::styled(" Threads ", look.style(Meaning::Title));
     let block = look.panel(Focus::Here).title(title);
     let inner = block.inner(area);
@@ -211,7 +216,7 @@ fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
 }
 
 /// Returns the agent and the session that own a conversation.
-fn whose(snapshot: &Snapshot, thread: &Thread) -> String {
+fn whose(snapshot: &RuntimeSnapshot, thread: &Thread) -> String {
     let Some(owner) = &thread.owner else {
         return "no owner: `:hand-over SESSION` gives it one".to_owned();
     };
@@ -223,11 +228,11 @@ fn whose(snapshot: &Snapshot, thread: &Thread) -> String {
 }
 
 fn about_title(
-    threads: &Threads,
-    snapshot: &Snapshot,
+    threads: &ThreadsScreen,
+    snapshot: &RuntimeSnapshot,
     thread: &Thread,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) -> Line<'static> {
     let bullet = look.mark(Mark::Bullet);
     let cells = usize::from(area.width).saturating_sub(4);
@@ -245,14 +250,14 @@ fn about_title(
 }
 
 fn draw_list(
-    threads: &Threads,
-    snapshot: &Snapshot,
+    threads: &ThreadsScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) {
-    let focus = Focus::from(threads.pane() == Pane::List);
+    let focus = Focus::from(threads.pane() == ThreadsPane::List);
     let title = match threads.searched() {
         "" => format!(" Threads {} ", threads.order.len()),
         text => format!(
@@ -288,7 +293,7 @@ fn draw_list(
     frame.render_widget(sums(snapshot, look, now), foot);
 }
 
-fn row(threads: &Threads, thread: &Thread, cells: usize, look: Look) -> Line<'static> {
+fn row(threads: &ThreadsScreen, thread: &Thread, cells: usize, look: Appearance) -> Line<'static> {
     let chosen = threads.selected.as_ref() == Some(&thread.id);
     let pointer = if chosen { "> " } else { "  " };
     let room = cells.saturating_sub(BESIDE);
@@ -299,30 +304,30 @@ fn row(threads: &Threads, thread: &Thread, cells: usize, look: Look) -> Line<'st
     } else {
         (" ", Meaning::Text)
     };
-    let heat = heat_words(heat(thread));
+    let heat = phase_and_intensity_text(heat(thread));
     let line = Line::from(vec![
         Span::raw(format!("{pointer}{name} ")),
         Span::styled(fit(&heat, 14, look), look.style(Meaning::Text)),
         Span::styled(mark, look.style(meaning)),
         Span::raw(" "),
-        Span::raw(decision.map_or("", Decision::as_str)),
+        Span::raw(decision.map_or("", TurnDecision::as_str)),
     ]);
     match chosen {
-        true if threads.pane() == Pane::List => highlighted(line, look),
+        true if threads.pane() == ThreadsPane::List => highlighted(line, look),
         true => line.style(look.style(Meaning::SelectedIdle)),
         false => line,
     }
 }
 
 /// Returns the number of frozen conversations, and of turns in the last hour that had to change a summary.
-fn sums(snapshot: &Snapshot, look: Look, now: Timestamp) -> Line<'static> {
+fn sums(snapshot: &RuntimeSnapshot, look: Appearance, now: Timestamp) -> Line<'static> {
     const HOUR: std::time::Duration = std::time::Duration::from_hours(1);
     let frozen = frozen_threads(snapshot);
     let turns = snapshot.threads.iter().flat_map(|thread| {
         let turns = thread.turns.iter();
         turns.take_while(|turned| now.since(turned.at) <= HOUR)
     });
-    let must = turns.filter(|turned| turned.decided.decision == Decision::Must);
+    let must = turns.filter(|turned| turned.decided.decision == TurnDecision::Must);
     let meaning = if frozen == 0 {
         Meaning::Dim
     } else {
@@ -337,8 +342,14 @@ fn sums(snapshot: &Snapshot, look: Look, now: Timestamp) -> Line<'static> {
     ])
 }
 
-fn draw_memento(threads: &Threads, thread: &Thread, frame: &mut Frame, area: Rect, look: Look) {
-    let focus = Focus::from(threads.pane() == Pane::Memento);
+fn draw_memento(
+    threads: &ThreadsScreen,
+    thread: &Thread,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
+    let focus = Focus::from(threads.pane() == ThreadsPane::Memento);
     let block = look.panel(focus);
     let inner = block.inner(area);
     let rows = rows_of(threads, thread, inner, look);
@@ -351,8 +362,8 @@ fn draw_memento(threads: &Threads, thread: &Thread, frame: &mut Frame, area: Rec
     };
     let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
     let name = match threads.showing {
-        Showing::Kept => format!(" Memento v{} ", thread.version),
-        Showing::Proposed => format!(" Kept against {} held back ", thread.held_back.len()),
+        MementoContent::Kept => format!(" Memento v{} ", thread.version),
+        MementoContent::Proposed => format!(" Kept against {} held back ", thread.held_back.len()),
     };
     let back = format!("{} = back ", look.mark(Mark::Bullet));
     let typed = threads.typed(&thread.id).is_some();
@@ -362,7 +373,11 @@ fn draw_memento(threads: &Threads, thread: &Thread, frame: &mut Frame, area: Rec
         (thread.is_frozen(), " FROZEN ", Meaning::Frozen),
         (thread.edited, " EDITED ", Meaning::Waiting),
         (typed, " your text is kept: e ", Meaning::Warning),
-        (threads.showing == Showing::Proposed, &back, Meaning::Dim),
+        (
+            threads.showing == MementoContent::Proposed,
+            &back,
+            Meaning::Dim,
+        ),
     ];
     let mut room = usize::from(area.width).saturating_sub(2 + hint.width());
     let mut title = Vec::new();

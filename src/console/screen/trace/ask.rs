@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::base::id::SessionId;
-use crate::trace::diff::Difference;
+use crate::trace::diff::SessionDiff;
 use crate::trace::event::{Event, canonical_type};
-use crate::trace::export::Format;
-use crate::trace::filter::Filter;
-use crate::trace::outline::{Marks, Window};
-use crate::trace::replay::State;
+use crate::trace::export::ExportFormatArg;
+use crate::trace::filter::EventFilter;
+use crate::trace::outline::{EventMarks, OutlineWindow};
+use crate::trace::replay::ReplayState;
 use crate::trace::tell::{Tone, telling, tone};
 
 /// Read request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ask {
+pub(crate) enum TraceRead {
     /// Rows of a session, from a sequence number on.
     Rows {
         session: SessionId,
@@ -31,14 +31,14 @@ pub(crate) enum Ask {
         session: SessionId,
         from: u64,
         limit: usize,
-        state: Arc<State>,
+        state: Arc<ReplayState>,
     },
     /// State before event `to`, computed from the state before event `from`.
     Fold {
         session: SessionId,
         from: u64,
         to: u64,
-        state: Arc<State>,
+        state: Arc<ReplayState>,
     },
     /// Events of a window that match a query.
     Scan {
@@ -46,7 +46,7 @@ pub(crate) enum Ask {
         ticket: u64,
         from: u64,
         limit: usize,
-        query: Arc<Query>,
+        query: Arc<TraceQuery>,
     },
     /// Difference of two sessions.
     Compare {
@@ -56,42 +56,42 @@ pub(crate) enum Ask {
     /// Export of a session to a file.
     Export {
         session: SessionId,
-        format: Format,
+        format: ExportFormatArg,
         path: PathBuf,
     },
 }
 
 /// Response to an [`Ask`].
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum TraceReadResult {
     Rows {
         session: SessionId,
         from: u64,
-        rows: Result<Vec<Row>, String>,
+        rows: Result<Vec<EventRow>, String>,
     },
     Event {
         session: SessionId,
         sequence: u64,
-        event: Result<Option<Box<Whole>>, String>,
+        event: Result<Option<Box<FullEvent>>, String>,
     },
     Outline {
         session: SessionId,
         from: u64,
-        part: Result<(Window, Arc<State>), String>,
+        part: Result<(OutlineWindow, Arc<ReplayState>), String>,
     },
     Fold {
         session: SessionId,
         to: u64,
-        state: Result<Arc<State>, String>,
+        state: Result<Arc<ReplayState>, String>,
     },
     Scan {
         session: SessionId,
         ticket: u64,
-        part: Result<Found, String>,
+        part: Result<WindowMatches, String>,
     },
     Compare {
         ticket: u64,
-        difference: Result<Box<Difference>, String>,
+        difference: Result<Box<SessionDiff>, String>,
     },
     Exported {
         path: PathBuf,
@@ -101,14 +101,14 @@ pub(crate) enum Told {
 
 /// Search conditions. All of them must hold.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Query {
+pub(crate) struct TraceQuery {
     pub(crate) agent: String,
-    pub(crate) filters: Vec<Filter>,
+    pub(crate) filters: Vec<EventFilter>,
 }
 
 /// Matches in one window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct WindowMatches {
     /// Sequence number of the next window.
     pub(crate) next: u64,
     /// Sequence numbers of the matching events.
@@ -121,24 +121,24 @@ pub(crate) struct Found {
 
 /// Event as a list row shows it. A row is short, however long the event is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct EventRow {
     pub(crate) sequence: u64,
     pub(crate) event_type: String,
     /// Subject of the event, clipped and safe to show.
     pub(crate) about: String,
-    pub(crate) marks: Marks,
+    pub(crate) marks: EventMarks,
     pub(crate) tone: Tone,
     pub(crate) time_us: i64,
 }
 
-impl Row {
+impl EventRow {
     /// Builds the row of an event.
     pub(crate) fn of(event: &Event) -> Self {
         Self {
             sequence: event.sequence,
             event_type: crate::base::text::one_line(canonical_type(&event.event_type)),
             about: telling(event),
-            marks: Marks::of(event),
+            marks: EventMarks::of(event),
             tone: tone(event),
             time_us: event.timestamp.micros(),
         }
@@ -147,17 +147,17 @@ impl Row {
 
 /// One full event, with the verification of its hashes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Whole {
+pub(crate) struct FullEvent {
     pub(crate) event: Event,
     /// Verification that the event's hash matches its text.
-    pub(crate) own: Proof,
+    pub(crate) own: HashProof,
     /// Verification that the event names the hash of the previous event.
-    pub(crate) link: Proof,
+    pub(crate) link: HashProof,
 }
 
 /// Result of recomputing a hash and comparing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
+pub(crate) enum HashProof {
     /// The hashes are equal.
     Holds,
     /// The hashes differ. With the description.

@@ -1,20 +1,25 @@
 //! Verification of every chain, and its effect on events that were read before.
 
-use super::opened::Opened;
-use super::{Trace, Verifying};
+use super::opened::OpenSession;
+use super::{TraceScreen, VerificationState};
 use crate::base::id::SessionId;
-use crate::console::request::Request;
-use crate::trace::verify::{Checked, Progress, Report, Verdict};
+use crate::console::request::ConsoleRequest;
+use crate::trace::verify::{
+    ChainVerification, VerificationProgress, VerificationReport, VerificationVerdict,
+};
 
-impl Trace {
+impl TraceScreen {
     /// Takes in the result of the check.
-    pub(crate) fn on_verified(&mut self, checked: Result<Report, String>) -> Vec<Request> {
-        self.verifying = Verifying::Idle;
+    pub(crate) fn on_verified(
+        &mut self,
+        checked: Result<VerificationReport, String>,
+    ) -> Vec<ConsoleRequest> {
+        self.verifying = VerificationState::Idle;
         match checked {
             Ok(report) => {
-                let of = |chain: &Checked| report.of_session(&chain.session);
+                let of = |chain: &ChainVerification| report.of_session(&chain.session);
                 let found = report.chains.iter().filter_map(of);
-                let log = report.log.as_ref().map(Checked::from);
+                let log = report.log.as_ref().map(ChainVerification::from);
                 let found = found.chain(log);
                 self.checked = found
                     .map(|checked| (checked.session.clone(), checked))
@@ -24,7 +29,7 @@ impl Trace {
             }
             Err(problem) => self.problem = Some(problem),
         }
-        let opened = self.opened.as_ref().map(Opened::id);
+        let opened = self.opened.as_ref().map(OpenSession::id);
         if opened.is_some_and(|id| self.broken_at(id).is_some())
             && let Some(opened) = &mut self.opened
         {
@@ -34,23 +39,24 @@ impl Trace {
         self.settle()
     }
 
-    pub(super) fn verify(&mut self) -> Vec<Request> {
+    pub(super) fn verify(&mut self) -> Vec<ConsoleRequest> {
         match self.verifying {
-            Verifying::Idle => {
-                let progress = Progress::default();
-                self.verifying = Verifying::Running(progress.clone());
-                vec![Request::Verify(progress)]
+            VerificationState::Idle => {
+                let progress = VerificationProgress::default();
+                self.verifying = VerificationState::Running(progress.clone());
+                vec![ConsoleRequest::Verify(progress)]
             }
-            Verifying::Running(_) => Vec::new(),
+            VerificationState::Running(_) => Vec::new(),
         }
     }
 
     /// Returns the sequence number at which the last check found a session's chain broken.
     pub(super) fn broken_at(&self, session: &SessionId) -> Option<u64> {
         match self.checked.get(session)?.verdict {
-            Verdict::Holds(_) => None,
-            Verdict::Diverged { sequence, .. } | Verdict::Broken { sequence, .. } => Some(sequence),
-            Verdict::Truncated { found, .. } => Some(found.saturating_sub(1)),
+            VerificationVerdict::Holds(_) => None,
+            VerificationVerdict::Diverged { sequence, .. }
+            | VerificationVerdict::Broken { sequence, .. } => Some(sequence),
+            VerificationVerdict::Truncated { found, .. } => Some(found.saturating_sub(1)),
         }
     }
 }

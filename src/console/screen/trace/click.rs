@@ -2,31 +2,31 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::view::click::{Clicked, clicked};
-use super::{Pane, Trace};
-use crate::console::request::Request;
+use super::view::click::{ClickTarget, clicked};
+use super::{TracePane, TraceScreen};
+use crate::console::request::ConsoleRequest;
 
-impl Trace {
+impl TraceScreen {
     /// Handles a click on a screen that is painted in `area`.
-    pub(crate) fn click(&mut self, area: Rect, at: Position) -> Vec<Request> {
+    pub(crate) fn click(&mut self, area: Rect, at: Position) -> Vec<ConsoleRequest> {
         if self.is_typing() {
             return Vec::new();
         }
         match clicked(self, area, at) {
-            Some(Clicked::Session(row)) => {
+            Some(ClickTarget::Session(row)) => {
                 self.selected = self
                     .sessions
                     .get(row)
                     .map(|recorded| recorded.session.clone());
             }
-            Some(Clicked::Row(row)) => {
-                self.pane = Pane::Spans;
+            Some(ClickTarget::Row(row)) => {
+                self.pane = TracePane::Spans;
                 if let Some(opened) = &mut self.opened {
                     opened.choose(row);
                 }
             }
-            Some(Clicked::Spans) => self.pane = Pane::Spans,
-            Some(Clicked::Event) => self.pane = Pane::Event,
+            Some(ClickTarget::Spans) => self.pane = TracePane::Spans,
+            Some(ClickTarget::Event) => self.pane = TracePane::Event,
             None => return Vec::new(),
         }
         self.settle()

@@ -3,85 +3,87 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Ask, Browse, Fold, Follow, Letter, Meaning, Pane, Prompt, Purpose, Request, Timestamp, Towards,
-    Trace, detail,
+    ConsoleRequest, EventDirection, FoldState, FollowMode, LetterCommand, Meaning, Timestamp,
+    TraceKey, TracePane, TracePrompt, TracePromptPurpose, TraceRead, TraceScreen, detail,
 };
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
-use crate::trace::export::Format;
-use crate::trace::filter::Filter;
+use crate::trace::export::ExportFormatArg;
+use crate::trace::filter::EventFilter;
 
-impl Trace {
-    pub(super) fn browse(&mut self, browse: Browse, now: Timestamp) -> Vec<Request> {
+impl TraceScreen {
+    pub(super) fn browse(&mut self, browse: TraceKey, now: Timestamp) -> Vec<ConsoleRequest> {
         match browse {
-            Browse::Copy => return self.copy(),
-            Browse::Compare => return self.compare(),
-            Browse::Export => self.ask_export(),
-            Browse::Jump => self.letter = Some(Letter::Jump),
-            Browse::Search
-            | Browse::SearchNext
-            | Browse::SearchPrevious
-            | Browse::Filter
-            | Browse::Fold
-            | Browse::Unfold
-            | Browse::FoldLevel
-            | Browse::CheckpointBefore
-            | Browse::CheckpointAfter
-            | Browse::StepBack
-            | Browse::StepOn
-            | Browse::Play
-            | Browse::StopOn
-            | Browse::Follow
-            | Browse::Mark => {
-                if matches!(self.pane, Pane::Spans | Pane::Event) {
-                    self.browse_session(browse, now);
+            TraceKey::Copy => return self.copy(),
+            TraceKey::Compare => return self.compare(),
+            TraceKey::Export => self.open_export_prompt(),
+            TraceKey::Jump => self.letter = Some(LetterCommand::Jump),
+            TraceKey::Search
+            | TraceKey::SearchNext
+            | TraceKey::SearchPrevious
+            | TraceKey::Filter
+            | TraceKey::Fold
+            | TraceKey::Unfold
+            | TraceKey::FoldLevel
+            | TraceKey::CheckpointBefore
+            | TraceKey::CheckpointAfter
+            | TraceKey::StepBack
+            | TraceKey::StepOn
+            | TraceKey::Play
+            | TraceKey::StopOn
+            | TraceKey::Follow
+            | TraceKey::Mark => {
+                if matches!(self.pane, TracePane::Spans | TracePane::Event) {
+                    self.handle_session_command(browse, now);
                 }
             }
         }
         self.settle()
     }
 
-    fn browse_session(&mut self, browse: Browse, now: Timestamp) {
+    fn handle_session_command(&mut self, browse: TraceKey, now: Timestamp) {
         let Some(opened) = &mut self.opened else {
             return;
         };
         match browse {
-            Browse::Search => self.prompt = Some(Prompt::new(Purpose::Search, "")),
-            Browse::Filter => {
-                let now = opened.filter.as_ref().map_or("", |scan| scan.text.as_str());
-                self.prompt = Some(Prompt::new(Purpose::Filter, now));
+            TraceKey::Search => {
+                self.prompt = Some(TracePrompt::new(TracePromptPurpose::Search, ""))
             }
-            Browse::SearchNext | Browse::SearchPrevious if opened.search.is_none() => {
+            TraceKey::Filter => {
+                let now = opened.filter.as_ref().map_or("", |scan| scan.text.as_str());
+                self.prompt = Some(TracePrompt::new(TracePromptPurpose::Filter, now));
+            }
+            TraceKey::SearchNext | TraceKey::SearchPrevious if opened.search.is_none() => {
                 self.said = Some((Meaning::Hint, "nothing was looked for: / looks".to_owned()));
             }
-            Browse::SearchNext => opened.next_hit(Towards::On),
-            Browse::SearchPrevious => opened.next_hit(Towards::Back),
-            Browse::Fold => self.fold(Fold::Closed),
-            Browse::Unfold => self.fold(Fold::Open),
-            Browse::FoldLevel => opened.fold_level(),
-            Browse::CheckpointBefore => self.go_to_checkpoint(Towards::Back),
-            Browse::CheckpointAfter => self.go_to_checkpoint(Towards::On),
-            Browse::StepBack => opened.step(Towards::Back),
-            Browse::StepOn => opened.step(Towards::On),
-            Browse::Play => opened.toggle_play(now),
-            Browse::StopOn => opened.stop_on = opened.stop_on.next(),
-            Browse::Follow => {
+            TraceKey::SearchNext => opened.next_hit(EventDirection::On),
+            TraceKey::SearchPrevious => opened.next_hit(EventDirection::Back),
+            TraceKey::Fold => self.fold(FoldState::Closed),
+            TraceKey::Unfold => self.fold(FoldState::Open),
+            TraceKey::FoldLevel => opened.fold_level(),
+            TraceKey::CheckpointBefore => self.go_to_checkpoint(EventDirection::Back),
+            TraceKey::CheckpointAfter => self.go_to_checkpoint(EventDirection::On),
+            TraceKey::StepBack => opened.step(EventDirection::Back),
+            TraceKey::StepOn => opened.step(EventDirection::On),
+            TraceKey::Play => opened.toggle_play(now),
+            TraceKey::StopOn => opened.stop_on = opened.stop_on.next(),
+            TraceKey::Follow => {
                 opened.follow = match opened.follow {
-                    Follow::Still(_) => Follow::Tail,
-                    Follow::Tail => Follow::Still(opened.total()),
+                    FollowMode::Still(_) => FollowMode::Tail,
+                    FollowMode::Tail => FollowMode::Still(opened.total()),
                 }
             }
-            Browse::Mark => self.letter = Some(Letter::Mark),
-            Browse::Copy | Browse::Compare | Browse::Export | Browse::Jump => {}
+            TraceKey::Mark => self.letter = Some(LetterCommand::Mark),
+            TraceKey::Copy | TraceKey::Compare | TraceKey::Export | TraceKey::Jump => {}
         }
     }
 
-    pub(super) fn fold(&mut self, fold: Fold) {
+    pub(super) fn fold(&mut self, fold: FoldState) {
         let Some(opened) = &mut self.opened else {
             return;
         };
-        if self.pane == Pane::Event {
+        if self.pane == TracePane::Event {
             opened.fold_detail(fold);
         } else {
             opened.fold(fold);
@@ -89,16 +91,16 @@ impl Trace {
     }
 
     /// Toggles the fold of the selected line of an event.
-    pub(super) fn turn_fold(&mut self) {
+    pub(super) fn toggle_fold(&mut self) {
         let line = self.opened.as_ref().and_then(|opened| opened.detail.line());
         match line.and_then(|line| line.fold) {
-            Some(Fold::Open) => self.fold(Fold::Closed),
-            Some(Fold::Closed) => self.fold(Fold::Open),
+            Some(FoldState::Open) => self.fold(FoldState::Closed),
+            Some(FoldState::Closed) => self.fold(FoldState::Open),
             None => {}
         }
     }
 
-    fn go_to_checkpoint(&mut self, towards: Towards) {
+    fn go_to_checkpoint(&mut self, towards: EventDirection) {
         let Some(opened) = &mut self.opened else {
             return;
         };
@@ -106,15 +108,15 @@ impl Trace {
             return;
         }
         let words = match (towards, opened.outline.len() < opened.total()) {
-            (Towards::On, true) => "no checkpoint in what was read so far",
-            (Towards::On, false) => "no checkpoint behind this event",
-            (Towards::Back, _) => "no checkpoint before this event",
+            (EventDirection::On, true) => "no checkpoint in what was read so far",
+            (EventDirection::On, false) => "no checkpoint behind this event",
+            (EventDirection::Back, _) => "no checkpoint before this event",
         };
         self.said = Some((Meaning::Hint, words.to_owned()));
     }
 
     /// Goes to an event of the open session: the command `:seek N`, from any screen.
-    pub(crate) fn seek(&mut self, sequence: u64) -> Result<Vec<Request>, String> {
+    pub(crate) fn seek(&mut self, sequence: u64) -> Result<Vec<ConsoleRequest>, String> {
         let Some(opened) = &mut self.opened else {
             return Err("open a session first".to_owned());
         };
@@ -125,20 +127,20 @@ impl Trace {
         Ok(self.settle())
     }
 
-    pub(super) fn on_letter(&mut self, letter: Letter, c: char) {
+    pub(super) fn on_letter(&mut self, letter: LetterCommand, c: char) {
         if !c.is_ascii_alphabetic() {
             self.said = Some((Meaning::Hint, "a letter, please".to_owned()));
             return;
         }
         match letter {
-            Letter::Mark => {
+            LetterCommand::Mark => {
                 if let Some(opened) = &self.opened {
                     let place = (opened.id().clone(), opened.place);
                     self.said = Some((Meaning::Hint, format!("{c} marks event {}", place.1)));
                     self.bookmarks.insert(c, place);
                 }
             }
-            Letter::Jump => match self.bookmarks.get(&c).cloned() {
+            LetterCommand::Jump => match self.bookmarks.get(&c).cloned() {
                 None => self.said = Some((Meaning::Warning, format!("no event is marked {c}"))),
                 Some((session, at)) => {
                     self.show(&session, at);
@@ -151,18 +153,18 @@ impl Trace {
     }
 
     /// Carries out a line that was typed to its end.
-    pub(super) fn typed(&mut self, text: &str) -> Vec<Request> {
+    pub(super) fn typed(&mut self, text: &str) -> Vec<ConsoleRequest> {
         let Some(purpose) = self.prompt.as_ref().map(|prompt| prompt.purpose) else {
             return Vec::new();
         };
         let text = text.trim();
         let done = match purpose {
-            Purpose::Filter => self.filter_by(text),
-            Purpose::Search => {
+            TracePromptPurpose::Filter => self.filter_by(text),
+            TracePromptPurpose::Search => {
                 self.search_for(text);
                 Ok(Vec::new())
             }
-            Purpose::Export => self.export_to(text),
+            TracePromptPurpose::Export => self.export_to(text),
         };
         match done {
             Ok(mut requests) => {
@@ -182,12 +184,12 @@ impl Trace {
         }
     }
 
-    fn filter_by(&mut self, text: &str) -> Result<Vec<Request>, String> {
-        let wrong = |error: crate::trace::filter::FilterError| {
+    fn filter_by(&mut self, text: &str) -> Result<Vec<ConsoleRequest>, String> {
+        let wrong = |error: crate::trace::filter::EventFilterError| {
             let help = error.help;
             format!("{error}. Allowed: {help}")
         };
-        let filter: Filter = text.parse().map_err(wrong)?;
+        let filter: EventFilter = text.parse().map_err(wrong)?;
         let ticket = self.ticket();
         if let Some(opened) = &mut self.opened {
             if filter.is_empty() {
@@ -210,33 +212,35 @@ impl Trace {
         }
     }
 
-    fn ask_export(&mut self) {
+    fn open_export_prompt(&mut self) {
         let Some(session) = self.chosen() else {
             return;
         };
         let name = format!("{session}.jsonl");
-        self.prompt = Some(Prompt::new(Purpose::Export, &name));
+        self.prompt = Some(TracePrompt::new(TracePromptPurpose::Export, &name));
     }
 
     /// Returns the open session, or the one selected in the list.
     fn chosen(&self) -> Option<&crate::base::id::SessionId> {
         match (self.pane, &self.opened) {
-            (Pane::Spans | Pane::Event, Some(opened)) => Some(opened.id()),
-            (Pane::Sessions | Pane::Compared, _) | (_, None) => self.selected.as_ref(),
+            (TracePane::Spans | TracePane::Event, Some(opened)) => Some(opened.id()),
+            (TracePane::Sessions | TracePane::Compared, _) | (_, None) => self.selected.as_ref(),
         }
     }
 
-    fn export_to(&mut self, text: &str) -> Result<Vec<Request>, String> {
+    fn export_to(&mut self, text: &str) -> Result<Vec<ConsoleRequest>, String> {
         let path = PathBuf::from(text);
         let ending = path.extension().and_then(|ending| ending.to_str());
-        let format = ending.and_then(Format::of_ending).ok_or_else(|| {
-            "the name of the file says how it is written: .jsonl .csv .html .otlp or .golden"
-                .to_owned()
-        })?;
+        let format = ending
+            .and_then(ExportFormatArg::from_extension)
+            .ok_or_else(|| {
+                "the name of the file says how it is written: .jsonl .csv .html .otlp or .golden"
+                    .to_owned()
+            })?;
         let session = self.chosen().ok_or("there is no session to write")?.clone();
         let words = format!("writing {} of {session}...", format.name());
         self.said = Some((Meaning::Waiting, words));
-        Ok(vec![Request::Read(Ask::Export {
+        Ok(vec![ConsoleRequest::Read(TraceRead::Export {
             session,
             format,
             path,
@@ -256,16 +260,16 @@ impl Trace {
         });
     }
 
-    fn copy(&mut self) -> Vec<Request> {
+    fn copy(&mut self) -> Vec<ConsoleRequest> {
         let found = match (self.pane, &self.opened) {
-            (Pane::Spans, Some(opened)) => opened
+            (TracePane::Spans, Some(opened)) => opened
                 .whole()
                 .map(|whole| ("the event", detail::as_json(whole))),
-            (Pane::Event, Some(opened)) => opened
+            (TracePane::Event, Some(opened)) => opened
                 .whole()
                 .and_then(|whole| opened.detail.value(whole))
                 .map(|value| ("the value", value)),
-            (Pane::Sessions | Pane::Compared, _) | (_, None) => self
+            (TracePane::Sessions | TracePane::Compared, _) | (_, None) => self
                 .selected
                 .as_ref()
                 .map(|session| ("the session's name", session.to_string())),
@@ -286,6 +290,6 @@ impl Trace {
             )
         };
         self.said = Some((meaning, words));
-        vec![Request::Copy(text)]
+        vec![ConsoleRequest::Copy(text)]
     }
 }

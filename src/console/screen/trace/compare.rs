@@ -1,21 +1,21 @@
 //! Comparison of two sessions: the first difference, and the differences after it.
 
-use super::{Ask, Meaning, Pane, Request, Trace};
+use super::{ConsoleRequest, Meaning, TracePane, TraceRead, TraceScreen};
 use crate::base::id::SessionId;
 use crate::console::keymap::Motion;
-use crate::trace::diff::Difference;
+use crate::trace::diff::SessionDiff;
 
 /// Comparison that is pending or loaded.
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct SessionComparison {
     pub(super) sessions: (SessionId, SessionId),
     ticket: u64,
-    pub(super) difference: Option<Result<Box<Difference>, String>>,
+    pub(super) difference: Option<Result<Box<SessionDiff>, String>>,
     /// Index of the selected difference.
     pub(super) at: usize,
 }
 
-impl Compared {
+impl SessionComparison {
     pub(super) fn go(&mut self, motion: Motion) {
         if let Some(Ok(difference)) = &self.difference {
             self.at = motion.from(self.at, difference.changes.len());
@@ -23,24 +23,24 @@ impl Compared {
     }
 }
 
-impl Trace {
+impl TraceScreen {
     /// Starts the selection of the other session.
-    pub(super) fn compare(&mut self) -> Vec<Request> {
+    pub(super) fn compare(&mut self) -> Vec<ConsoleRequest> {
         let first = match (self.pane, &self.opened) {
-            (Pane::Spans | Pane::Event, Some(opened)) => Some(opened.id().clone()),
-            (Pane::Sessions | Pane::Compared, _) | (_, None) => self.selected.clone(),
+            (TracePane::Spans | TracePane::Event, Some(opened)) => Some(opened.id().clone()),
+            (TracePane::Sessions | TracePane::Compared, _) | (_, None) => self.selected.clone(),
         };
         if self.sessions.len() < 2 {
             self.said = Some((Meaning::Hint, "there is no other session".to_owned()));
             return Vec::new();
         }
         self.comparing = first;
-        self.pane = Pane::Sessions;
+        self.pane = TracePane::Sessions;
         Vec::new()
     }
 
     /// Compares with the selected session.
-    pub(super) fn compare_with(&mut self, first: SessionId) -> Vec<Request> {
+    pub(super) fn compare_with(&mut self, first: SessionId) -> Vec<ConsoleRequest> {
         let Some(second) = self.selected.clone() else {
             return Vec::new();
         };
@@ -51,17 +51,20 @@ impl Trace {
         }
         let ticket = self.ticket();
         let sessions = (first, second);
-        self.compared = Some(Compared {
+        self.compared = Some(SessionComparison {
             sessions: sessions.clone(),
             ticket,
             difference: None,
             at: 0,
         });
-        self.pane = Pane::Compared;
-        vec![Request::Read(Ask::Compare { ticket, sessions })]
+        self.pane = TracePane::Compared;
+        vec![ConsoleRequest::Read(TraceRead::Compare {
+            ticket,
+            sessions,
+        })]
     }
 
-    pub(super) fn on_compared(&mut self, ticket: u64, found: Result<Box<Difference>, String>) {
+    pub(super) fn on_compared(&mut self, ticket: u64, found: Result<Box<SessionDiff>, String>) {
         if let Some(compared) = self
             .compared
             .as_mut()

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::ask::{Proof, Whole};
+use super::ask::{FullEvent, HashProof};
 use crate::base::text::{one_line, visible};
 use crate::console::cells::{break_exactly, counted};
 use crate::console::keymap::Motion;
 use crate::trace::jsonl;
-use crate::trace::outline::Fold;
+use crate::trace::outline::FoldState;
 
 /// Maximum number of lines laid out for an event.
 const MOST_LINES: usize = 5_000;
@@ -21,17 +21,17 @@ const MOST_LINES: usize = 5_000;
 const MOST_TEXT: usize = 64 * 1024;
 
 /// Maximum length of a text shown on one line while folded.
-const MOST_SHORT: usize = 400;
+const MAX_FOLDED_CHARS: usize = 400;
 
 /// One line of the layout.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct EventLine {
     pub(super) depth: usize,
     pub(super) label: String,
     /// Value, safe to show.
     pub(super) value: String,
-    pub(super) fold: Option<Fold>,
-    pub(super) proof: Option<Proof>,
+    pub(super) fold: Option<FoldState>,
+    pub(super) proof: Option<HashProof>,
     /// Path for display: `.payload.items[3]`.
     pub(super) path: String,
     /// JSON pointer below the payload.
@@ -40,8 +40,8 @@ pub(super) struct Line {
 
 /// View state of one event.
 #[derive(Debug, Default)]
-pub(super) struct Detail {
-    lines: Vec<Line>,
+pub(super) struct EventDetail {
+    lines: Vec<EventLine>,
     /// Paths whose fold state differs from the default.
     turned: BTreeSet<String>,
     pub(super) at: usize,
@@ -51,17 +51,17 @@ pub(super) struct Detail {
     pub(super) escaped: usize,
 }
 
-impl Detail {
-    pub(super) fn lines(&self) -> &[Line] {
+impl EventDetail {
+    pub(super) fn lines(&self) -> &[EventLine] {
         &self.lines
     }
 
-    pub(super) fn line(&self) -> Option<&Line> {
+    pub(super) fn line(&self) -> Option<&EventLine> {
         self.lines.get(self.at)
     }
 
     /// Shows another event.
-    pub(super) fn open(&mut self, whole: &Whole) {
+    pub(super) fn open(&mut self, whole: &FullEvent) {
         self.turned.clear();
         self.at = 0;
         self.lay_out(whole);
@@ -79,7 +79,7 @@ impl Detail {
     }
 
     /// Opens or closes a fold. Closing an element that is closed or has no fold selects its parent.
-    pub(super) fn fold(&mut self, whole: &Whole, fold: Fold) {
+    pub(super) fn fold(&mut self, whole: &FullEvent, fold: FoldState) {
         let Some(line) = self.line().cloned() else {
             return;
         };
@@ -91,7 +91,7 @@ impl Detail {
                 self.lay_out(whole);
             }
             Some(_) | None => {
-                if fold == Fold::Closed {
+                if fold == FoldState::Closed {
                     let mut above = self.lines.iter().take(self.at);
                     let above = above.rposition(|above| above.depth < line.depth);
                     self.at = above.unwrap_or(self.at);
@@ -101,7 +101,7 @@ impl Detail {
     }
 
     /// Returns the value of the selected line as JSON, or its text.
-    pub(super) fn value(&self, whole: &Whole) -> Option<String> {
+    pub(super) fn value(&self, whole: &FullEvent) -> Option<String> {
         let line = self.line()?;
         let Some(pointer) = &line.pointer else {
             return Some(match line.path.as_str() {
@@ -120,9 +120,9 @@ impl Detail {
         })
     }
 
-    pub(super) fn lay_out(&mut self, whole: &Whole) {
+    pub(super) fn lay_out(&mut self, whole: &FullEvent) {
         let event = &whole.event;
-        let mut page = Page {
+        let mut page = EventLayout {
             lines: Vec::new(),
             turned: &self.turned,
             cells: self.cells.max(20),
@@ -160,11 +160,11 @@ impl Detail {
 }
 
 /// Returns the event as one line of JSON, in the form of an export.
-pub(super) fn as_json(whole: &Whole) -> String {
+pub(super) fn as_json(whole: &FullEvent) -> String {
     jsonl::line(&whole.event)
 }
 
-fn at_pointer<'w>(whole: &'w Whole, pointer: &str) -> Option<&'w Value> {
+fn at_pointer<'w>(whole: &'w FullEvent, pointer: &str) -> Option<&'w Value> {
     let inside = pointer.strip_prefix('/')?;
     let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
     let value = whole.event.payload.get(&unescape(first))?;
@@ -179,8 +179,8 @@ fn unescape(part: &str) -> String {
 }
 
 /// Layout in progress.
-struct Page<'t> {
-    lines: Vec<Line>,
+struct EventLayout<'t> {
+    lines: Vec<EventLine>,
     turned: &'t BTreeSet<String>,
     cells: usize,
     left_out: usize,
@@ -188,20 +188,20 @@ struct Page<'t> {
 }
 
 /// Location of a value.
-struct Place {
+struct ValueLocation {
     depth: usize,
     label: String,
     path: String,
     pointer: String,
 }
 
-impl Page<'_> {
+impl EventLayout<'_> {
     fn plain(&mut self, label: &str, name: &str, value: &str) {
         let value = self.safe(value);
         self.push(0, label, &value, None, &format!(".{name}"), None);
     }
 
-    fn proven(&mut self, label: &str, path: &str, value: &str, proof: &Proof) {
+    fn proven(&mut self, label: &str, path: &str, value: &str, proof: &HashProof) {
         self.push(0, label, value, None, path, None);
         if let Some(line) = self.lines.last_mut() {
             line.proof = Some(proof.clone());
@@ -213,7 +213,7 @@ impl Page<'_> {
         depth: usize,
         label: &str,
         value: &str,
-        fold: Option<Fold>,
+        fold: Option<FoldState>,
         path: &str,
         pointer: Option<&str>,
     ) {
@@ -221,7 +221,7 @@ impl Page<'_> {
             self.left_out += 1;
             return;
         }
-        self.lines.push(Line {
+        self.lines.push(EventLine {
             depth,
             label: label.to_owned(),
             value: value.to_owned(),
@@ -239,7 +239,7 @@ impl Page<'_> {
 
     /// Adds a line that must appear even if the layout is full.
     fn say(&mut self, depth: usize, words: &str, path: &str) {
-        self.lines.push(Line {
+        self.lines.push(EventLine {
             depth,
             label: String::new(),
             value: words.to_owned(),
@@ -252,13 +252,13 @@ impl Page<'_> {
 
     /// Clips foreign text and escapes its hidden characters.
     fn safe(&mut self, text: &str) -> String {
-        let cut: String = text.chars().take(MOST_SHORT).collect();
-        let shown = visible(&cut, crate::base::text::Lines::Escape);
+        let cut: String = text.chars().take(MAX_FOLDED_CHARS).collect();
+        let shown = visible(&cut, crate::base::text::LineFeeds::Escape);
         self.escaped += shown.escaped;
         shown.text
     }
 
-    fn payload(&mut self, whole: &Whole) {
+    fn payload(&mut self, whole: &FullEvent) {
         let payload = &whole.event.payload;
         if whole.event.pruned {
             let words = "dropped because they were old; the hash still covers them";
@@ -266,25 +266,25 @@ impl Page<'_> {
             return;
         }
         let keys = format!("{{{}}}", counted(payload.len(), "key"));
-        let fold = self.fold_of(".payload", Fold::Open);
+        let fold = self.fold_of(".payload", FoldState::Open);
         self.push(0, "payload", &keys, Some(fold), ".payload", Some(""));
-        if fold == Fold::Open {
+        if fold == FoldState::Open {
             for (name, value) in payload {
-                let place = Place::named(1, name, ".payload", "");
+                let place = ValueLocation::named(1, name, ".payload", "");
                 self.value(value, &place);
             }
         }
     }
 
-    fn fold_of(&self, path: &str, first: Fold) -> Fold {
+    fn fold_of(&self, path: &str, first: FoldState) -> FoldState {
         match (self.turned.contains(path), first) {
             (false, first) => first,
-            (true, Fold::Open) => Fold::Closed,
-            (true, Fold::Closed) => Fold::Open,
+            (true, FoldState::Open) => FoldState::Closed,
+            (true, FoldState::Closed) => FoldState::Open,
         }
     }
 
-    fn value(&mut self, value: &Value, place: &Place) {
+    fn value(&mut self, value: &Value, place: &ValueLocation) {
         if self.lines.len() >= MOST_LINES {
             self.left_out += 1;
             return;
@@ -299,7 +299,7 @@ impl Page<'_> {
             Value::Object(fields) if fields.is_empty() => self.leaf(place, "{}", None),
             Value::Array(items) => {
                 let words = format!("[{}]", counted(items.len(), "item"));
-                if self.branch(place, &words) == Fold::Open {
+                if self.branch(place, &words) == FoldState::Open {
                     for (at, item) in items.iter().enumerate() {
                         if self.is_full() {
                             // The rest is only counted, not laid out.
@@ -312,14 +312,18 @@ impl Page<'_> {
             }
             Value::Object(fields) => {
                 let words = format!("{{{}}}", counted(fields.len(), "key"));
-                if self.branch(place, &words) == Fold::Open {
+                if self.branch(place, &words) == FoldState::Open {
                     for (at, (name, field)) in fields.iter().enumerate() {
                         if self.is_full() {
                             self.left_out += fields.len() - at;
                             break;
                         }
-                        let place =
-                            Place::named(place.depth + 1, name, &place.path, &place.pointer);
+                        let place = ValueLocation::named(
+                            place.depth + 1,
+                            name,
+                            &place.path,
+                            &place.pointer,
+                        );
                         self.value(field, &place);
                     }
                 }
@@ -327,19 +331,19 @@ impl Page<'_> {
         }
     }
 
-    fn branch(&mut self, place: &Place, words: &str) -> Fold {
-        let fold = self.fold_of(&place.path, Fold::Closed);
+    fn branch(&mut self, place: &ValueLocation, words: &str) -> FoldState {
+        let fold = self.fold_of(&place.path, FoldState::Closed);
         self.leaf(place, words, Some(fold));
         fold
     }
 
-    fn leaf(&mut self, place: &Place, value: &str, fold: Option<Fold>) {
+    fn leaf(&mut self, place: &ValueLocation, value: &str, fold: Option<FoldState>) {
         let pointer = Some(place.pointer.as_str());
         self.push(place.depth, &place.label, value, fold, &place.path, pointer);
     }
 
     /// Adds a text: on one line, or on several if it is too long and unfolded.
-    fn text(&mut self, text: &str, place: &Place) {
+    fn text(&mut self, text: &str, place: &ValueLocation) {
         let shown = format!("\"{}\"", self.safe(text));
         let room = self
             .cells
@@ -348,8 +352,8 @@ impl Page<'_> {
             self.leaf(place, &shown, None);
             return;
         }
-        let fold = self.fold_of(&place.path, Fold::Closed);
-        if fold == Fold::Closed {
+        let fold = self.fold_of(&place.path, FoldState::Closed);
+        if fold == FoldState::Closed {
             self.leaf(place, &shown, Some(fold));
             return;
         }
@@ -357,7 +361,7 @@ impl Page<'_> {
         self.leaf(place, &size, Some(fold));
         let end = text.floor_char_boundary(MOST_TEXT);
         let (start, rest) = text.split_at(end);
-        let shown = visible(start, crate::base::text::Lines::Keep);
+        let shown = visible(start, crate::base::text::LineFeeds::Keep);
         self.escaped += shown.escaped;
         let cells = self.cells.saturating_sub(place.depth * 2 + 4).max(10);
         for line in shown.text.split('\n') {
@@ -373,7 +377,7 @@ impl Page<'_> {
     }
 }
 
-impl Place {
+impl ValueLocation {
     fn named(depth: usize, name: &str, path: &str, pointer: &str) -> Self {
         let cut: String = name.chars().take(64).collect();
         let label = one_line(&cut);
@@ -403,26 +407,26 @@ mod tests {
     use super::*;
     use crate::console::tests::fixture::events;
 
-    fn unfolded(params: Value) -> Detail {
+    fn unfolded(params: Value) -> EventDetail {
         let mut event = events("s-1", 0, 1).remove(0);
         event.payload = serde_json::Map::from_iter([("action_params".to_owned(), params)]);
-        let whole = Whole {
+        let whole = FullEvent {
             event,
-            own: Proof::Holds,
-            link: Proof::Holds,
+            own: HashProof::Holds,
+            link: HashProof::Holds,
         };
-        let mut detail = Detail::default();
+        let mut detail = EventDetail::default();
         detail.set_cells(40);
         detail.open(&whole);
         for path in [".payload.action_params", ".payload.action_params.text"] {
             let at = detail.lines.iter().position(|line| line.path == path);
             detail.at = at.unwrap_or(detail.at);
-            detail.fold(&whole, Fold::Open);
+            detail.fold(&whole, FoldState::Open);
         }
         detail
     }
 
-    fn last(detail: &Detail) -> &str {
+    fn last(detail: &EventDetail) -> &str {
         &detail.lines().last().unwrap().value
     }
 

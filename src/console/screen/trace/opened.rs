@@ -5,55 +5,55 @@
 
 use std::sync::Arc;
 
-use super::ask::{Query, Whole};
-use super::detail::Detail;
-use super::pages::Pages;
-use super::rows::Rows;
-use super::scan::Scan;
+use super::ask::{FullEvent, TraceQuery};
+use super::detail::EventDetail;
+use super::pages::EventPages;
+use super::rows::EventRows;
+use super::scan::SessionScan;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::console::keymap::Motion;
 use crate::runtime::RecordedSession;
-use crate::trace::filter::Filter;
-use crate::trace::outline::{Entry, Fold, Marks, Outline};
-use crate::trace::replay::{Kept, State};
+use crate::trace::filter::EventFilter;
+use crate::trace::outline::{EventMarks, FoldState, Outline, OutlineEntry};
+use crate::trace::replay::{ReplayState, StateCache};
 
 mod reading;
 
 /// Time between two events during playback, in microseconds.
-const BEAT_US: i64 = 200_000;
+const PLAYBACK_STEP_US: i64 = 200_000;
 
 /// State of the open session.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenSession {
     pub(super) session: RecordedSession,
-    pub(super) pages: Pages,
+    pub(super) pages: EventPages,
     pub(super) outline: Outline,
-    pub(super) reading: Reading,
+    pub(super) reading: OutlineReading,
     /// Session state after the last event of the outline.
-    running: Arc<State>,
-    kept: Kept,
-    folding: Under,
+    running: Arc<ReplayState>,
+    kept: StateCache,
+    folding: PendingRead,
     /// Sequence number of the selected event.
     pub(super) place: u64,
     /// First visible row. With `visible`, the number of visible rows.
     pub(super) top: u64,
     visible: u64,
-    pub(super) follow: Follow,
-    pub(super) filter: Option<Scan>,
-    pub(super) search: Option<Scan>,
+    pub(super) follow: FollowMode,
+    pub(super) filter: Option<SessionScan>,
+    pub(super) search: Option<SessionScan>,
     /// Direction of a match to go to as soon as it is known.
-    seeking: Option<Towards>,
-    pub(super) play: Play,
-    pub(super) stop_on: StopOn,
-    whole: Option<Shown>,
-    pub(super) detail: Detail,
+    seeking: Option<EventDirection>,
+    pub(super) play: Playback,
+    pub(super) stop_on: PlaybackStop,
+    whole: Option<ShownEvent>,
+    pub(super) detail: EventDetail,
     pub(super) problem: Option<String>,
 }
 
 /// State of reading the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum OutlineReading {
     Idle,
     Asked,
     /// The operator stopped the reading.
@@ -62,14 +62,14 @@ pub(super) enum Reading {
 
 /// State of a single pending read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Under {
+enum PendingRead {
     Idle,
     Way,
 }
 
 /// Follow mode: keeps the view at the end while events arrive, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Follow {
+pub(super) enum FollowMode {
     /// The view stays. With the number of events at the time the cursor moved away from the end.
     Still(u64),
     Tail,
@@ -77,7 +77,7 @@ pub(super) enum Follow {
 
 /// Playback state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Play {
+pub(super) enum Playback {
     Paused,
     /// The next step is due at this time.
     Playing(Timestamp),
@@ -85,18 +85,20 @@ pub(super) enum Play {
 
 /// Events at which playback stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StopOn {
+pub(super) enum PlaybackStop {
     CheckpointsAndDenials,
     Denials,
     Nothing,
 }
 
-impl StopOn {
-    fn marks(self) -> Marks {
+impl PlaybackStop {
+    fn marks(self) -> EventMarks {
         match self {
-            Self::CheckpointsAndDenials => Marks::CHECKPOINT | Marks::DENY | Marks::LAPSED,
-            Self::Denials => Marks::DENY | Marks::LAPSED,
-            Self::Nothing => Marks::NONE,
+            Self::CheckpointsAndDenials => {
+                EventMarks::CHECKPOINT | EventMarks::DENY | EventMarks::LAPSED
+            }
+            Self::Denials => EventMarks::DENY | EventMarks::LAPSED,
+            Self::Nothing => EventMarks::NONE,
         }
     }
 
@@ -119,49 +121,49 @@ impl StopOn {
 
 /// Direction of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Towards {
+pub(super) enum EventDirection {
     On,
     Back,
 }
 
 /// The event that is shown in full.
 #[derive(Debug)]
-struct Shown {
+struct ShownEvent {
     sequence: u64,
-    event: Fetched,
+    event: EventRead,
 }
 
 /// Result of reading one event.
 #[derive(Debug)]
-pub(super) enum Fetched {
+pub(super) enum EventRead {
     /// The read is pending.
     UnderWay,
     /// The record has no such event.
     Gone,
     /// The event is loaded.
-    Here(Box<Whole>),
+    Here(Box<FullEvent>),
 }
 
-impl Opened {
+impl OpenSession {
     pub(super) fn new(session: RecordedSession, at: u64) -> Self {
         Self {
-            pages: Pages::default(),
+            pages: EventPages::default(),
             outline: Outline::default(),
-            reading: Reading::Idle,
+            reading: OutlineReading::Idle,
             running: Arc::default(),
-            kept: Kept::default(),
-            folding: Under::Idle,
+            kept: StateCache::default(),
+            folding: PendingRead::Idle,
             place: at,
             top: 0,
             visible: 1,
-            follow: Follow::Still(session.events),
+            follow: FollowMode::Still(session.events),
             filter: None,
             search: None,
             seeking: None,
-            play: Play::Paused,
-            stop_on: StopOn::CheckpointsAndDenials,
+            play: Playback::Paused,
+            stop_on: PlaybackStop::CheckpointsAndDenials,
             whole: None,
-            detail: Detail::default(),
+            detail: EventDetail::default(),
             problem: None,
             session,
         }
@@ -190,22 +192,22 @@ impl Opened {
     pub(super) fn on_drawn(&mut self, visible: u64, cells: usize) {
         self.visible = visible.max(1);
         if self.detail.set_cells(cells)
-            && let Some(whole) = self.whole.as_ref().and_then(Shown::get)
+            && let Some(whole) = self.whole.as_ref().and_then(ShownEvent::get)
         {
             self.detail.lay_out(whole);
         }
     }
 
     /// Returns the rows of the list.
-    pub(super) fn rows(&self) -> Rows<'_> {
+    pub(super) fn rows(&self) -> EventRows<'_> {
         match (&self.filter, self.outline.shown()) {
-            (Some(scan), _) => Rows::Found(scan),
-            (None, Some(shown)) => Rows::Folded {
+            (Some(scan), _) => EventRows::Found(scan),
+            (None, Some(shown)) => EventRows::Folded {
                 shown,
                 read: self.outline.len(),
                 total: self.total().max(self.outline.len()),
             },
-            (None, None) => Rows::All(self.total()),
+            (None, None) => EventRows::All(self.total()),
         }
     }
 
@@ -216,9 +218,9 @@ impl Opened {
         if let Some(place) = rows.get(to as u64) {
             self.place = place;
         }
-        self.play = Play::Paused;
+        self.play = Playback::Paused;
         self.follow = match motion {
-            Motion::Last => Follow::Tail,
+            Motion::Last => FollowMode::Tail,
             Motion::Up | Motion::Down | Motion::First | Motion::PageUp | Motion::PageDown => {
                 self.still()
             }
@@ -229,16 +231,16 @@ impl Opened {
     pub(super) fn choose(&mut self, row: u64) {
         if let Some(place) = self.rows().get(row) {
             self.place = place;
-            self.play = Play::Paused;
+            self.play = Playback::Paused;
             self.follow = self.still();
         }
     }
 
     /// Returns the mode without following. If the view did not follow before, its event count is kept.
-    fn still(&self) -> Follow {
+    fn still(&self) -> FollowMode {
         match self.follow {
-            Follow::Still(seen) => Follow::Still(seen),
-            Follow::Tail => Follow::Still(self.total()),
+            FollowMode::Still(seen) => FollowMode::Still(seen),
+            FollowMode::Tail => FollowMode::Still(self.total()),
         }
     }
 
@@ -257,32 +259,32 @@ impl Opened {
         true
     }
 
-    pub(super) fn step(&mut self, towards: Towards) {
-        self.play = Play::Paused;
+    pub(super) fn step(&mut self, towards: EventDirection) {
+        self.play = Playback::Paused;
         let to = match towards {
-            Towards::On => self.place.saturating_add(1),
-            Towards::Back => self.place.saturating_sub(1),
+            EventDirection::On => self.place.saturating_add(1),
+            EventDirection::Back => self.place.saturating_sub(1),
         };
         self.seek(to);
     }
 
-    pub(super) fn checkpoint(&mut self, towards: Towards) -> bool {
+    pub(super) fn checkpoint(&mut self, towards: EventDirection) -> bool {
         let found = match towards {
-            Towards::On => self.outline.next_with(self.place, Marks::CHECKPOINT),
-            Towards::Back => self.outline.last_with(self.place, Marks::CHECKPOINT),
+            EventDirection::On => self.outline.next_with(self.place, EventMarks::CHECKPOINT),
+            EventDirection::Back => self.outline.last_with(self.place, EventMarks::CHECKPOINT),
         };
         found.is_some_and(|sequence| self.seek(sequence))
     }
 
     /// Folds the row at the cursor, or selects its parent.
-    pub(super) fn fold(&mut self, fold: Fold) {
+    pub(super) fn fold(&mut self, fold: FoldState) {
         if self.filter.is_some() {
             return;
         }
         let changed = self.outline.set_folded(self.place, fold);
-        if !changed && fold == Fold::Closed {
+        if !changed && fold == FoldState::Closed {
             let above = self.outline.get(self.place);
-            if let Some(parent) = above.and_then(Entry::parent) {
+            if let Some(parent) = above.and_then(OutlineEntry::parent) {
                 self.place = parent;
                 self.follow = self.still();
             }
@@ -290,8 +292,8 @@ impl Opened {
     }
 
     /// Folds a line of the event that is shown in full.
-    pub(super) fn fold_detail(&mut self, fold: Fold) {
-        if let Some(whole) = self.whole.as_ref().and_then(Shown::get) {
+    pub(super) fn fold_detail(&mut self, fold: FoldState) {
+        if let Some(whole) = self.whole.as_ref().and_then(ShownEvent::get) {
             self.detail.fold(whole, fold);
         }
     }
@@ -306,58 +308,61 @@ impl Opened {
         self.outline.fold_to(next);
         // The cursor moves up to the visible parent.
         while let Some(entry) = self.outline.get(self.place) {
-            match entry.parent().filter(|_| entry.marks().any(Marks::HIDDEN)) {
+            match entry
+                .parent()
+                .filter(|_| entry.marks().any(EventMarks::HIDDEN))
+            {
                 Some(parent) => self.place = parent,
                 None => break,
             }
         }
     }
 
-    pub(super) fn set_filter(&mut self, text: String, filter: Filter, ticket: u64) {
+    pub(super) fn set_filter(&mut self, text: String, filter: EventFilter, ticket: u64) {
         let query = self.query(vec![filter]);
-        self.filter = Some(Scan::new(text, query, 0, ticket));
+        self.filter = Some(SessionScan::new(text, query, 0, ticket));
         self.search = None;
         self.top = 0;
     }
 
     pub(super) fn set_search(&mut self, text: String, ticket: u64) {
-        let mut filters = vec![Filter::text(&text)];
+        let mut filters = vec![EventFilter::text(&text)];
         if let Some(filter) = &self.filter {
-            filters.extend(filter.text.parse::<Filter>());
+            filters.extend(filter.text.parse::<EventFilter>());
         }
         let query = self.query(filters);
-        self.search = Some(Scan::new(text, query, self.place, ticket));
-        self.seeking = Some(Towards::On);
+        self.search = Some(SessionScan::new(text, query, self.place, ticket));
+        self.seeking = Some(EventDirection::On);
     }
 
-    fn query(&self, filters: Vec<Filter>) -> Query {
-        Query {
+    fn query(&self, filters: Vec<EventFilter>) -> TraceQuery {
+        TraceQuery {
             agent: self.session.agent.clone(),
             filters,
         }
     }
 
     /// Goes to the next or previous match, and continues at the other end.
-    pub(super) fn next_hit(&mut self, towards: Towards) {
+    pub(super) fn next_hit(&mut self, towards: EventDirection) {
         let Some(search) = &self.search else {
             return;
         };
         let total = self.session.events;
         let found = match towards {
-            Towards::On => search.get(search.rank(self.place.saturating_add(1))),
-            Towards::Back => {
+            EventDirection::On => search.get(search.rank(self.place.saturating_add(1))),
+            EventDirection::Back => {
                 let rank = search.rank(self.place);
                 rank.checked_sub(1).and_then(|at| search.get(at))
             }
         };
         // The scan may still find a match ahead. Only after it is done the search continues at the other end.
-        if found.is_none() && search.is_looking(total) {
+        if found.is_none() && search.is_running(total) {
             self.seeking = Some(towards);
             return;
         }
         let around = match towards {
-            Towards::On => search.get(0),
-            Towards::Back => search.len().checked_sub(1).and_then(|at| search.get(at)),
+            EventDirection::On => search.get(0),
+            EventDirection::Back => search.len().checked_sub(1).and_then(|at| search.get(at)),
         };
         if let Some(sequence) = found.or(around) {
             self.seek(sequence);
@@ -369,8 +374,8 @@ impl Opened {
         let (Some(search), Some(towards)) = (&self.search, self.seeking) else {
             return;
         };
-        let here = towards == Towards::On && search.has(self.place);
-        let looking = search.is_looking(self.session.events);
+        let here = towards == EventDirection::On && search.has(self.place);
+        let looking = search.is_running(self.session.events);
         if here || (!looking && search.len() == 0) {
             self.seeking = None;
             return;
@@ -389,7 +394,7 @@ impl Opened {
             return true;
         }
         if self.is_reading() {
-            self.reading = Reading::Stopped;
+            self.reading = OutlineReading::Stopped;
             return true;
         }
         false
@@ -397,8 +402,8 @@ impl Opened {
 
     /// Resumes stopped searches and reads.
     pub(super) fn go_on(&mut self) {
-        if self.reading == Reading::Stopped {
-            self.reading = Reading::Idle;
+        if self.reading == OutlineReading::Stopped {
+            self.reading = OutlineReading::Idle;
         }
         for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
             scan.go_on();
@@ -408,65 +413,65 @@ impl Opened {
     /// Returns true if the outline is being read.
     pub(super) fn is_reading(&self) -> bool {
         let most = self.total().min(Outline::MOST);
-        self.reading != Reading::Stopped && self.outline.len() < most
+        self.reading != OutlineReading::Stopped && self.outline.len() < most
     }
 
     pub(super) fn toggle_play(&mut self, now: Timestamp) {
         self.play = match self.play {
-            Play::Paused => Play::Playing(beat(now)),
-            Play::Playing(_) => Play::Paused,
+            Playback::Paused => Playback::Playing(beat(now)),
+            Playback::Playing(_) => Playback::Paused,
         };
     }
 
     /// Takes the next playback step if it is due.
     pub(super) fn on_tick(&mut self, now: Timestamp) {
-        let Play::Playing(due) = self.play else {
+        let Playback::Playing(due) = self.play else {
             return;
         };
         if now < due {
             return;
         }
         let next = self.place.saturating_add(1);
-        let seen = self.outline.get(next).map(Entry::marks);
+        let seen = self.outline.get(next).map(OutlineEntry::marks);
         let stops = seen.is_none_or(|marks| marks.any(self.stop_on.marks()));
         let moved = self.seek(next);
         self.play = if stops || !moved {
-            Play::Paused
+            Playback::Paused
         } else {
-            Play::Playing(beat(now))
+            Playback::Playing(beat(now))
         };
     }
 
     /// Returns the session state at the cursor, if it is known.
-    pub(super) fn state(&self) -> Option<&State> {
+    pub(super) fn state(&self) -> Option<&ReplayState> {
         self.kept.at(self.place.saturating_add(1))
     }
 
     /// Returns the full selected event, or the state of reading it.
-    pub(super) fn event(&self) -> &Fetched {
+    pub(super) fn event(&self) -> &EventRead {
         let shown = self.whole.as_ref();
         let shown = shown.filter(|shown| shown.sequence == self.place);
-        shown.map_or(&Fetched::UnderWay, |shown| &shown.event)
+        shown.map_or(&EventRead::UnderWay, |shown| &shown.event)
     }
 
     /// Returns the full selected event, if it is loaded.
-    pub(super) fn whole(&self) -> Option<&Whole> {
+    pub(super) fn whole(&self) -> Option<&FullEvent> {
         match self.event() {
-            Fetched::Here(whole) => Some(whole),
-            Fetched::UnderWay | Fetched::Gone => None,
+            EventRead::Here(whole) => Some(whole),
+            EventRead::UnderWay | EventRead::Gone => None,
         }
     }
 }
 
-impl Shown {
-    fn get(&self) -> Option<&Whole> {
+impl ShownEvent {
+    fn get(&self) -> Option<&FullEvent> {
         match &self.event {
-            Fetched::Here(whole) => Some(whole),
-            Fetched::UnderWay | Fetched::Gone => None,
+            EventRead::Here(whole) => Some(whole),
+            EventRead::UnderWay | EventRead::Gone => None,
         }
     }
 }
 
 fn beat(now: Timestamp) -> Timestamp {
-    Timestamp::from_micros(now.micros().saturating_add(BEAT_US))
+    Timestamp::from_micros(now.micros().saturating_add(PLAYBACK_STEP_US))
 }

@@ -2,30 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ask::Row;
+use super::ask::EventRow;
 
 /// Rows in a page.
-pub(super) const LENGTH: usize = 100;
+pub(super) const PAGE_ROWS: usize = 100;
 
 /// Pages in memory.
 #[derive(Debug, Default)]
-pub(super) struct Pages {
-    pages: BTreeMap<u64, Page>,
+pub(super) struct EventPages {
+    pages: BTreeMap<u64, EventPage>,
 }
 
 #[derive(Debug)]
-struct Page {
+struct EventPage {
     /// Number of events of the session when the page was requested.
     total: u64,
     /// Rows of the page. `None` while the read is pending.
-    rows: Option<Vec<Row>>,
+    rows: Option<Vec<EventRow>>,
 }
 
-impl Pages {
+impl EventPages {
     /// Returns the first sequence numbers of the pages to request for these events. Drops the pages far from
     /// all of them.
     pub(super) fn ask(&mut self, view: impl Iterator<Item = u64>, total: u64) -> Vec<u64> {
-        let length = LENGTH as u64;
+        let length = PAGE_ROWS as u64;
         let wanted: BTreeSet<u64> = view.map(|sequence| sequence / length).collect();
         let near = |number: &u64| {
             let around = number.saturating_sub(1)..=number.saturating_add(1);
@@ -39,7 +39,7 @@ impl Pages {
             if self.is_wanted(number, total) {
                 let rows = self.pages.remove(&number).and_then(|page| page.rows);
                 // The old rows stay on screen until the new ones arrive.
-                self.pages.insert(number, Page { total, rows });
+                self.pages.insert(number, EventPage { total, rows });
                 asked.push(number * length);
             }
         }
@@ -50,7 +50,7 @@ impl Pages {
         match self.pages.get(&number) {
             None => true,
             Some(page) => {
-                let length = LENGTH as u64;
+                let length = PAGE_ROWS as u64;
                 let had = page.total.min((number + 1) * length);
                 let has = total.min((number + 1) * length);
                 page.rows.is_some() && has > had
@@ -59,15 +59,15 @@ impl Pages {
     }
 
     /// Takes in a page.
-    pub(super) fn arrive(&mut self, from: u64, rows: Vec<Row>) {
-        if let Some(page) = self.pages.get_mut(&(from / LENGTH as u64)) {
+    pub(super) fn arrive(&mut self, from: u64, rows: Vec<EventRow>) {
+        if let Some(page) = self.pages.get_mut(&(from / PAGE_ROWS as u64)) {
             page.rows = Some(rows);
         }
     }
 
     /// Returns the row with this sequence number, if it is in memory.
-    pub(super) fn get(&self, sequence: u64) -> Option<&Row> {
-        let page = self.pages.get(&(sequence / LENGTH as u64))?;
+    pub(super) fn get(&self, sequence: u64) -> Option<&EventRow> {
+        let page = self.pages.get(&(sequence / PAGE_ROWS as u64))?;
         let rows = page.rows.as_ref()?;
         let at = rows.binary_search_by_key(&sequence, |row| row.sequence);
         rows.get(at.ok()?)
@@ -75,7 +75,7 @@ impl Pages {
 
     /// Returns true if the page of this sequence number was read.
     pub(super) fn is_read(&self, sequence: u64) -> bool {
-        let page = self.pages.get(&(sequence / LENGTH as u64));
+        let page = self.pages.get(&(sequence / PAGE_ROWS as u64));
         page.is_some_and(|page| page.rows.is_some())
     }
 
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn each_page_is_requested_once_and_again_only_after_it_grew() {
-        let mut pages = Pages::default();
+        let mut pages = EventPages::default();
         assert_eq!(pages.ask(0..40, 150), [0]);
         assert_eq!(pages.ask(0..40, 150), Vec::<u64>::new());
         assert_eq!(pages.ask(80..120, 150), [100]);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_long_chain_is_never_fully_in_memory() {
-        let mut pages = Pages::default();
+        let mut pages = EventPages::default();
         for start in (0..1_000_000).step_by(1000) {
             pages.ask(start..start + 40, 1_000_000);
         }

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::base::text::is_deceptive;
-use crate::console::keymap::{Action, Scope, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, lookup};
 
 /// Maximum length of the typed text.
 const MOST_CHARS: usize = 400;
@@ -14,13 +14,13 @@ const MOST_REMEMBERED: usize = 20;
 
 /// Purpose of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum TracePromptPurpose {
     Filter,
     Search,
     Export,
 }
 
-impl Purpose {
+impl TracePromptPurpose {
     /// Returns the label before the text.
     pub(super) fn label(self) -> &'static str {
         match self {
@@ -33,8 +33,8 @@ impl Purpose {
 
 /// State of the prompt.
 #[derive(Debug)]
-pub(super) struct Prompt {
-    pub(super) purpose: Purpose,
+pub(super) struct TracePrompt {
+    pub(super) purpose: TracePromptPurpose,
     text: String,
     /// Number of graphemes before the cursor.
     cursor: usize,
@@ -46,14 +46,14 @@ pub(super) struct Prompt {
 
 /// Result of handling a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum PromptResult {
     Stays,
     Closed,
     Done(String),
 }
 
-impl Prompt {
-    pub(super) fn new(purpose: Purpose, text: &str) -> Self {
+impl TracePrompt {
+    pub(super) fn new(purpose: TracePromptPurpose, text: &str) -> Self {
         let mut prompt = Self {
             purpose,
             text: String::new(),
@@ -65,26 +65,26 @@ impl Prompt {
         prompt
     }
 
-    pub(super) fn on_key(&mut self, key: KeyEvent, past: &[String]) -> Typed {
-        match lookup(Scope::Line, key) {
-            Some(Action::Back) => return Typed::Closed,
-            Some(Action::Press) => return Typed::Done(self.text.clone()),
-            Some(Action::Up) => {
+    pub(super) fn on_key(&mut self, key: KeyEvent, past: &[String]) -> PromptResult {
+        match lookup(KeyScope::Line, key) {
+            Some(KeyAction::Back) => return PromptResult::Closed,
+            Some(KeyAction::Press) => return PromptResult::Done(self.text.clone()),
+            Some(KeyAction::Up) => {
                 let back = self.back.map_or(0, |back| back + 1);
                 self.recall(back.min(past.len().saturating_sub(1)), past);
-                return Typed::Stays;
+                return PromptResult::Stays;
             }
-            Some(Action::Down) => {
+            Some(KeyAction::Down) => {
                 match self.back.and_then(|back| back.checked_sub(1)) {
                     Some(back) => self.recall(back, past),
                     None => self.set(""),
                 }
-                return Typed::Stays;
+                return PromptResult::Stays;
             }
             Some(_) | None => {}
         }
         self.edit(key);
-        Typed::Stays
+        PromptResult::Stays
     }
 
     fn recall(&mut self, back: usize, past: &[String]) {
@@ -159,25 +159,25 @@ impl Prompt {
 
 /// History of typed texts, the latest first.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct PromptHistory {
     filters: Vec<String>,
     searches: Vec<String>,
 }
 
-impl Past {
-    pub(super) fn of(&self, purpose: Purpose) -> &[String] {
+impl PromptHistory {
+    pub(super) fn of(&self, purpose: TracePromptPurpose) -> &[String] {
         match purpose {
-            Purpose::Filter => &self.filters,
-            Purpose::Search => &self.searches,
-            Purpose::Export => &[],
+            TracePromptPurpose::Filter => &self.filters,
+            TracePromptPurpose::Search => &self.searches,
+            TracePromptPurpose::Export => &[],
         }
     }
 
-    pub(super) fn remember(&mut self, purpose: Purpose, text: &str) {
+    pub(super) fn remember(&mut self, purpose: TracePromptPurpose, text: &str) {
         let texts = match purpose {
-            Purpose::Filter => &mut self.filters,
-            Purpose::Search => &mut self.searches,
-            Purpose::Export => return,
+            TracePromptPurpose::Filter => &mut self.filters,
+            TracePromptPurpose::Search => &mut self.searches,
+            TracePromptPurpose::Export => return,
         };
         texts.retain(|known| known != text);
         texts.insert(0, text.to_owned());

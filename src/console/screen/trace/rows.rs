@@ -1,10 +1,10 @@
 //! Rows of the event list: all events, those that no fold hides, or those that match a filter.
 
-use super::scan::Scan;
+use super::scan::SessionScan;
 
 /// Rows of the event list.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rows<'o> {
+pub(super) enum EventRows<'o> {
     /// All events.
     All(u64),
     /// Events that no fold hides, followed by the events that are not in the outline yet.
@@ -14,10 +14,10 @@ pub(super) enum Rows<'o> {
         total: u64,
     },
     /// Events that match a filter.
-    Found(&'o Scan),
+    Found(&'o SessionScan),
 }
 
-impl Rows<'_> {
+impl EventRows<'_> {
     /// Returns the number of rows.
     pub(super) fn len(self) -> u64 {
         match self {

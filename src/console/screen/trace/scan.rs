@@ -6,22 +6,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ask::{Ask, Found, Query};
+use super::ask::{TraceQuery, TraceRead, WindowMatches};
 use crate::base::id::SessionId;
 
 /// Events scanned at a time: some tens of milliseconds.
 pub(super) const WINDOW: usize = 8_000;
 
 /// Maximum number of different names counted. The others are counted together.
-const MOST_FACETS: usize = 64;
+const MAX_FACETS: usize = 64;
 
 /// State of a scan: its query, and the matches so far.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct SessionScan {
     /// Query as it was typed.
     pub(super) text: String,
     pub(super) ticket: u64,
-    query: Arc<Query>,
+    query: Arc<TraceQuery>,
     /// First sequence number of the scan. INVARIANT: `after` holds numbers from here on, `before` smaller
     /// ones.
     origin: u64,
@@ -30,14 +30,14 @@ pub(super) struct Scan {
     /// Progress of the scan from the origin on. `head` is the progress before the origin.
     tail: u64,
     head: u64,
-    going: Going,
+    going: ScanState,
     types: BTreeMap<String, u64>,
     actors: BTreeMap<String, u64>,
 }
 
 /// State of the pending window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Going {
+enum ScanState {
     Idle,
     Tail(u64),
     Head(u64),
@@ -45,8 +45,8 @@ enum Going {
     Stopped,
 }
 
-impl Scan {
-    pub(super) fn new(text: String, query: Query, origin: u64, ticket: u64) -> Self {
+impl SessionScan {
+    pub(super) fn new(text: String, query: TraceQuery, origin: u64, ticket: u64) -> Self {
         Self {
             text,
             ticket,
@@ -56,15 +56,15 @@ impl Scan {
             before: Vec::new(),
             tail: origin,
             head: 0,
-            going: Going::Idle,
+            going: ScanState::Idle,
             types: BTreeMap::new(),
             actors: BTreeMap::new(),
         }
     }
 
     /// Returns the read of the next window of a session with `total` events.
-    pub(super) fn ask(&mut self, session: &SessionId, total: u64) -> Option<Ask> {
-        if self.going != Going::Idle {
+    pub(super) fn ask(&mut self, session: &SessionId, total: u64) -> Option<TraceRead> {
+        if self.going != ScanState::Idle {
             return None;
         }
         let (from, end) = if self.tail < total {
@@ -76,11 +76,11 @@ impl Scan {
         };
         let until = end.min(from.saturating_add(WINDOW as u64));
         self.going = if from >= self.origin {
-            Going::Tail(until)
+            ScanState::Tail(until)
         } else {
-            Going::Head(until)
+            ScanState::Head(until)
         };
-        Some(Ask::Scan {
+        Some(TraceRead::Scan {
             session: session.clone(),
             ticket: self.ticket,
             from,
@@ -90,45 +90,45 @@ impl Scan {
     }
 
     /// Takes in the matches of a window.
-    pub(super) fn arrive(&mut self, found: &Found) {
+    pub(super) fn arrive(&mut self, found: &WindowMatches) {
         match self.going {
-            Going::Tail(until) => {
+            ScanState::Tail(until) => {
                 self.after.extend(&found.hits);
                 self.tail = until;
             }
-            Going::Head(until) => {
+            ScanState::Head(until) => {
                 self.before.extend(&found.hits);
                 self.head = until;
             }
-            Going::Idle | Going::Stopped => return,
+            ScanState::Idle | ScanState::Stopped => return,
         }
-        self.going = Going::Idle;
+        self.going = ScanState::Idle;
         count(&mut self.types, &found.types);
         count(&mut self.actors, &found.actors);
     }
 
     /// Stops the scan. Returns true if it was running.
     pub(super) fn stop(&mut self, total: u64) -> bool {
-        let looking = self.is_looking(total);
+        let looking = self.is_running(total);
         if looking {
-            self.going = Going::Stopped;
+            self.going = ScanState::Stopped;
         }
         looking
     }
 
     /// Resumes a stopped scan.
     pub(super) fn go_on(&mut self) {
-        if self.going == Going::Stopped {
-            self.going = Going::Idle;
+        if self.going == ScanState::Stopped {
+            self.going = ScanState::Idle;
         }
     }
 
-    pub(super) fn is_looking(&self, total: u64) -> bool {
-        self.going != Going::Stopped && (self.tail < total || self.head < self.origin)
+    pub(super) fn is_running(&self, total: u64) -> bool {
+        self.going != ScanState::Stopped && (self.tail < total || self.head < self.origin)
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.going == Going::Stopped
+        self.going == ScanState::Stopped
     }
 
     /// Returns the number of events scanned.
@@ -164,23 +164,23 @@ impl Scan {
     }
 
     /// Returns the event types and the deciding actors of the matches, the most frequent first.
-    pub(super) fn facets(&self) -> (Counted<'_>, Counted<'_>) {
+    pub(super) fn facets(&self) -> (FacetCounts<'_>, FacetCounts<'_>) {
         (ranked(&self.types), ranked(&self.actors))
     }
 }
 
 /// Names with counts.
-pub(super) type Counted<'s> = Vec<(&'s str, u64)>;
+pub(super) type FacetCounts<'s> = Vec<(&'s str, u64)>;
 
 fn count(counts: &mut BTreeMap<String, u64>, more: &[(String, u64)]) {
     for (name, number) in more {
-        let full = counts.len() >= MOST_FACETS && !counts.contains_key(name);
+        let full = counts.len() >= MAX_FACETS && !counts.contains_key(name);
         let name = if full { "others" } else { name };
         *counts.entry(name.to_owned()).or_default() += number;
     }
 }
 
-fn ranked(counts: &BTreeMap<String, u64>) -> Counted<'_> {
+fn ranked(counts: &BTreeMap<String, u64>) -> FacetCounts<'_> {
     let mut ranked: Vec<_> = counts.iter().map(|(name, n)| (name.as_str(), *n)).collect();
     ranked.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
     ranked

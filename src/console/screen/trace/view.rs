@@ -5,14 +5,14 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::opened::{Follow, Opened};
-use super::{Letter, Pane, Prompt, Trace, Verifying};
+use super::opened::{FollowMode, OpenSession};
+use super::{LetterCommand, TracePane, TracePrompt, TraceScreen, VerificationState};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, coordinate, counted, width, wrap_within};
 use crate::console::screen::queue::highlighted;
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::runtime::snapshot::Snapshot;
-use crate::trace::verify::Progress;
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::runtime::snapshot::RuntimeSnapshot;
+use crate::trace::verify::VerificationProgress;
 
 pub(super) mod click;
 mod compared;
@@ -37,34 +37,34 @@ const EVENT_ROWS: u16 = 6;
 const PROBLEM_ROWS: usize = 3;
 
 /// Areas of the panels.
-struct Areas {
+struct TraceAreas {
     bar: Rect,
     spans: Rect,
     event: Rect,
     replay: Rect,
     verdict: Rect,
-    shape: Shape,
+    shape: TraceLayout,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum TraceLayout {
     Wide,
     Stacked,
     Single,
 }
 
-fn areas(trace: &Trace, area: Rect) -> Areas {
+fn areas(trace: &TraceScreen, area: Rect) -> TraceAreas {
     let shape = if area.width >= WIDE.0 && area.height >= WIDE.1 {
-        Shape::Wide
+        TraceLayout::Wide
     } else if area.width >= STACKED.0 && area.height >= STACKED.1 {
-        Shape::Stacked
+        TraceLayout::Stacked
     } else {
-        Shape::Single
+        TraceLayout::Single
     };
     let (below, proof) = match shape {
-        Shape::Wide => (5, 4),
-        Shape::Stacked => (1, 2),
-        Shape::Single => (1, 1),
+        TraceLayout::Wide => (5, 4),
+        TraceLayout::Stacked => (1, 2),
+        TraceLayout::Single => (1, 1),
     };
     let [bar, main, replay, verdict] = Layout::vertical([
         Constraint::Length(bar_rows(trace, area)),
@@ -74,20 +74,20 @@ fn areas(trace: &Trace, area: Rect) -> Areas {
     ])
     .areas(area);
     let (spans, event) = match (shape, trace.pane) {
-        (Shape::Wide, _) => {
+        (TraceLayout::Wide, _) => {
             let parts = [Constraint::Fill(1), Constraint::Length(EVENT_CELLS)];
             let [spans, event] = Layout::horizontal(parts).areas(main);
             (spans, event)
         }
-        (Shape::Stacked | Shape::Single, Pane::Event) => (Rect::ZERO, main),
-        (Shape::Stacked, _) => {
+        (TraceLayout::Stacked | TraceLayout::Single, TracePane::Event) => (Rect::ZERO, main),
+        (TraceLayout::Stacked, _) => {
             let parts = [Constraint::Fill(1), Constraint::Length(EVENT_ROWS)];
             let [spans, event] = Layout::vertical(parts).areas(main);
             (spans, event)
         }
-        (Shape::Single, _) => (main, Rect::ZERO),
+        (TraceLayout::Single, _) => (main, Rect::ZERO),
     };
-    Areas {
+    TraceAreas {
         bar,
         spans,
         event,
@@ -98,7 +98,7 @@ fn areas(trace: &Trace, area: Rect) -> Areas {
 }
 
 /// Returns the number of events and the number of cells of one event that fit.
-pub(super) fn room(trace: &Trace, area: Rect) -> (u64, usize) {
+pub(super) fn room(trace: &TraceScreen, area: Rect) -> (u64, usize) {
     let areas = areas(trace, area);
     let rows = areas.spans.height.saturating_sub(3);
     let cells = areas.event.width.saturating_sub(4);
@@ -106,7 +106,13 @@ pub(super) fn room(trace: &Trace, area: Rect) -> (u64, usize) {
 }
 
 /// Paints the record screen.
-pub(crate) fn draw(trace: &Trace, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+pub(crate) fn draw(
+    trace: &TraceScreen,
+    snapshot: &RuntimeSnapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
     let all = areas(trace, area);
     let rest = Rect::new(
         area.x,
@@ -116,8 +122,8 @@ pub(crate) fn draw(trace: &Trace, snapshot: &Snapshot, frame: &mut Frame, area: 
     );
     draw_bar(trace, frame, all.bar, look);
     match (trace.pane, &trace.opened, &trace.compared) {
-        (Pane::Compared, _, Some(compared)) => compared::draw(compared, frame, rest, look),
-        (Pane::Spans | Pane::Event, Some(opened), _) => {
+        (TracePane::Compared, _, Some(compared)) => compared::draw(compared, frame, rest, look),
+        (TracePane::Spans | TracePane::Event, Some(opened), _) => {
             if !all.spans.is_empty() {
                 spans::draw(trace, opened, frame, all.spans, look);
             }
@@ -127,33 +133,33 @@ pub(crate) fn draw(trace: &Trace, snapshot: &Snapshot, frame: &mut Frame, area: 
             replay::draw(trace, opened, frame, all.replay, all.shape, look);
             verdict::draw(trace, snapshot, opened, frame, all.verdict, all.shape, look);
         }
-        (Pane::Sessions | Pane::Spans | Pane::Event | Pane::Compared, _, _) => {
+        (TracePane::Sessions | TracePane::Spans | TracePane::Event | TracePane::Compared, _, _) => {
             sessions::draw(trace, frame, rest, look);
         }
     }
 }
 
-fn bar_rows(trace: &Trace, area: Rect) -> u16 {
+fn bar_rows(trace: &TraceScreen, area: Rect) -> u16 {
     let problem = trace
         .prompt
         .as_ref()
         .and_then(|prompt| prompt.problem.as_ref());
     let cells = usize::from(area.width).saturating_sub(2);
     let rows = problem.map_or(0, |problem| {
-        wrap_within(problem, cells, PROBLEM_ROWS, Look::default()).len()
+        wrap_within(problem, cells, PROBLEM_ROWS, Appearance::default()).len()
     });
     1 + coordinate(rows)
 }
 
 /// Paints the top line: the prompt, the last message, or the active filter and search.
-fn draw_bar(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_bar(trace: &TraceScreen, frame: &mut Frame, area: Rect, look: Appearance) {
     let cells = usize::from(area.width);
     let mut lines = vec![match (&trace.prompt, trace.letter) {
         (Some(prompt), _) => typing(prompt, cells, look),
         (None, Some(letter)) => {
             let words = match letter {
-                Letter::Mark => " mark with which letter?",
-                Letter::Jump => " jump to which letter?",
+                LetterCommand::Mark => " mark with which letter?",
+                LetterCommand::Jump => " jump to which letter?",
             };
             Line::styled(words, look.style(Meaning::Key))
         }
@@ -174,7 +180,7 @@ fn draw_bar(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn typing(prompt: &Prompt, cells: usize, look: Look) -> Line<'static> {
+fn typing(prompt: &TracePrompt, cells: usize, look: Appearance) -> Line<'static> {
     let (before, after) = prompt.parts();
     let label = format!(" {}", prompt.purpose.label());
     let room = cells.saturating_sub(width(&label) + 2);
@@ -201,7 +207,7 @@ fn typing(prompt: &Prompt, cells: usize, look: Look) -> Line<'static> {
     ])
 }
 
-fn status(trace: &Trace, cells: usize, look: Look) -> Line<'static> {
+fn status(trace: &TraceScreen, cells: usize, look: Appearance) -> Line<'static> {
     if let Some((meaning, words)) = &trace.said {
         let words = format!(" {}", clip(words, cells.saturating_sub(2), look));
         return Line::styled(words, look.style(*meaning));
@@ -209,7 +215,7 @@ fn status(trace: &Trace, cells: usize, look: Look) -> Line<'static> {
     let opened = trace
         .opened
         .as_ref()
-        .filter(|_| matches!(trace.pane, Pane::Spans | Pane::Event));
+        .filter(|_| matches!(trace.pane, TracePane::Spans | TracePane::Event));
     let Some(opened) = opened else {
         return match &trace.comparing {
             Some(first) => {
@@ -233,7 +239,7 @@ fn status(trace: &Trace, cells: usize, look: Look) -> Line<'static> {
 }
 
 /// Clips spans to a number of cells.
-fn within(spans: Vec<Span<'static>>, cells: usize, look: Look) -> Vec<Span<'static>> {
+fn within(spans: Vec<Span<'static>>, cells: usize, look: Appearance) -> Vec<Span<'static>> {
     let mut room = cells;
     let mut kept = Vec::new();
     for span in spans {
@@ -245,7 +251,7 @@ fn within(spans: Vec<Span<'static>>, cells: usize, look: Look) -> Vec<Span<'stat
 }
 
 /// Returns the matches of the filter and the search so far.
-fn looking(opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
+fn looking(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Span<'static>> {
     let total = opened.total();
     let both = opened.filter.is_some() && opened.search.is_some();
     let room = if both { cells / 4 } else { cells / 2 };
@@ -256,7 +262,7 @@ fn looking(opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
         let text = clip(&one_line(&scan.text), room, look);
         spans.push(Span::styled(text, look.style(Meaning::Strong)));
         let (found, seen) = (scan.len(), scan.seen());
-        let words = if scan.is_looking(total) {
+        let words = if scan.is_running(total) {
             format!("  {found} so far, {}", percent(seen, total))
         } else if scan.is_stopped() {
             format!("  {found} in {}, stopped", percent(seen, total))
@@ -280,7 +286,7 @@ fn looking(opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
             0
         };
         let mut words = format!("  {at}/{}", scan.len());
-        if scan.is_looking(total) {
+        if scan.is_running(total) {
             words = format!("{words} so far, {}", percent(scan.seen(), total));
         } else if scan.len() == 0 {
             words = format!("{words} nowhere");
@@ -294,11 +300,11 @@ fn looking(opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
     spans
 }
 
-fn facets(opened: &Opened) -> String {
+fn facets(opened: &OpenSession) -> String {
     let (types, actors) = opened
         .filter
         .as_ref()
-        .map(super::scan::Scan::facets)
+        .map(super::scan::SessionScan::facets)
         .unwrap_or_default();
     let named = |list: &[(&str, u64)]| {
         let first = list.iter().take(2);
@@ -322,19 +328,19 @@ fn facets(opened: &Opened) -> String {
 }
 
 /// Returns the follow mode, and the number of new events while it is off.
-fn following(opened: &Opened, cells: usize) -> (String, Meaning) {
+fn following(opened: &OpenSession, cells: usize) -> (String, Meaning) {
     let total = opened.total();
     if opened.is_reading() && !opened.outline.is_empty() {
         let part = percent(opened.outline.len(), total);
         return (format!("reading {part}, Esc stops "), Meaning::Waiting);
     }
-    if opened.reading == super::opened::Reading::Stopped {
+    if opened.reading == super::opened::OutlineReading::Stopped {
         let part = percent(opened.outline.len(), total);
         return (format!("read to {part}, r goes on "), Meaning::Warning);
     }
     match opened.follow {
-        Follow::Tail => ("FOLLOW on ".to_owned(), Meaning::Passed),
-        Follow::Still(seen) if total > seen => {
+        FollowMode::Tail => ("FOLLOW on ".to_owned(), Meaning::Passed),
+        FollowMode::Still(seen) if total > seen => {
             let new = total - seen;
             let words = if cells >= 100 {
                 format!("FOLLOW off (F)  +{new} new below, G goes there ")
@@ -343,8 +349,8 @@ fn following(opened: &Opened, cells: usize) -> (String, Meaning) {
             };
             (words, Meaning::Waiting)
         }
-        Follow::Still(_) if opened.session.ended => (String::new(), Meaning::Dim),
-        Follow::Still(_) => ("FOLLOW off (F) ".to_owned(), Meaning::Dim),
+        FollowMode::Still(_) if opened.session.ended => (String::new(), Meaning::Dim),
+        FollowMode::Still(_) => ("FOLLOW off (F) ".to_owned(), Meaning::Dim),
     }
 }
 
@@ -360,7 +366,7 @@ fn centred(place: usize, count: usize, visible: usize) -> usize {
 }
 
 /// Styles the selected row of a list.
-fn chosen(line: Line<'static>, is: Focus, pane: Focus, look: Look) -> Line<'static> {
+fn chosen(line: Line<'static>, is: Focus, pane: Focus, look: Appearance) -> Line<'static> {
     match (is, pane) {
         (Focus::Here, Focus::Here) => highlighted(line, look),
         (Focus::Here, Focus::Elsewhere) => line.style(look.style(Meaning::SelectedIdle)),
@@ -369,19 +375,19 @@ fn chosen(line: Line<'static>, is: Focus, pane: Focus, look: Look) -> Line<'stat
 }
 
 /// Joins texts with a separator.
-fn apart(parts: &[String], look: Look) -> String {
+fn apart(parts: &[String], look: Appearance) -> String {
     parts.join(&format!(" {} ", look.mark(Mark::Bullet)))
 }
 
 /// Returns true if a check is running.
-fn is_verifying(trace: &Trace) -> bool {
+fn is_verifying(trace: &TraceScreen) -> bool {
     verifying(trace).is_some()
 }
 
 /// Returns the progress of the running check.
-fn verifying(trace: &Trace) -> Option<&Progress> {
+fn verifying(trace: &TraceScreen) -> Option<&VerificationProgress> {
     match &trace.verifying {
-        Verifying::Running(progress) => Some(progress),
-        Verifying::Idle => None,
+        VerificationState::Running(progress) => Some(progress),
+        VerificationState::Idle => None,
     }
 }

@@ -2,31 +2,31 @@
 
 use serde_json::{Value, json};
 
-use super::{Pane, Trace};
+use super::{TracePane, TraceScreen};
 use crate::base::id::SessionId;
-use crate::engine::explain::{Asker, Imagined, Question};
-use crate::runtime::snapshot::Snapshot;
+use crate::engine::explain::{ExplainQuestion, ExplainedSession, HypotheticalSession};
+use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::trace::details::Details;
 use crate::trace::event::Event;
 
 /// Explanation request: the question to evaluate, with its title and a note.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Why {
-    pub(crate) question: Question,
+pub(crate) struct ExplanationRequest {
+    pub(crate) question: ExplainQuestion,
     /// Subject of the explanation.
     pub(crate) title: String,
     /// Note that the operator needs to interpret the explanation.
     pub(crate) note: String,
 }
 
-impl Trace {
+impl TraceScreen {
     /// Returns the explanation request for the selected event.
     ///
     /// # Errors
     /// The reason why the event has nothing to explain.
-    pub(crate) fn why(&self, snapshot: &Snapshot) -> Result<Why, String> {
+    pub(crate) fn why(&self, snapshot: &RuntimeSnapshot) -> Result<ExplanationRequest, String> {
         let opened = self.opened.as_ref();
-        let opened = opened.filter(|_| matches!(self.pane, Pane::Spans | Pane::Event));
+        let opened = opened.filter(|_| matches!(self.pane, TracePane::Spans | TracePane::Event));
         let whole = opened.and_then(|opened| opened.whole());
         let whole = whole.ok_or("choose an event of a session first")?;
         of(
@@ -40,14 +40,14 @@ impl Trace {
     }
 }
 
-fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
+fn of(event: &Event, agent: &str, snapshot: &RuntimeSnapshot) -> Option<ExplanationRequest> {
     let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
     let rule = text("checkpoint_id").or_else(|| text("policy_id"));
     if let Some(gate) = rule.and_then(|id| held(&event.session_id, id, snapshot)) {
-        return Some(Why {
+        return Some(ExplanationRequest {
             title: format!("{} {}", gate.id, gate.action()),
-            question: Question::Held(gate.id.clone()),
-            note: AS_HELD.to_owned(),
+            question: ExplainQuestion::Held(gate.id.clone()),
+            note: HELD_NOTE.to_owned(),
         });
     }
     let data = event.payload.get("trigger_data");
@@ -58,11 +58,11 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
     let params = Details::of(event).params();
     let lives = snapshot.sessions.iter().any(|it| it.id == event.session_id);
     let asker = if lives {
-        Asker::Session(event.session_id.clone())
+        ExplainedSession::Session(event.session_id.clone())
     } else {
-        Asker::Imagined(Imagined {
+        ExplainedSession::Imagined(HypotheticalSession {
             agent: Some(agent.to_owned()),
-            ..Imagined::default()
+            ..HypotheticalSession::default()
         })
     };
     let session = if lives {
@@ -78,9 +78,9 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
         Some(list) if !list.is_empty() => " Some values are left out of the record.",
         Some(_) | None => "",
     };
-    Some(Why {
+    Some(ExplanationRequest {
         title: format!("#{} {action}", event.sequence),
-        question: Question::Action {
+        question: ExplainQuestion::Action {
             action: action.to_owned(),
             params: params.unwrap_or_else(|| json!({})),
             asker,
@@ -90,13 +90,13 @@ fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
 }
 
 /// Note for the explanation of a held request.
-pub(crate) const AS_HELD: &str =
+pub(crate) const HELD_NOTE: &str =
     "Judged for the moment it was held, with what its session has by now.";
 
 fn held<'s>(
     session: &SessionId,
     checkpoint: &str,
-    snapshot: &'s Snapshot,
+    snapshot: &'s RuntimeSnapshot,
 ) -> Option<&'s crate::engine::held::Held> {
     let mut held = snapshot.held.iter();
     let found = held.find(|request| {

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::Host;
-use super::super::ask::Verdict;
-use super::super::told::Told;
-use super::{Printed, encode};
+use super::super::ask::HookVerdict;
+use super::super::told::HookEvent;
+use super::{HookOutput, encode};
 
 /// Events of an agent that get an answer: before a tool, a prompt, a start, after a tool.
 fn events(host: Host) -> [&'static str; 4] {
@@ -32,36 +32,36 @@ fn events(host: Host) -> [&'static str; 4] {
     }
 }
 
-fn told(host: Host, event: &str) -> Told {
+fn told(host: Host, event: &str) -> HookEvent {
     let payload = json!({
         "session_id": "s-1", "conversation_id": "s-1", "hook_event_name": event, "prompt": "do it",
         "tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "t-1", "source": "startup",
     });
-    Told::read(host, payload.to_string().as_bytes()).unwrap()
+    HookEvent::read(host, payload.to_string().as_bytes()).unwrap()
 }
 
-fn pass(context: Option<&str>, approved: Option<&str>) -> Verdict {
-    Verdict::Pass {
+fn pass(context: Option<&str>, approved: Option<&str>) -> HookVerdict {
+    HookVerdict::Pass {
         context: context.map(str::to_owned),
         approved: approved.map(str::to_owned),
     }
 }
 
-fn deny() -> Verdict {
-    Verdict::Deny {
+fn deny() -> HookVerdict {
+    HookVerdict::Deny {
         reason: "no".to_owned(),
     }
 }
 
-fn ask() -> Verdict {
-    Verdict::Ask {
+fn ask() -> HookVerdict {
+    HookVerdict::Ask {
         reason: "who?".to_owned(),
     }
 }
 
 /// Returns the printed object, or null.
-fn said(host: Host, event: &str, verdict: &Verdict) -> Value {
-    let Printed { out, err, code } = encode(&told(host, event), verdict);
+fn said(host: Host, event: &str, verdict: &HookVerdict) -> Value {
+    let HookOutput { out, err, code } = encode(&told(host, event), verdict);
     assert_eq!((err.as_str(), code), ("", 0), "{host:?} {event}");
     if out.is_empty() {
         return Value::Null;
@@ -71,10 +71,10 @@ fn said(host: Host, event: &str, verdict: &Verdict) -> Value {
 
 /// Collects the differences of all agents, not only of the first.
 #[derive(Default)]
-struct Wrong(Vec<String>);
+struct Mismatches(Vec<String>);
 
-impl Wrong {
-    fn check(&mut self, host: Host, event: &str, verdict: &Verdict, wanted: &Value) {
+impl Mismatches {
+    fn check(&mut self, host: Host, event: &str, verdict: &HookVerdict, wanted: &Value) {
         let said = said(host, event, verdict);
         if said != *wanted {
             let line = format!("{host:?} {event} {verdict:?}: {said}, not {wanted}");
@@ -97,7 +97,7 @@ fn specific(event: &str, fields: &Value) -> Value {
 
 #[test]
 fn a_denial_before_a_tool_is_in_each_agents_own_format() {
-    let mut wrong = Wrong::default();
+    let mut wrong = Mismatches::default();
     for host in Host::ALL {
         let event = events(host)[0];
         let nested = |word: &str, why: &str| json!({"permissionDecision": word, "permissionDecisionReason": why});
@@ -127,7 +127,7 @@ fn a_denial_before_a_tool_is_in_each_agents_own_format() {
 
 #[test]
 fn an_approval_before_a_tool_is_in_each_agents_own_format() {
-    let mut wrong = Wrong::default();
+    let mut wrong = Mismatches::default();
     for host in Host::ALL {
         let event = events(host)[0];
         let plain = match host {
@@ -164,7 +164,7 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
 
 #[test]
 fn a_prompt_is_blocked_if_the_agent_supports_it() {
-    let mut wrong = Wrong::default();
+    let mut wrong = Mismatches::default();
     for host in Host::ALL {
         let event = events(host)[1];
         for verdict in [deny(), ask()] {
@@ -189,7 +189,7 @@ fn a_prompt_is_blocked_if_the_agent_supports_it() {
 
 #[test]
 fn context_is_sent_under_the_name_of_the_event() {
-    let mut wrong = Wrong::default();
+    let mut wrong = Mismatches::default();
     for host in Host::ALL {
         for event in [events(host)[2], events(host)[3]] {
             let context = json!({"additionalContext": "be kind"});

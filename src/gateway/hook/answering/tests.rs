@@ -14,14 +14,14 @@ fn command() -> AnswerCommand {
     }
 }
 
-fn uses(input: &Value, tool: &str) -> Vec<Action> {
+fn uses(input: &Value, tool: &str) -> Vec<ToolAction> {
     actions(tool, input.as_object().unwrap(), Some("/src"), None).unwrap()
 }
 
 /// Returns true if a command passes in a conversation.
 fn is_use(conversation: &str, line: &str) -> bool {
     let conversation = conversation.parse().unwrap();
-    let speaker = Speaker {
+    let speaker = ConversationIdentity {
         secret: SECRET,
         conversation: &conversation,
     };
@@ -30,7 +30,7 @@ fn is_use(conversation: &str, line: &str) -> bool {
 
 fn line(conversation: &str, session: &str, answers: &str) -> String {
     let (conversation, session) = (conversation.parse().unwrap(), session.parse().unwrap());
-    let speaker = Speaker {
+    let speaker = ConversationIdentity {
         secret: SECRET,
         conversation: &conversation,
     };
@@ -80,7 +80,7 @@ fn a_resumed_session_answers_with_the_key_of_the_first_session() {
 #[test]
 fn a_command_with_another_tool_parameter_is_judged() {
     let conversation = "a.s".parse().unwrap();
-    let speaker = Speaker {
+    let speaker = ConversationIdentity {
         secret: SECRET,
         conversation: &conversation,
     };

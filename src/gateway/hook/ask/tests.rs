@@ -8,27 +8,27 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn told(host: Host) -> Told {
+fn told(host: Host) -> HookEvent {
     let payload = json!({
         "session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": {"command": "ls"}, "tool_use_id": "t-1",
     });
-    Told::read(host, payload.to_string().as_bytes()).unwrap()
+    HookEvent::read(host, payload.to_string().as_bytes()).unwrap()
 }
 
-fn options(timer: Option<Duration>, socket: &std::path::Path) -> Options {
+fn options(timer: Option<Duration>, socket: &std::path::Path) -> HookOptions {
     let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
-    Options {
+    HookOptions {
         host: Host::ClaudeCode,
         begun: Instant::now(),
         timer,
-        offline: Offline::Deny,
+        offline: OfflineBehavior::Deny,
         socket: socket.to_owned(),
         key: Ok(AnswerSigner::derive(&log).verifier()),
         folder: std::path::PathBuf::new(),
         secret: Digest::ZERO,
         api_key: None,
-        leash: crate::gateway::client::Leash::default(),
+        leash: crate::gateway::client::ConnectionCanceller::default(),
         answer_command: crate::gateway::hook::AnswerCommand {
             program: "/usr/bin/cra".into(),
             place: Vec::new(),
@@ -56,7 +56,7 @@ fn a_tenth_of_the_timer_up_to_five_seconds_is_reserved() {
     for (timer, hook, last) in MARGINS {
         assert_eq!(budget(ms(timer)), ms(hook), "{timer}");
         let options = options(Some(ms(timer)), "/nonexistent".as_ref());
-        let moment = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
+        let moment = answer_deadline(&told(Host::ClaudeCode), &options) - options.begun;
         assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
     }
 }
@@ -68,7 +68,7 @@ fn the_console_gives_up_before_the_hook_and_the_hook_before_the_agent() {
     for timer in timers {
         let hook = budget(timer);
         let options = options(Some(timer), "/nonexistent".as_ref());
-        let last = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
+        let last = answer_deadline(&told(Host::ClaudeCode), &options) - options.begun;
         assert!(console_time(hook) <= hook, "{timer:?}");
         assert!(hook <= last && last <= timer, "{timer:?}");
         if timer >= Duration::from_micros(1) {
@@ -111,7 +111,7 @@ fn a_timer_that_is_over_denies_without_waiting() {
         &told(Host::ClaudeCode),
         &options(Some(Duration::ZERO), &socket),
     );
-    let Verdict::Deny { reason } = verdict else {
+    let HookVerdict::Deny { reason } = verdict else {
         panic!("{verdict:?}");
     };
     assert!(reason.contains("did not answer in time"), "{reason}");

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn of(tool: &str, input: Value) -> Result<Vec<Action>, String> {
+fn of(tool: &str, input: Value) -> Result<Vec<ToolAction>, String> {
     let Value::Object(input) = input else {
         panic!("{input} is no object");
     };

@@ -7,35 +7,35 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, interval_at, timeout};
 
-use super::super::gate::{Gate, Run};
-use super::super::message::{self, Line, OwnOutcome, ToolCall};
-use super::ENDING;
+use super::super::gate::{ConsoleSession, PermittedRun};
+use super::super::message::{self, MessageLine, OwnToolOutcome, ToolCall};
+use super::END_TIMEOUT;
 use super::own_tool::{self, OwnTool};
-use super::pending::{Pending, Stage};
-use crate::gateway::call::Fault;
+use super::pending::{PendingRequests, RequestStage};
+use crate::gateway::call::CallFault;
 use crate::gateway::client::CallError;
 use crate::gateway::questions;
-use crate::gateway::rpc::Id;
-use crate::gateway::words::{Remedy, denial};
+use crate::gateway::rpc::RpcId;
+use crate::gateway::words::{KeyRemedy, denial};
 
 /// Delay of the first progress notification, and interval of later ones. Agents give up on a call that
 /// shows no progress for long.
-const FIRST_BEAT: Duration = Duration::from_millis(300);
+const FIRST_PROGRESS_DELAY: Duration = Duration::from_millis(300);
 const BEAT: Duration = Duration::from_secs(10);
 
 /// State of the proxy, shared by both directions.
 #[derive(Debug)]
-pub(super) struct Calls {
-    pub(super) gate: Gate,
+pub(super) struct ProxyState {
+    pub(super) gate: ConsoleSession,
     /// Name of the server in actions.
     pub(super) server: String,
-    pub(super) pending: Arc<Mutex<Pending>>,
+    pub(super) pending: Arc<Mutex<PendingRequests>>,
     pub(super) own_tool: OwnTool,
-    pub(super) to_server: mpsc::Sender<Line>,
-    pub(super) to_agent: mpsc::Sender<Line>,
+    pub(super) to_server: mpsc::Sender<MessageLine>,
+    pub(super) to_agent: mpsc::Sender<MessageLine>,
 }
 
-impl Calls {
+impl ProxyState {
     /// Handles a tool call of the agent.
     pub(super) async fn call(self: &Arc<Self>, call: Box<ToolCall>) {
         let (held, called_back) = oneshot::channel();
@@ -43,7 +43,7 @@ impl Calls {
             .pending
             .lock()
             .await
-            .note(call.id.clone(), Stage::Held(held));
+            .note(call.id.clone(), RequestStage::Held(held));
         if !noted {
             return self.twice(&call.id).await;
         }
@@ -73,8 +73,8 @@ impl Calls {
             return;
         }
         let told = match answered {
-            Ok(words) => message::own_result(&call.id, &words, OwnOutcome::Done),
-            Err(words) => message::own_result(&call.id, &words, OwnOutcome::Failed),
+            Ok(words) => message::own_result(&call.id, &words, OwnToolOutcome::Done),
+            Err(words) => message::own_result(&call.id, &words, OwnToolOutcome::Failed),
         };
         self.tell(told).await;
     }
@@ -82,7 +82,7 @@ impl Calls {
     /// Describes why a call does not reach the server: the questions to the agent, or the denial.
     fn not_run(&self, error: &CallError) -> String {
         let Some(asked) = questions::asked(error) else {
-            return denial(error, Remedy::Key);
+            return denial(error, KeyRemedy::Key);
         };
         let (gate, tool) = (&asked.gate, self.own_tool.name());
         let described = questions::describe(&asked);
@@ -112,12 +112,12 @@ impl Calls {
     }
 
     /// Asks the console for permission, and sends progress notifications to the agent meanwhile.
-    async fn ask(&self, call: &ToolCall) -> Result<Run, CallError> {
+    async fn ask(&self, call: &ToolCall) -> Result<PermittedRun, CallError> {
         let action = format!("mcp.{}.{}", self.server, call.tool);
         let asking = self.gate.ask(&action, &call.arguments);
         tokio::pin!(asking);
         let begun = Instant::now();
-        let mut beats = interval_at(begun + FIRST_BEAT, BEAT);
+        let mut beats = interval_at(begun + FIRST_PROGRESS_DELAY, BEAT);
         let mut beat = 0;
         loop {
             tokio::select! {
@@ -134,7 +134,7 @@ impl Calls {
     }
 
     /// Forwards a permitted call.
-    async fn release(&self, call: ToolCall, run: Run) {
+    async fn release(&self, call: ToolCall, run: PermittedRun) {
         let room = self.to_server.reserve().await;
         let mut pending = self.pending.lock().await;
         let Ok(room) = room else {
@@ -155,7 +155,7 @@ impl Calls {
     }
 
     /// Handles any other request of the agent.
-    pub(super) async fn request(&self, id: Id, line: Line, stage: Stage) {
+    pub(super) async fn request(&self, id: RpcId, line: MessageLine, stage: RequestStage) {
         let noted = self.pending.lock().await.note(id.clone(), stage);
         if noted {
             self.pass(line).await;
@@ -165,21 +165,21 @@ impl Calls {
     }
 
     /// Cancels a request.
-    pub(super) async fn cancel(&self, id: &Id, line: Line) {
+    pub(super) async fn cancel(&self, id: &RpcId, line: MessageLine) {
         let mut pending = self.pending.lock().await;
         match pending.get(id) {
             // The server never got the call. Dropping the stage cancels the task that asks the console.
-            Some(Stage::Held(_)) => drop(pending.take(id)),
-            Some(Stage::Running(_)) => {
+            Some(RequestStage::Held(_)) => drop(pending.take(id)),
+            Some(RequestStage::Running(_)) => {
                 let stage = pending.take(id);
                 drop(pending);
                 self.pass(line).await;
-                if let Some(Stage::Running(run)) = stage {
+                if let Some(RequestStage::Running(run)) = stage {
                     let why = "the agent cancelled it".to_owned();
                     self.report(&run, Err(("cancelled".to_owned(), why))).await;
                 }
             }
-            Some(Stage::Asked | Stage::Listing) => {
+            Some(RequestStage::Asked | RequestStage::Listing) => {
                 pending.take(id);
                 drop(pending);
                 self.pass(line).await;
@@ -189,38 +189,43 @@ impl Calls {
     }
 
     /// Handles a response of the server. Ignores a response to an unknown or still held request.
-    pub(super) async fn answered(self: &Arc<Self>, id: &Id, message: &Value, mut line: Line) {
+    pub(super) async fn answered(
+        self: &Arc<Self>,
+        id: &RpcId,
+        message: &Value,
+        mut line: MessageLine,
+    ) {
         let mut pending = self.pending.lock().await;
-        if matches!(pending.get(id), None | Some(Stage::Held(_))) {
+        if matches!(pending.get(id), None | Some(RequestStage::Held(_))) {
             return;
         }
         let stage = pending.take(id);
         drop(pending);
         match stage {
-            Some(Stage::Running(run)) => {
+            Some(RequestStage::Running(run)) => {
                 let outcome = message::outcome(message);
                 if let Some(words) = &run.words {
-                    line.add_words(words);
+                    line.append_text(words);
                 }
                 // The result is on record before the agent makes its next request.
                 if let Some(words) = self.report(&run, outcome).await {
-                    line.add_words(&words);
+                    line.append_text(&words);
                 }
             }
-            Some(Stage::Listing) => {
+            Some(RequestStage::Listing) => {
                 if let Some(tool) = self.own_tool.listed(message) {
                     line.add_tool(&tool);
                 }
             }
-            Some(Stage::Held(_) | Stage::Asked) | None => {}
+            Some(RequestStage::Held(_) | RequestStage::Asked) | None => {}
         }
         self.tell(line).await;
     }
 
     /// Handles an ambiguous response of the server: the agent gets an error in place of the response.
-    pub(super) async fn refuse_answer(&self, id: &Id, why: &str) {
+    pub(super) async fn refuse_answer(&self, id: &RpcId, why: &str) {
         let mut pending = self.pending.lock().await;
-        if matches!(pending.get(id), None | Some(Stage::Held(_))) {
+        if matches!(pending.get(id), None | Some(RequestStage::Held(_))) {
             return;
         }
         let stage = pending.take(id);
@@ -230,14 +235,14 @@ impl Calls {
             self.server
         );
         match stage {
-            Some(Stage::Running(run)) => {
+            Some(RequestStage::Running(run)) => {
                 let told = message::denied(id, &words);
                 let outcome = Err(("ambiguous".to_owned(), words));
                 self.report(&run, outcome).await;
                 self.tell(told).await;
             }
-            Some(Stage::Held(_) | Stage::Listing | Stage::Asked) | None => {
-                let fault = Fault::new(INTERNAL, words);
+            Some(RequestStage::Held(_) | RequestStage::Listing | RequestStage::Asked) | None => {
+                let fault = CallFault::new(INTERNAL_ERROR, words);
                 self.tell(message::fault(Some(id), &fault)).await;
             }
         }
@@ -253,14 +258,14 @@ impl Calls {
                 why.unwrap_or("the agent left")
             );
             let told = match stage {
-                Stage::Held(_) => message::denied(&id, &words),
-                Stage::Running(run) => {
+                RequestStage::Held(_) => message::denied(&id, &words),
+                RequestStage::Running(run) => {
                     let told = message::denied(&id, &words);
                     self.report(&run, Err(("lost".to_owned(), words))).await;
                     told
                 }
-                Stage::Listing | Stage::Asked => {
-                    message::fault(Some(&id), &Fault::new(INTERNAL, words))
+                RequestStage::Listing | RequestStage::Asked => {
+                    message::fault(Some(&id), &CallFault::new(INTERNAL_ERROR, words))
                 }
             };
             if why.is_some() {
@@ -270,37 +275,42 @@ impl Calls {
     }
 
     /// Forwards a message to the server.
-    pub(super) async fn pass(&self, line: Line) {
+    pub(super) async fn pass(&self, line: MessageLine) {
         // A message to an ended server is lost; its request is answered when the proxy notices the end.
         let _ = self.to_server.send(line).await;
     }
 
     /// Sends a message to the agent.
-    pub(super) async fn tell(&self, message: impl Into<Line>) {
+    pub(super) async fn tell(&self, message: impl Into<MessageLine>) {
         // A message to an ended agent is lost.
         let _ = self.to_agent.send(message.into()).await;
     }
 
     /// Answers a malformed message.
-    pub(super) async fn wrong(&self, id: Option<&Id>, fault: &Fault) {
+    pub(super) async fn wrong(&self, id: Option<&RpcId>, fault: &CallFault) {
         self.tell(message::fault(id, fault)).await;
     }
 
-    async fn twice(&self, id: &Id) {
+    async fn twice(&self, id: &RpcId) {
         let why = "a request with this id has no answer yet";
-        self.wrong(Some(id), &Fault::new(Fault::REQUEST, why)).await;
+        self.wrong(Some(id), &CallFault::new(CallFault::REQUEST, why))
+            .await;
     }
 
     /// Reports the outcome of a run to the console. A missing or slow console does not delay results beyond
     /// a timeout. Returns texts that checkpoints inject for the agent after the run.
-    async fn report(&self, run: &Run, outcome: Result<String, (String, String)>) -> Option<String> {
-        let completed = timeout(ENDING, self.gate.completed(run, outcome)).await;
+    async fn report(
+        &self,
+        run: &PermittedRun,
+        outcome: Result<String, (String, String)>,
+    ) -> Option<String> {
+        let completed = timeout(END_TIMEOUT, self.gate.completed(run, outcome)).await;
         completed.ok()?.ok()?
     }
 }
 
 /// JSON-RPC code of an internal error.
-const INTERNAL: i64 = -32603;
+const INTERNAL_ERROR: i64 = -32603;
 
 fn not_run(why: &str) -> (String, String) {
     ("not_run".to_owned(), why.to_owned())

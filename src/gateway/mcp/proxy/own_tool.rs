@@ -13,17 +13,17 @@ const NAME: &str = "cra_answer_checkpoint";
 
 /// The proxy's own tool.
 #[derive(Debug, Default)]
-pub(super) struct OwnTool(Mutex<Names>);
+pub(super) struct OwnTool(Mutex<ToolNames>);
 
 #[derive(Debug, Default)]
-struct Names {
+struct ToolNames {
     /// Number that is appended to the name, if the server has a tool with the plain name.
     number: Option<u32>,
     /// Tools of the server on earlier pages of its list.
     listed: BTreeSet<String>,
 }
 
-impl Names {
+impl ToolNames {
     fn own(&self) -> String {
         match self.number {
             None => NAME.to_owned(),
@@ -33,7 +33,7 @@ impl Names {
 }
 
 impl OwnTool {
-    fn lock(&self) -> MutexGuard<'_, Names> {
+    fn lock(&self) -> MutexGuard<'_, ToolNames> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -2,10 +2,10 @@
 
 use super::super::super::StoreError;
 use super::super::head::HEAD_FILE_NAME;
-use super::super::reader::{Reader, count};
+use super::super::reader::{StoreReader, count};
 use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
-use crate::trace::note::Note;
+use crate::trace::note::SignedNote;
 
 /// Faults of heads: those in the tables cast doubt on everything; others concern the log and its head
 /// file.
@@ -17,14 +17,14 @@ pub(super) struct HeadFaults {
 
 /// Heads of a store. Faults of a head are added to `faults`.
 pub(super) fn signed_heads(
-    reader: &Reader,
+    reader: &StoreReader,
     log: &SessionId,
     kept: Option<&str>,
     faults: &mut HeadFaults,
-) -> Result<Vec<(LogHead, Note)>, StoreError> {
+) -> Result<Vec<(LogHead, SignedNote)>, StoreError> {
     let mut seals = Vec::new();
     for seal in reader.seals()? {
-        let note = seal.note.parse::<Note>();
+        let note = seal.note.parse::<SignedNote>();
         let head = note.as_ref().ok().map(|note| note.text.parse::<LogHead>());
         match (note, head) {
             (Ok(note), Some(Ok(head))) if head.size == seal.size => seals.push((head, note)),
@@ -53,15 +53,15 @@ pub(super) fn signed_heads(
 }
 
 /// Acknowledged number of log entries.
-fn entries(reader: &Reader, log: &SessionId) -> Result<u64, StoreError> {
+fn entries(reader: &StoreReader, log: &SessionId) -> Result<u64, StoreError> {
     let query = "SELECT count FROM sessions WHERE session_id = ?1";
     let found = reader.rows(query, [log.as_str()], |row| count(row, 0))?;
     Ok(found.first().copied().unwrap_or(0))
 }
 
 /// Head in a note, with its signatures.
-fn signed_head(note: &str) -> Result<(LogHead, Note), ()> {
-    let note = note.parse::<Note>().map_err(drop)?;
+fn signed_head(note: &str) -> Result<(LogHead, SignedNote), ()> {
+    let note = note.parse::<SignedNote>().map_err(drop)?;
     let head = note.text.parse::<LogHead>().map_err(drop)?;
     Ok((head, note))
 }

@@ -6,20 +6,20 @@ use super::super::{FILE_NAME, connect, medium::SqliteMedium, schema};
 use super::*;
 use crate::base::clock::Timestamp;
 use crate::store::Batch;
-use crate::store::writer::Writer;
+use crate::store::writer::BatchWriter;
 use crate::trace::chain::Chain;
 use crate::trace::event::{Draft, Durability, Payload};
 use crate::trace::record::Record;
 
 /// Position of a record: its place, the hash before it, and its time.
 #[derive(Clone)]
-struct Place {
+struct RecordPosition {
     sequence: u64,
     previous: Digest,
     micros: i64,
 }
 
-impl Place {
+impl RecordPosition {
     fn record(&self, session: &SessionId) -> Record {
         let fields = serde_json::json!({
             "original_error_id": "x", "recovery_method": "r", "success": true,
@@ -41,11 +41,11 @@ impl Place {
 
 /// A store of three sessions, in rows of one to seven events. `odd` may change the position of each
 /// record.
-fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
+fn store(folder: &Path, odd: impl Fn(i64, &mut RecordPosition)) -> Connection {
     let path = folder.join(FILE_NAME);
     let mut connection = connect(&path).unwrap();
     schema::prepare(&mut connection, &path).unwrap();
-    let mut writer = Writer::new(SqliteMedium::new(connection, None).unwrap());
+    let mut writer = BatchWriter::new(SqliteMedium::new(connection, None).unwrap());
     let sessions = ["a", "b", "c"].map(|name| name.parse::<SessionId>().unwrap());
     let mut ends = [(0, Digest::ZERO); 3];
     let mut micros = 0;
@@ -53,7 +53,7 @@ fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
         let (session, end) = (&sessions[round % 3], &mut ends[round % 3]);
         let records = (0..=round % 7).map(|_| {
             micros += 1;
-            let mut place = Place {
+            let mut place = RecordPosition {
                 sequence: end.0,
                 previous: end.1,
                 micros,
@@ -70,14 +70,14 @@ fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
     connect(&path).unwrap()
 }
 
-fn report(folder: &Path, threads: usize) -> Report {
-    let reader = Reader::open(&folder.join(FILE_NAME)).unwrap();
-    on_threads(
+fn report(folder: &Path, threads: usize) -> VerificationReport {
+    let reader = StoreReader::open(&folder.join(FILE_NAME)).unwrap();
+    verify_on_threads(
         &reader,
-        Trust::nothing(),
+        TrustAnchors::nothing(),
         None,
         threads,
-        &Progress::default(),
+        &VerificationProgress::default(),
     )
     .unwrap()
 }
@@ -86,18 +86,18 @@ fn report(folder: &Path, threads: usize) -> Report {
 fn verification_reports_progress_and_proves_nothing_when_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
-    let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
+    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
     for threads in [1, 3] {
-        let progress = Progress::default();
-        verify(&reader, Trust::nothing(), threads, &progress).unwrap();
+        let progress = VerificationProgress::default();
+        verify(&reader, TrustAnchors::nothing(), threads, &progress).unwrap();
         let (done, all) = progress.so_far().unwrap();
         assert!(
-            done == all && all > WORTH_SHARING,
+            done == all && all > MIN_ROWS_FOR_THREADS,
             "threads share it: {all}"
         );
 
         progress.stop();
-        let stopped = verify(&reader, Trust::nothing(), threads, &progress);
+        let stopped = verify(&reader, TrustAnchors::nothing(), threads, &progress);
         assert_eq!(stopped, Err(StoreError::Stopped));
         assert_eq!(progress.percent(), Some(0), "nothing was read any more");
     }
@@ -107,8 +107,8 @@ fn verification_reports_progress_and_proves_nothing_when_cancelled() {
 fn verification_ends_at_the_row_where_it_is_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
-    let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
-    let progress = Progress::default();
+    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
+    let progress = VerificationProgress::default();
     let mut rows = 0;
     let read = each_row(&reader, &progress, 0..u64::from(u32::MAX), |_| {
         rows += 1;
@@ -127,7 +127,7 @@ fn one_thread_and_several_threads_give_the_same_report() {
     let rows = store.query_row(count, [], |row| row.get::<_, i64>(0));
     assert_eq!(rows, Ok(40));
     let alone = report(folder.path(), 1);
-    assert!(alone.is_sound() && alone.events() > WORTH_SHARING);
+    assert!(alone.is_sound() && alone.events() > MIN_ROWS_FOR_THREADS);
     for threads in 2..5 {
         assert_eq!(report(folder.path(), threads), alone);
     }
@@ -166,7 +166,7 @@ fn missing_and_displaced_rows_are_detected_on_any_number_of_threads() {
 /// Within a row, and from one row to the next.
 #[test]
 fn every_record_must_follow_the_one_before() {
-    type Odd = fn(&mut Place);
+    type Odd = fn(&mut RecordPosition);
     let ways: [(Odd, &str); 3] = [
         (|place| place.micros = 7, "is earlier than the event before"),
         (

@@ -6,26 +6,26 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
-use super::text::{Text, lasting, moment};
+use super::text::{EscapedText, lasting, moment};
 use crate::base::clock::Timestamp;
 use crate::base::id::SpanId;
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
-use crate::trace::replay::State;
+use crate::trace::replay::ReplayState;
 use crate::trace::replay::state::{HeldGate, HeldRequest};
 use crate::trace::tell::cut;
 
 /// Longest answer or reason in a decision; the full text is in its event.
-const MAX_SAID_CHARS: usize = 2000;
+const MAX_TEXT_CHARS: usize = 2000;
 
 /// Most undecided requests and gates whose parameters and answers are remembered.
 const MAX_OPEN: usize = 4096;
 
 /// Writer of decisions; processes events in order.
 #[derive(Default)]
-pub(super) struct Decisions {
+pub(super) struct DecisionWriter {
     count: u64,
-    answers: HashMap<SpanId, Answered>,
+    answers: HashMap<SpanId, GateAnswers>,
     params: HashMap<SpanId, String>,
     /// Request written last; its parameters are not repeated at its next gate.
     told: Option<SpanId>,
@@ -33,13 +33,13 @@ pub(super) struct Decisions {
 
 /// Answers given at a gate.
 #[derive(Default)]
-struct Answered {
+struct GateAnswers {
     answers: Map<String, Value>,
     wrong: u64,
 }
 
 /// A decision to be written.
-struct Decision<'d> {
+struct DecisionEntry<'d> {
     event: &'d Event,
     class: &'static str,
     outcome: &'d str,
@@ -48,12 +48,12 @@ struct Decision<'d> {
     reason: Option<&'d str>,
 }
 
-impl Decisions {
+impl DecisionWriter {
     /// Processes the next event with the state before it, and writes the decision if the event is one.
     pub(super) fn tell(
         &mut self,
         out: &mut impl Write,
-        before: &State,
+        before: &ReplayState,
         event: &Event,
     ) -> fmt::Result {
         let details = Details::of(event);
@@ -62,7 +62,7 @@ impl Decisions {
             "action_attempted" if self.params.len() < MAX_OPEN => {
                 let params = details.value("action_params").map(ToString::to_string);
                 let params = params.unwrap_or_default();
-                let params = cut(&params, MAX_SAID_CHARS).into_owned();
+                let params = cut(&params, MAX_TEXT_CHARS).into_owned();
                 self.params.insert(event.span_id.clone(), params);
             }
             "action_completed" | "action_blocked" => {
@@ -71,7 +71,7 @@ impl Decisions {
             }
             "checkpoint_response" => self.answered(event, details),
             "checkpoint_approved" => {
-                let decision = Decision {
+                let decision = DecisionEntry {
                     event,
                     class: "care",
                     outcome: "approved, 1 of 2",
@@ -85,7 +85,7 @@ impl Decisions {
                 let both: Vec<_> = details.texts("approvers").collect();
                 let both = both.join(" and ");
                 let both = Some(both.as_str()).filter(|both| !both.is_empty());
-                let decision = Decision {
+                let decision = DecisionEntry {
                     event,
                     class: "good",
                     outcome: "passed",
@@ -96,7 +96,7 @@ impl Decisions {
                 self.write(out, before, &decision)?;
             }
             "checkpoint_blocked" => {
-                let decision = Decision {
+                let decision = DecisionEntry {
                     event,
                     class: "stop",
                     outcome: details.text("outcome").unwrap_or("blocked"),
@@ -112,7 +112,7 @@ impl Decisions {
     }
 
     /// Writes the requests that are still held at the end.
-    pub(super) fn close(&mut self, out: &mut impl Write, end: &State) -> fmt::Result {
+    pub(super) fn close(&mut self, out: &mut impl Write, end: &ReplayState) -> fmt::Result {
         for held in &end.held {
             for gate in &held.gates {
                 self.begin(out)?;
@@ -156,8 +156,8 @@ impl Decisions {
     fn write(
         &mut self,
         out: &mut impl Write,
-        before: &State,
-        decision: &Decision<'_>,
+        before: &ReplayState,
+        decision: &DecisionEntry<'_>,
     ) -> fmt::Result {
         let event = decision.event;
         let found = before.gate_of(event);
@@ -169,7 +169,7 @@ impl Decisions {
         self.head(out, outcome, decision.checkpoint, held)?;
         out.write_str("<p class=\"meta\">")?;
         match decision.by {
-            Some(by) => write!(out, "by <strong>{}</strong>, ", Text(&said(by)))?,
+            Some(by) => write!(out, "by <strong>{}</strong>, ", EscapedText(&said(by)))?,
             None => out.write_str("by nobody, ")?,
         }
         write!(out, "{} UTC", moment(event.timestamp))?;
@@ -179,7 +179,7 @@ impl Decisions {
         writeln!(out, ", event {}</p>", event.sequence)?;
         why(out, found.map(|(_, gate)| gate))?;
         if let Some(reason) = decision.reason {
-            writeln!(out, "<p class=\"said\">{}</p>", Text(&said(reason)))?;
+            writeln!(out, "<p class=\"said\">{}</p>", EscapedText(&said(reason)))?;
         }
         if let Some(answered) = answered {
             answers(out, &answered)?;
@@ -204,14 +204,14 @@ impl Decisions {
         write!(
             out,
             "<li class=\"{class}{again}\"><h4><span class=\"tag\">{}</span> {}",
-            Text(&outcome),
-            Text(&checkpoint)
+            EscapedText(&outcome),
+            EscapedText(&checkpoint)
         )?;
         if let Some(held) = held {
             write!(
                 out,
                 " <span class=\"for\">for {}</span>",
-                Text(&said(&held.what))
+                EscapedText(&said(&held.what))
             )?;
         }
         out.write_str("</h4>\n")?;
@@ -220,13 +220,17 @@ impl Decisions {
             return Ok(());
         }
         match span.and_then(|span| self.params.get(span)) {
-            Some(params) => writeln!(out, "<p class=\"params\"><code>{}</code></p>", Text(params)),
+            Some(params) => writeln!(
+                out,
+                "<p class=\"params\"><code>{}</code></p>",
+                EscapedText(params)
+            ),
             None => Ok(()),
         }
     }
 }
 
-impl State {
+impl ReplayState {
     /// Held request and gate that an event refers to.
     fn gate_of(&self, event: &Event) -> Option<(&HeldRequest, &HeldGate)> {
         let parent = event.parent_span_id.as_ref();
@@ -243,12 +247,12 @@ fn why(out: &mut impl Write, gate: Option<&HeldGate>) -> fmt::Result {
         .map(|gate| gate.why.as_str())
         .filter(|why| !why.is_empty())
     {
-        Some(why) => writeln!(out, "<p class=\"why\">{}</p>", Text(&said(why))),
+        Some(why) => writeln!(out, "<p class=\"why\">{}</p>", EscapedText(&said(why))),
         None => Ok(()),
     }
 }
 
-fn answers(out: &mut impl Write, answered: &Answered) -> fmt::Result {
+fn answers(out: &mut impl Write, answered: &GateAnswers) -> fmt::Result {
     out.write_str("<dl class=\"answers\">\n")?;
     for (question, answer) in &answered.answers {
         let answer = match answer {
@@ -258,8 +262,8 @@ fn answers(out: &mut impl Write, answered: &Answered) -> fmt::Result {
             Value::String(text) => said(text),
             other => said(&other.to_string()).into_owned().into(),
         };
-        let (question, answer) = (said(question), Text(&answer));
-        writeln!(out, "<dt>{}</dt><dd>{answer}</dd>", Text(&question))?;
+        let (question, answer) = (said(question), EscapedText(&answer));
+        writeln!(out, "<dt>{}</dt><dd>{answer}</dd>", EscapedText(&question))?;
     }
     out.write_str("</dl>\n")?;
     match answered.wrong {
@@ -271,9 +275,9 @@ fn answers(out: &mut impl Write, answered: &Answered) -> fmt::Result {
     }
 }
 
-/// Untrusted text, cut to [`MAX_SAID_CHARS`].
+/// Untrusted text, cut to [`MAX_TEXT_CHARS`].
 fn said(text: &str) -> Cow<'_, str> {
-    cut(text, MAX_SAID_CHARS)
+    cut(text, MAX_TEXT_CHARS)
 }
 
 fn waited(since: Timestamp, until: Timestamp) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::text::{Text, moment};
+use super::text::{EscapedText, moment};
 use crate::trace::details::Details;
 use crate::trace::event::Event;
 use crate::trace::tell::sentence;
@@ -24,9 +24,9 @@ pub(super) fn write(out: &mut impl Write, entries: &[Event]) -> fmt::Result {
             "<tr><td>{}</td><td class=\"when\">{}</td><td>{}</td><td><code>{}</code> {}</td></tr>",
             entry.sequence,
             moment(entry.timestamp),
-            Text(by),
-            Text(&entry.event_type),
-            Text(&sentence(entry)),
+            EscapedText(by),
+            EscapedText(&entry.event_type),
+            EscapedText(&sentence(entry)),
         )?;
     }
     out.write_str("</tbody></table></section>\n")

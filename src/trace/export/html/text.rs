@@ -8,9 +8,9 @@ use crate::base::text::is_deceptive;
 
 /// Untrusted text as it is shown. Markup is escaped; control, invisible and reordering characters are
 /// written out and marked. For the content of elements, never for attributes.
-pub(super) struct Text<'t>(pub(super) &'t str);
+pub(super) struct EscapedText<'t>(pub(super) &'t str);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
             match c {

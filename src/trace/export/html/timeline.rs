@@ -5,18 +5,18 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
-use super::text::{Text, lasting, moment};
+use super::text::{EscapedText, lasting, moment};
 use crate::base::clock::Timestamp;
 use crate::trace::event::Event;
-use crate::trace::spans::{Depths, Spans};
+use crate::trace::spans::{SpanDepths, SpanTree};
 use crate::trace::tell::{Tone, sentence, tone};
 
 /// Time range of a session and its spans.
 pub(super) struct Timeline<'t> {
-    pub(super) spans: &'t Spans,
+    pub(super) spans: &'t SpanTree,
     pub(super) start: Timestamp,
     pub(super) end: Timestamp,
-    pub(super) depths: Depths,
+    pub(super) depths: SpanDepths,
 }
 
 impl Timeline<'_> {
@@ -37,8 +37,8 @@ impl Timeline<'_> {
              <code>{}</code> {}</span>\
              <span class=\"lane\"><i class=\"l{left} w{width}\"></i></span></summary>",
             event.sequence,
-            Text(&event.event_type),
-            Text(&sentence(event)),
+            EscapedText(&event.event_type),
+            EscapedText(&sentence(event)),
         )?;
         envelope(out, event)?;
         content(out, event)?;
@@ -80,7 +80,11 @@ fn envelope(out: &mut impl Write, event: &Event) -> fmt::Result {
     ];
     out.write_str("<dl>")?;
     for (name, value) in named {
-        write!(out, "<dt>{name}</dt><dd><code>{}</code></dd>", Text(value))?;
+        write!(
+            out,
+            "<dt>{name}</dt><dd><code>{}</code></dd>",
+            EscapedText(value)
+        )?;
     }
     out.write_str("</dl>\n")
 }
@@ -93,5 +97,5 @@ fn content(out: &mut impl Write, event: &Event) -> fmt::Result {
         );
     }
     let content = Value::Object(event.payload.clone());
-    writeln!(out, "<pre>{}</pre>", Text(&format!("{content:#}")))
+    writeln!(out, "<pre>{}</pre>", EscapedText(&format!("{content:#}")))
 }

@@ -1,7 +1,7 @@
 //! Checks of the log against heads that are signed or were kept elsewhere.
 
 use super::super::trust::agrees;
-use super::super::verdict::Verdict;
+use super::super::verdict::VerificationVerdict;
 use super::LogVerifier;
 use crate::trace::head::LogHead;
 
@@ -20,14 +20,14 @@ impl LogVerifier {
         };
         let differs = |whose: &str| {
             let what = format!("its first {size} entries are not those of the {whose}");
-            Verdict::diverged(size - 1, what)
+            VerificationVerdict::diverged(size - 1, what)
         };
         let known = (!known.is_empty()).then(|| known.iter().all(|head| agrees(head, &log, &root)));
         let signed = signed.map(|(head, note, decisive)| {
             let decisive = decisive || !self.offered.is_empty();
             let agreed = agrees(head, &log, &root);
-            let looked_at = decisive || !agreed;
-            let key = looked_at.then(|| self.trust.signer(note)).flatten();
+            let clear_changed = decisive || !agreed;
+            let key = clear_changed.then(|| self.trust.signer(note)).flatten();
             let claimed = !agreed || self.trust.is_claimed(size);
             (agreed, decisive && claimed, key.map(ToString::to_string))
         });
@@ -41,7 +41,7 @@ impl LogVerifier {
             Some((false, _, Some(_))) => self.fail_log(differs("head that was signed")),
             Some((_, true, None) | (false, _, None)) if self.trust.has_keys() => {
                 let what = format!("a head of {size} entries is not signed with the key");
-                self.fail_log(Verdict::broken(size - 1, what));
+                self.fail_log(VerificationVerdict::broken(size - 1, what));
             }
             Some(_) | None => {}
         }
@@ -62,7 +62,7 @@ impl LogVerifier {
             self.trust.add_key(key);
         }
         self.key = Some(key);
-        self.forget_behind();
+        self.clear_unsealed();
     }
 
     /// A head from elsewhere covers the log so far.
@@ -79,23 +79,29 @@ impl LogVerifier {
     }
 
     /// Reports heads with more entries than the log has: the log was longer once.
-    pub(super) fn hold_against_larger_heads(&mut self) {
+    pub(super) fn check_larger_heads(&mut self) {
         let found = self.tree.size();
         let known = self.trust.all_known().map(|head| head.size).max();
         let strange = |head: &LogHead| self.trust.log() != Some(&head.log);
         if self.trust.all_known().any(strange) {
-            self.fail_log(Verdict::diverged(0, "the head is one of another log"));
+            self.fail_log(VerificationVerdict::diverged(
+                0,
+                "the head is one of another log",
+            ));
         }
         if let Some(expected) = known.filter(|size| *size > found) {
-            self.fail_log(Verdict::Truncated { found, expected });
+            self.fail_log(VerificationVerdict::Truncated { found, expected });
         }
         let beyond = self.trust.signed_beyond(found);
         let beyond = beyond.filter(|(_, note)| self.trust.is_named_by(note));
         let beyond = beyond.map(|(head, note)| {
             let expected = head.size;
             match self.trust.signer(note) {
-                Some(_) => Verdict::Truncated { found, expected },
-                None => Verdict::broken(found, "a head of more entries is not signed with the key"),
+                Some(_) => VerificationVerdict::Truncated { found, expected },
+                None => VerificationVerdict::broken(
+                    found,
+                    "a head of more entries is not signed with the key",
+                ),
             }
         });
         let beyond: Vec<_> = beyond.collect();

@@ -3,7 +3,7 @@
 use super::LogVerifier;
 use crate::base::clock::TimestampText;
 use crate::trace::event::TraceImported;
-use crate::trace::verify::verdict::{Imported, Verdict};
+use crate::trace::verify::verdict::{ImportEntry, VerificationVerdict};
 
 impl LogVerifier {
     /// Processes an entry that announces an import.
@@ -13,7 +13,7 @@ impl LogVerifier {
         };
         let place = self.place(&session);
         if let Some(chain) = self.chains.get_mut(place) {
-            chain.import(Imported::of(imported, at.as_str()));
+            chain.import(ImportEntry::of(imported, at.as_str()));
         }
         let announced = (imported.events, imported.head_hash.clone());
         let known = self
@@ -26,7 +26,7 @@ impl LogVerifier {
     }
 
     /// Checks imported chains against their announcements: an interrupted import leaves a part.
-    pub(super) fn hold_against_imports(&mut self) {
+    pub(super) fn check_imports(&mut self) {
         for (place, (expected, hash)) in std::mem::take(&mut self.imported) {
             let only = self.only.as_ref();
             let Some(chain) = self.chains.get_mut(place) else {
@@ -37,10 +37,10 @@ impl LogVerifier {
             }
             let found = chain.count;
             if found < expected {
-                chain.fail(Verdict::Truncated { found, expected });
+                chain.fail(VerificationVerdict::Truncated { found, expected });
             } else if found == expected && chain.last_hash().to_string() != hash {
                 let what = "its last event is not the one that was imported";
-                chain.fail(Verdict::diverged(found.saturating_sub(1), what));
+                chain.fail(VerificationVerdict::diverged(found.saturating_sub(1), what));
             }
         }
     }

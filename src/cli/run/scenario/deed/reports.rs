@@ -1,8 +1,8 @@
 //! Steps in which an agent reports something: feedback, output, errors and recoveries.
 
-use super::{Deed, Recovered, named, optional_text, session, text};
-use crate::atlas::written::{Faults, Placed};
-use crate::engine::command::{ErrorReport, Feedback, Output, Report};
+use super::{ErrorRecovery, StepAction, named, optional_text, session, text};
+use crate::atlas::written::{FileProblems, LocatedValue};
+use crate::engine::command::{AgentReport, ErrorReport, Feedback, OutputReport};
 use crate::trace::event::{OutputType, UsageOutcome};
 
 const OUTPUT_TYPES: [(&str, OutputType); 3] = [
@@ -14,10 +14,13 @@ const OUTPUT_TYPES: [(&str, OutputType); 3] = [
 const USAGE_OUTCOMES: [(&str, UsageOutcome); 3] = [
     ("applied", UsageOutcome::Applied),
     ("ignored", UsageOutcome::Ignored),
-    ("partial", UsageOutcome::Partial),
+    ("partial", UsageOutcome::PartialFile),
 ];
 
-pub(super) fn feedback(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+pub(super) fn feedback(
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<StepAction> {
     let known = [
         "session",
         "context_id",
@@ -32,7 +35,7 @@ pub(super) fn feedback(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<De
     let helpful = helpful.and_then(|helpful| helpful.boolean(faults));
     let reason = optional_text(value, "reason", faults);
     let usage_outcome = named(value, "usage_outcome", &USAGE_OUTCOMES, faults);
-    Some(Deed::Report(Report::Feedback(Feedback {
+    Some(StepAction::Report(AgentReport::Feedback(Feedback {
         session: session?,
         context_id: context_id?,
         helpful: helpful?,
@@ -41,7 +44,10 @@ pub(super) fn feedback(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<De
     })))
 }
 
-pub(super) fn output(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+pub(super) fn output(
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<StepAction> {
     let known = ["session", "text", "output_type", "contains_action"];
     value.only(&known, faults);
     let session = session(value, faults);
@@ -49,7 +55,7 @@ pub(super) fn output(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed
     let output_type = named(value, "output_type", &OUTPUT_TYPES, faults);
     let contains_action = value.get("contains_action");
     let contains_action = contains_action.and_then(|given| given.boolean(faults));
-    Some(Deed::Report(Report::Output(Output {
+    Some(StepAction::Report(AgentReport::Output(OutputReport {
         session: session?,
         text: written?,
         output_type: output_type.unwrap_or(OutputType::Text),
@@ -57,7 +63,7 @@ pub(super) fn output(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed
     })))
 }
 
-pub(super) fn error(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+pub(super) fn error(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
     let known = [
         "session",
         "type",
@@ -74,7 +80,7 @@ pub(super) fn error(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed>
     let recoverable = value.get("recoverable");
     let recoverable = recoverable.and_then(|given| given.boolean(faults));
     let stack_trace = optional_text(value, "stack_trace", faults);
-    Some(Deed::Error(ErrorReport {
+    Some(StepAction::Error(ErrorReport {
         error_code,
         stack_trace,
         session: session?,
@@ -84,13 +90,16 @@ pub(super) fn error(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed>
     }))
 }
 
-pub(super) fn recovered(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+pub(super) fn recovered(
+    value: &LocatedValue<'_>,
+    faults: &mut FileProblems<'_>,
+) -> Option<StepAction> {
     value.only(&["session", "method", "success"], faults);
     let session = session(value, faults);
     let method = text(value, "method", faults);
     let success = value.get("success");
     let success = success.and_then(|given| given.boolean(faults));
-    Some(Deed::Recovered(Recovered {
+    Some(StepAction::Recovered(ErrorRecovery {
         session: session?,
         method: method?,
         success: success.unwrap_or(true),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
 
-use super::Context;
+use super::ContextPane;
 use crate::base::text::is_deceptive;
 
 /// Maximum length of a search text.
@@ -15,7 +15,7 @@ const ROWS_BEFORE: usize = 3;
 
 /// State of the search.
 #[derive(Debug, Default)]
-pub(super) struct Finder {
+pub(super) struct SearchState {
     query: String,
     pattern: Option<Regex>,
     /// Byte range of the current match.
@@ -24,7 +24,7 @@ pub(super) struct Finder {
 
 /// Direction of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Search {
+pub(crate) enum SearchDirection {
     /// Starts from the first row on screen.
     Here,
     /// Next match.
@@ -35,7 +35,7 @@ pub(crate) enum Search {
 
 /// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum SearchResult {
     /// No search text is set.
     Nothing,
     /// The match is on screen.
@@ -48,7 +48,7 @@ pub(crate) enum Found {
     Unready,
 }
 
-impl Context {
+impl ContextPane {
     /// Returns the search text.
     pub(crate) fn query(&self) -> &str {
         &self.finder.query
@@ -62,7 +62,7 @@ impl Context {
         let pattern = RegexBuilder::new(&regex::escape(&query))
             .case_insensitive(true)
             .build();
-        self.finder = Finder {
+        self.finder = SearchState {
             pattern: pattern.ok().filter(|_| !query.is_empty()),
             query,
             place: None,
@@ -70,33 +70,33 @@ impl Context {
     }
 
     /// Scrolls to a match.
-    pub(crate) fn find(&mut self, search: Search, height: usize) -> Found {
+    pub(crate) fn find(&mut self, search: SearchDirection, height: usize) -> SearchResult {
         let Some(pattern) = self.finder.pattern.clone() else {
-            return Found::Nothing;
+            return SearchResult::Nothing;
         };
         if !self.is_laid_out() {
-            return Found::Unready;
+            return SearchResult::Unready;
         }
         let text = self.text();
         let top = self.starts.get(self.top).copied().unwrap_or(text.len());
         let place = self.finder.place.as_ref();
         let ahead = match search {
-            Search::Previous => {
+            SearchDirection::Previous => {
                 let before = place.map_or(top, |place| place.start);
                 let hits = pattern.find_iter(text);
                 hits.take_while(|hit| hit.start() < before).last()
             }
-            Search::Next => pattern.find_at(text, place.map_or(top, |place| place.end)),
-            Search::Here => pattern.find_at(text, top),
+            SearchDirection::Next => pattern.find_at(text, place.map_or(top, |place| place.end)),
+            SearchDirection::Here => pattern.find_at(text, top),
         };
         let around = || match search {
-            Search::Previous => pattern.find_iter(text).last(),
-            Search::Here | Search::Next => pattern.find(text),
+            SearchDirection::Previous => pattern.find_iter(text).last(),
+            SearchDirection::Here | SearchDirection::Next => pattern.find(text),
         };
-        let ahead = ahead.map(|hit| (Found::Place, hit));
-        let found = ahead.or_else(|| around().map(|hit| (Found::Around, hit)));
+        let ahead = ahead.map(|hit| (SearchResult::Place, hit));
+        let found = ahead.or_else(|| around().map(|hit| (SearchResult::Around, hit)));
         let Some((found, hit)) = found else {
-            return Found::Nowhere;
+            return SearchResult::Nowhere;
         };
         let range = hit.range();
         let row = self.starts.partition_point(|start| *start <= range.start);
@@ -128,18 +128,18 @@ impl Context {
 
 #[cfg(test)]
 mod tests {
-    use super::super::written::Written;
+    use super::super::written::RequestText;
     use super::*;
-    use crate::console::theme::Look;
+    use crate::console::theme::Appearance;
 
-    fn context() -> Context {
+    fn context() -> ContextPane {
         let lines: Vec<String> = (0..200).map(|line| format!("Line {line} of it")).collect();
-        let mut context = Context::of(Written::text(lines.join("\n")), Vec::new());
-        context.reflow(40, Look::default());
+        let mut context = ContextPane::of(RequestText::text(lines.join("\n")), Vec::new());
+        context.reflow(40, Appearance::default());
         context
     }
 
-    fn top(context: &Context) -> usize {
+    fn top(context: &ContextPane) -> usize {
         context.top
     }
 
@@ -147,15 +147,24 @@ mod tests {
     fn search_goes_to_the_next_and_previous_match_and_wraps_around() {
         let mut context = context();
         context.set_query("LINE 15");
-        assert_eq!(context.find(Search::Here, 10), Found::Place);
+        assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Place);
         assert_eq!(top(&context), 12);
-        assert_eq!(context.find(Search::Next, 10), Found::Place);
+        assert_eq!(context.find(SearchDirection::Next, 10), SearchResult::Place);
         assert_eq!(top(&context), 147);
-        assert_eq!(context.find(Search::Previous, 10), Found::Place);
+        assert_eq!(
+            context.find(SearchDirection::Previous, 10),
+            SearchResult::Place
+        );
         assert_eq!(top(&context), 12);
-        assert_eq!(context.find(Search::Previous, 10), Found::Around);
+        assert_eq!(
+            context.find(SearchDirection::Previous, 10),
+            SearchResult::Around
+        );
         assert_eq!(top(&context), 156);
-        assert_eq!(context.find(Search::Next, 10), Found::Around);
+        assert_eq!(
+            context.find(SearchDirection::Next, 10),
+            SearchResult::Around
+        );
         assert_eq!(top(&context), 12);
     }
 
@@ -164,7 +173,7 @@ mod tests {
         let mut context = context();
         context.painted(10);
         context.set_query("line 150");
-        assert_eq!(context.find(Search::Here, 10), Found::Place);
+        assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Place);
         context.painted(10);
         assert_eq!(context.percent(), 5);
     }
@@ -172,9 +181,15 @@ mod tests {
     #[test]
     fn a_search_without_a_match_reports_it_and_does_not_scroll() {
         let mut context = context();
-        assert_eq!(context.find(Search::Next, 10), Found::Nothing);
+        assert_eq!(
+            context.find(SearchDirection::Next, 10),
+            SearchResult::Nothing
+        );
         context.set_query("(.*");
-        assert_eq!(context.find(Search::Here, 10), Found::Nowhere);
+        assert_eq!(
+            context.find(SearchDirection::Here, 10),
+            SearchResult::Nowhere
+        );
         assert_eq!(top(&context), 0);
     }
 }

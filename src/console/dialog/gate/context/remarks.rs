@@ -1,7 +1,7 @@
 //! Remarks about a request: why it is held, the steward's guidance, the agent and its abilities.
 
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
-use crate::base::text::{Lines, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, visible};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 
@@ -9,12 +9,12 @@ use crate::runtime::snapshot::SessionSummary;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
     pub(super) heading: String,
-    pub(super) body: Body,
+    pub(super) body: RemarkBody,
 }
 
 /// Text and format of a remark. Both are safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum RemarkBody {
     /// Shown unchanged.
     Plain(String),
     /// Rendered as Markdown.
@@ -24,7 +24,7 @@ pub(super) enum Body {
 fn plain(heading: impl Into<String>, text: String) -> Remark {
     Remark {
         heading: heading.into(),
-        body: Body::Plain(text),
+        body: RemarkBody::Plain(text),
     }
 }
 
@@ -62,12 +62,12 @@ pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Rema
     remarks
 }
 
-fn guidance_body(guidance: &GuidanceBlock) -> Body {
-    let text = visible(guidance.content.trim_end(), Lines::Keep).text;
+fn guidance_body(guidance: &GuidanceBlock) -> RemarkBody {
+    let text = visible(guidance.content.trim_end(), LineFeeds::Keep).text;
     match guidance.format {
-        GuidanceFormat::Markdown => Body::Markdown(text),
+        GuidanceFormat::Markdown => RemarkBody::Markdown(text),
         GuidanceFormat::Text | GuidanceFormat::Json | GuidanceFormat::SystemInstruction => {
-            Body::Plain(text)
+            RemarkBody::Plain(text)
         }
     }
 }

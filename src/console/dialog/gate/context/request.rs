@@ -5,31 +5,31 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::base::text::{Lines, is_deceptive, one_line, visible};
+use crate::base::text::{LineFeeds, is_deceptive, one_line, visible};
 use crate::console::cells::counted;
-use crate::engine::held::{Held, HeldText, Subject};
+use crate::engine::held::{Held, HeldSubject, HeldText};
 
 /// Maximum length of the form with one row per value. Deep nesting makes that form many times longer
 /// than the request.
 const MOST_PRETTY_BYTES: usize = 64 * 1024 * 1024;
 
 /// Text such as `! 1 hidden character written out`.
-pub(crate) fn hidden_words(count: usize) -> String {
+pub(crate) fn hidden_chars_text(count: usize) -> String {
     format!("! {} written out", counted(count, "hidden character"))
 }
 
 /// Returns the request as it will run, and its number of hidden characters.
 pub(crate) fn request_text(held: &Held) -> (String, usize) {
     match &held.subject {
-        Subject::SessionStart => ("session_start".to_owned(), 0),
-        Subject::Moment(moment) => {
+        HeldSubject::SessionStart => ("session_start".to_owned(), 0),
+        HeldSubject::Moment(moment) => {
             let (request, hidden) = shown(&moment.label, &moment.data);
             match &moment.text {
                 Some(text) => with_text(&request, hidden, text),
                 None => (request, hidden),
             }
         }
-        Subject::Action(call) => shown(&call.action, &call.params),
+        HeldSubject::Action(call) => shown(&call.action, &call.params),
     }
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn request_text(held: &Held) -> (String, usize) {
 fn with_text(request: &str, hidden: usize, text: &HeldText) -> (String, usize) {
     let (name, data) = request.split_once('\n').unwrap_or((request, ""));
     // Each line is prefixed, so that no line of the text can imitate one of the console.
-    let words = visible(&text.text, Lines::Keep).text;
+    let words = visible(&text.text, LineFeeds::Keep).text;
     let words: Vec<_> = words.split('\n').map(|line| format!("| {line}")).collect();
     let words = words.join("\n");
     let missing = match text.missing_bytes() {
@@ -50,15 +50,15 @@ fn with_text(request: &str, hidden: usize, text: &HeldText) -> (String, usize) {
 
 fn shown(name: &str, value: &Value) -> (String, usize) {
     // JSON already escapes control characters; other hidden characters are escaped here.
-    let text = visible(&pretty(value), Lines::Keep).text;
+    let text = visible(&pretty(value), LineFeeds::Keep).text;
     let hidden = hidden_in(name) + hidden_in_value(value);
     (format!("{}\n{text}", one_line(name)), hidden)
 }
 
 /// Formats JSON with one row per value, or all in one line if that would be too long.
 fn pretty(value: &Value) -> String {
-    struct Room(Vec<u8>);
-    impl Write for Room {
+    struct LimitedBuffer(Vec<u8>);
+    impl Write for LimitedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             if self.0.len() + bytes.len() > MOST_PRETTY_BYTES {
                 return Err(io::ErrorKind::StorageFull.into());
@@ -71,7 +71,7 @@ fn pretty(value: &Value) -> String {
             Ok(())
         }
     }
-    let mut room = Room(Vec::new());
+    let mut room = LimitedBuffer(Vec::new());
     let mut writer = serde_json::Serializer::pretty(&mut room);
     match value.serialize(&mut writer) {
         Ok(()) => String::from_utf8(room.0).unwrap_or_default(),
@@ -102,7 +102,7 @@ pub(crate) fn describe(held: &Held) -> String {
     let mut text = request_text(held).0;
     let mut add = |line: String| {
         text.push('\n');
-        text.push_str(&visible(&line, Lines::Keep).text);
+        text.push_str(&visible(&line, LineFeeds::Keep).text);
     };
     add(format!("request {}", held.request_hash));
     add(format!("atlas   {}", held.atlas_hash));

@@ -12,20 +12,20 @@ use serde_json::Value;
 use super::request::request_text;
 use crate::base::id::GateId;
 use crate::console::cells::{asker, break_exactly};
-use crate::engine::held::{Held, Subject};
+use crate::engine::held::{Held, HeldSubject};
 
 /// Maximum length of a request that is laid out while a key waits: about a millisecond.
 const AT_ONCE_BYTES: usize = 64 * 1024;
 
 /// Text of one request, or of several below each other. It is rendered once, on first use.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Written {
-    source: Source,
-    text: OnceLock<Text>,
+pub(crate) struct RequestText {
+    source: RequestTextSource,
+    text: OnceLock<RenderedRequest>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Source {
+enum RequestTextSource {
     One(Arc<Held>),
     /// Several requests, each below a line with its agent.
     Each(Vec<Arc<Held>>),
@@ -35,7 +35,7 @@ enum Source {
 
 /// Rendered text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct RenderedRequest {
     /// The text, safe to show.
     pub(super) request: String,
     /// Number of hidden characters that are shown escaped.
@@ -44,28 +44,28 @@ pub(super) struct Text {
 
 /// Job: lay out a long request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct LayOut {
+pub(crate) struct LayoutJob {
     /// Request whose dialog needs the layout.
     pub(crate) gate: GateId,
-    pub(super) written: Arc<Written>,
+    pub(super) written: Arc<RequestText>,
     pub(super) cells: usize,
 }
 
 /// Result: the layout of a long request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct LaidOut {
+pub(crate) struct RequestLayout {
     /// Request whose dialog needs the layout.
     pub(crate) gate: GateId,
-    pub(super) written: Arc<Written>,
+    pub(super) written: Arc<RequestText>,
     pub(super) cells: usize,
     pub(super) starts: Vec<usize>,
 }
 
-impl LayOut {
+impl LayoutJob {
     /// Computes the layout. This takes time.
-    pub(crate) fn run(self) -> LaidOut {
+    pub(crate) fn run(self) -> RequestLayout {
         let starts = starts(&self.written.write_out().request, self.cells);
-        LaidOut {
+        RequestLayout {
             gate: self.gate,
             written: self.written,
             cells: self.cells,
@@ -74,25 +74,25 @@ impl LayOut {
     }
 }
 
-impl Written {
+impl RequestText {
     pub(super) fn one(held: Arc<Held>) -> Self {
-        Self::from(Source::One(held))
+        Self::from(RequestTextSource::One(held))
     }
 
     pub(super) fn each(all: &[Arc<Held>]) -> Self {
-        Self::from(Source::Each(all.to_vec()))
+        Self::from(RequestTextSource::Each(all.to_vec()))
     }
 
     #[cfg(test)]
     pub(super) fn text(request: String) -> Self {
         let hidden = 0;
         Self {
-            source: Source::Text,
-            text: OnceLock::from(Text { request, hidden }),
+            source: RequestTextSource::Text,
+            text: OnceLock::from(RenderedRequest { request, hidden }),
         }
     }
 
-    fn from(source: Source) -> Self {
+    fn from(source: RequestTextSource) -> Self {
         let text = OnceLock::new();
         Self { source, text }
     }
@@ -101,31 +101,31 @@ impl Written {
     pub(super) fn is_long(&self) -> bool {
         match (&self.source, self.text.get()) {
             (_, Some(text)) => text.request.len() > AT_ONCE_BYTES,
-            (Source::One(held), None) => is_longer(held, AT_ONCE_BYTES),
-            (Source::Each(all), None) => {
+            (RequestTextSource::One(held), None) => is_longer(held, AT_ONCE_BYTES),
+            (RequestTextSource::Each(all), None) => {
                 let most = AT_ONCE_BYTES / all.len().max(1);
                 all.iter().any(|held| is_longer(held, most))
             }
             #[cfg(test)]
-            (Source::Text, None) => false,
+            (RequestTextSource::Text, None) => false,
         }
     }
 
     /// Returns the text if it is already rendered.
-    pub(super) fn get(&self) -> Option<&Text> {
+    pub(super) fn get(&self) -> Option<&RenderedRequest> {
         self.text.get()
     }
 
     /// Returns the text; renders it first if needed.
-    pub(super) fn write_out(&self) -> &Text {
+    pub(super) fn write_out(&self) -> &RenderedRequest {
         self.text.get_or_init(|| match &self.source {
-            Source::One(held) => {
+            RequestTextSource::One(held) => {
                 let (request, hidden) = request_text(held);
-                Text { request, hidden }
+                RenderedRequest { request, hidden }
             }
-            Source::Each(all) => write_each(all),
+            RequestTextSource::Each(all) => render_all(all),
             #[cfg(test)]
-            Source::Text => Text {
+            RequestTextSource::Text => RenderedRequest {
                 request: String::new(),
                 hidden: 0,
             },
@@ -133,7 +133,7 @@ impl Written {
     }
 }
 
-fn write_each(all: &[Arc<Held>]) -> Text {
+fn render_all(all: &[Arc<Held>]) -> RenderedRequest {
     let mut text = String::new();
     let mut hidden = 0;
     for held in all {
@@ -148,15 +148,15 @@ fn write_each(all: &[Arc<Held>]) -> Text {
         hidden += more;
     }
     let request = text;
-    Text { request, hidden }
+    RenderedRequest { request, hidden }
 }
 
 /// Returns true if the text of a request is longer than about `most` bytes. It stops counting there.
 pub(crate) fn is_longer(held: &Held, most: usize) -> bool {
     let (value, text) = match &held.subject {
-        Subject::SessionStart => return false,
-        Subject::Moment(moment) => (&moment.data, moment.text.as_ref()),
-        Subject::Action(call) => (&call.params, None),
+        HeldSubject::SessionStart => return false,
+        HeldSubject::Moment(moment) => (&moment.data, moment.text.as_ref()),
+        HeldSubject::Action(call) => (&call.params, None),
     };
     let text = text.map_or(0, |text| text.text.len());
     let mut left = most.checked_sub(text);

@@ -2,23 +2,23 @@
 
 use ratatui::text::{Line, Span};
 
-use super::super::bars::Bar;
-use super::super::claimed::ClaimSpot;
-use super::super::step::{Step, Verb};
-use super::super::{DenySpot, GateDialog, ReviewSpot, Spot};
+use super::super::bars::DecisionBlocker;
+use super::super::claimed::ClaimFocus;
+use super::super::step::{DecisionKind, DecisionStep};
+use super::super::{DenyFocus, FormFocus, GateDialog, ReviewFocus};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::wrap_within;
-use crate::console::theme::{Focus, Look, Meaning};
+use crate::console::theme::{Appearance, Focus, Meaning};
 
 /// State of a button.
 #[derive(Clone, Copy)]
-enum Power {
+enum ButtonState {
     Enabled,
     Disabled,
 }
 
-impl Power {
+impl ButtonState {
     /// Returns the state of a button with this blocking reason.
     fn of(bar: Option<&String>) -> Self {
         match bar {
@@ -30,7 +30,12 @@ impl Power {
 
 impl GateDialog {
     /// Returns the result of the last key, or why the pass button is disabled.
-    pub(super) fn status(&self, cells: usize, look: Look, now: Timestamp) -> Vec<Line<'static>> {
+    pub(super) fn status(
+        &self,
+        cells: usize,
+        look: Appearance,
+        now: Timestamp,
+    ) -> Vec<Line<'static>> {
         if let Some(notice) = &self.notice {
             let text = format!("! {}", one_line(notice));
             let rows = wrap_within(&text, cells, 2, look).into_iter();
@@ -52,16 +57,19 @@ impl GateDialog {
                 .collect();
         }
         let bar = match &self.step {
-            Step::Editing => self.bars_pass(now).map(|why| (self.pass_word(), why)),
-            Step::Reviewing(_) => {
-                let bar = self.bars_pass_now(now);
+            DecisionStep::Editing => self.pass_blocker(now).map(|why| (self.pass_word(), why)),
+            DecisionStep::Reviewing(_) => {
+                let bar = self.final_pass_blocker(now);
                 bar.map(|why| (self.pass_now_word(), why))
             }
-            Step::Denying(_) => {
-                let bar = self.bars_deny(now);
+            DecisionStep::Denying(_) => {
+                let bar = self.deny_blocker(now);
                 bar.map(|why| (format!("Deny{} now", self.all_words()), why))
             }
-            Step::Claimed(_) | Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => None,
+            DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_)
+            | DecisionStep::Changed(_)
+            | DecisionStep::Settled(_) => None,
         };
         let Some((button, why)) = bar else {
             return Vec::new();
@@ -69,8 +77,10 @@ impl GateDialog {
         let what = match self.barred(now) {
             // A reason that blocks both decisions must not read as if it blocked only a pass. Arming
             // ends soon.
-            Some(Bar::ReadOnly | Bar::Trouble(_) | Bar::TimeUp) => "Deciding".to_owned(),
-            Some(Bar::Arming) | None => button,
+            Some(
+                DecisionBlocker::ReadOnly | DecisionBlocker::Trouble(_) | DecisionBlocker::TimeUp,
+            ) => "Deciding".to_owned(),
+            Some(DecisionBlocker::Arming) | None => button,
         };
         let rows = wrap_within(&format!("{what} is disabled: {why}"), cells, 2, look);
         let rows = rows.into_iter();
@@ -103,54 +113,60 @@ impl GateDialog {
         }
     }
 
-    pub(super) fn buttons(&self, look: Look, now: Timestamp) -> Line<'static> {
-        let all = Power::of(self.bars_all(now).as_ref());
-        let pass = Power::of(self.bars_pass(now).as_ref());
-        let pass_now = Power::of(self.bars_pass_now(now).as_ref());
-        let deny_now = Power::of(self.bars_deny(now).as_ref());
-        let back = Power::Enabled;
+    pub(super) fn buttons(&self, look: Appearance, now: Timestamp) -> Line<'static> {
+        let all = ButtonState::of(self.bars_all(now).as_ref());
+        let pass = ButtonState::of(self.pass_blocker(now).as_ref());
+        let pass_now = ButtonState::of(self.final_pass_blocker(now).as_ref());
+        let deny_now = ButtonState::of(self.deny_blocker(now).as_ref());
+        let back = ButtonState::Enabled;
         let all_of = self.all_words();
         let named = |name: &str| name.to_owned();
-        let buttons: Vec<(String, Focus, Power)> = match &self.step {
-            Step::Editing => {
+        let buttons: Vec<(String, Focus, ButtonState)> = match &self.step {
+            DecisionStep::Editing => {
                 let at = |spot| Focus::from(self.form.focus == spot);
                 vec![
-                    (named("Back"), at(Spot::Back), back),
-                    (format!("Deny{all_of}..."), at(Spot::Deny), all),
-                    (self.pass_word(), at(Spot::Pass), pass),
+                    (named("Back"), at(FormFocus::Back), back),
+                    (format!("Deny{all_of}..."), at(FormFocus::Deny), all),
+                    (self.pass_word(), at(FormFocus::Pass), pass),
                 ]
             }
-            Step::Reviewing(review) => {
+            DecisionStep::Reviewing(review) => {
                 let at = |spot| Focus::from(review.spot == spot);
                 vec![
-                    (named("Back"), at(ReviewSpot::Back), back),
-                    (self.pass_now_word(), at(ReviewSpot::PassNow), pass_now),
+                    (named("Back"), at(ReviewFocus::Back), back),
+                    (self.pass_now_word(), at(ReviewFocus::PassNow), pass_now),
                 ]
             }
-            Step::Denying(spot) => {
+            DecisionStep::Denying(spot) => {
                 let at = |wanted| Focus::from(*spot == wanted);
                 vec![
-                    (named("Back"), at(DenySpot::Back), back),
-                    (format!("Deny{all_of} now"), at(DenySpot::DenyNow), deny_now),
+                    (named("Back"), at(DenyFocus::Back), back),
+                    (
+                        format!("Deny{all_of} now"),
+                        at(DenyFocus::DenyNow),
+                        deny_now,
+                    ),
                 ]
             }
-            Step::Claimed(over) => {
+            DecisionStep::Claimed(over) => {
                 let at = |spot| Focus::from(over.spot == spot);
                 let name = match over.verb {
-                    Verb::Pass => "Pass all the same",
-                    Verb::Deny => "Deny all the same",
+                    DecisionKind::Pass => "Pass all the same",
+                    DecisionKind::Deny => "Deny all the same",
                 };
                 vec![
-                    (named("Back"), at(ClaimSpot::Back), back),
-                    (named(name), at(ClaimSpot::GoOn), all),
+                    (named("Back"), at(ClaimFocus::Back), back),
+                    (named(name), at(ClaimFocus::GoOn), all),
                 ]
             }
-            Step::Changed(_) => vec![(named("Look at it anew"), Focus::Here, Power::Enabled)],
-            Step::Writing(_) => {
+            DecisionStep::Changed(_) => {
+                vec![(named("Look at it anew"), Focus::Here, ButtonState::Enabled)]
+            }
+            DecisionStep::Writing(_) => {
                 let text = "keys are locked until it is written";
                 return Line::styled(text, look.style(Meaning::Dim));
             }
-            Step::Settled(_) => {
+            DecisionStep::Settled(_) => {
                 return Line::styled(
                     "Esc closes; nothing can be decided here any more",
                     look.style(Meaning::Dim),
@@ -160,10 +176,10 @@ impl GateDialog {
         let mut spans = Vec::new();
         for (name, focus, power) in buttons {
             let meaning = match (focus, power) {
-                (Focus::Here, Power::Enabled) => Meaning::ButtonFocused,
-                (Focus::Here, Power::Disabled) => Meaning::ButtonBarred,
-                (Focus::Elsewhere, Power::Enabled) => Meaning::Button,
-                (Focus::Elsewhere, Power::Disabled) => Meaning::ButtonDisabled,
+                (Focus::Here, ButtonState::Enabled) => Meaning::ButtonFocused,
+                (Focus::Here, ButtonState::Disabled) => Meaning::ButtonBarred,
+                (Focus::Elsewhere, ButtonState::Enabled) => Meaning::Button,
+                (Focus::Elsewhere, ButtonState::Disabled) => Meaning::ButtonDisabled,
             };
             spans.push(Span::styled(format!("[ {name} ]"), look.style(meaning)));
             spans.push(Span::raw("  "));

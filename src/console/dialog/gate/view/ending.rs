@@ -6,35 +6,35 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
-use super::super::changed::{Changed, Side};
-use super::super::claimed::OverClaim;
-use super::super::field::Field;
-use super::super::form::Form;
-use super::super::scroll::{Sheet, beyond};
-use super::super::step::Care;
+use super::super::changed::{ChangedRequest, RequestDiffSide};
+use super::super::claimed::ClaimQuestion;
+use super::super::field::AnswerField;
+use super::super::form::AnswerForm;
+use super::super::scroll::{SheetSize, beyond};
+use super::super::step::PassCare;
 use super::super::text::text_of;
-use super::super::{DenySpot, GateDialog, Verb};
-use super::form::{Piece, Spotlight, paint, rows_of};
+use super::super::{DecisionKind, DenyFocus, GateDialog};
+use super::form::{FormPiece, ScrollTarget, paint, rows_of};
 use super::question::labelled;
 use super::review::member_lines;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, wrap};
-use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
-use crate::engine::command::{Decided, Outcome};
-use crate::engine::held::Subject;
+use crate::console::theme::{Appearance, Focus, Mark, Meaning, outcome_meaning};
+use crate::engine::command::{HeldOutcome, SettledRequest};
+use crate::engine::held::HeldSubject;
 
 /// Paints the question about another operator's claim, and returns the hint about hidden rows.
 pub(super) fn draw_claimed(
     dialog: &GateDialog,
-    over: &OverClaim,
+    over: &ClaimQuestion,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) -> &'static str {
     let cells = usize::from(area.width);
     let verb = match over.verb {
-        Verb::Pass => "pass",
-        Verb::Deny => "deny",
+        DecisionKind::Pass => "pass",
+        DecisionKind::Deny => "deny",
     };
     let since = dialog.held.claim.as_ref().map(|claim| claim.at);
     let since = since.filter(|_| !dialog.is_batch());
@@ -54,22 +54,22 @@ pub(super) fn draw_claimed(
 /// Paints the denial step, and returns the hint about hidden rows.
 pub(super) fn draw_deny(
     dialog: &GateDialog,
-    spot: DenySpot,
+    spot: DenyFocus,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) -> &'static str {
     let cells = usize::from(area.width);
-    let needed = if dialog.care() == Care::Direct {
+    let needed = if dialog.care() == PassCare::Direct {
         "optional"
     } else {
         "required"
     };
     let writes = match &dialog.held.subject {
-        Subject::Action(_) => "checkpoint_blocked, action_blocked",
-        Subject::SessionStart | Subject::Moment(_) => "checkpoint_blocked",
+        HeldSubject::Action(_) => "checkpoint_blocked, action_blocked",
+        HeldSubject::SessionStart | HeldSubject::Moment(_) => "checkpoint_blocked",
     };
-    let mut lines = labelled("DENY", &dialog.what_for_whom(), cells, look);
+    let mut lines = labelled("DENY", &dialog.request_summary(), cells, look);
     if dialog.is_batch() {
         lines = member_lines(dialog, cells, look);
     }
@@ -85,17 +85,25 @@ pub(super) fn draw_deny(
         ),
     ]));
     let reason = &dialog.form.reason;
-    let focus = Focus::from(spot == DenySpot::Reason);
+    let focus = Focus::from(spot == DenyFocus::Reason);
     let rows = rows_of(reason, cells).max(3);
-    let pieces = [Piece::Lines(lines), Piece::Editor(reason, focus, rows)];
-    paint(&pieces, &Spotlight::on(1..2), frame, area, look)
+    let pieces = [
+        FormPiece::Lines(lines),
+        FormPiece::Editor(reason, focus, rows),
+    ];
+    paint(&pieces, &ScrollTarget::on(1..2), frame, area, look)
 }
 
 /// Paints the wait for the disk.
-pub(super) fn draw_writing(verb: Verb, frame: &mut Frame, area: Rect, look: Look) -> &'static str {
+pub(super) fn draw_writing(
+    verb: DecisionKind,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) -> &'static str {
     let what = match verb {
-        Verb::Pass => "the pass and its records",
-        Verb::Deny => "the refusal and its reason",
+        DecisionKind::Pass => "the pass and its records",
+        DecisionKind::Deny => "the refusal and its reason",
     };
     let lines = vec![
         Line::styled("writing...", look.style(Meaning::Waiting)),
@@ -107,10 +115,10 @@ pub(super) fn draw_writing(verb: Verb, frame: &mut Frame, area: Rect, look: Look
 
 /// Paints the difference from the version before, and returns the hint about hidden rows.
 pub(super) fn draw_changed(
-    changed: &Changed,
+    changed: &ChangedRequest,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) -> &'static str {
     let (mut lines, rest) = changed_lines(changed, usize::from(area.width), look);
     let place = placed(&lines, &rest, area);
@@ -121,13 +129,13 @@ pub(super) fn draw_changed(
 }
 
 /// Returns the size of the difference as painted.
-pub(super) fn sheet(changed: &Changed, area: Rect, look: Look) -> Sheet {
+pub(super) fn sheet(changed: &ChangedRequest, area: Rect, look: Appearance) -> SheetSize {
     let (head, rest) = changed_lines(changed, usize::from(area.width), look);
     placed(&head, &rest, area)
 }
 
-fn placed(head: &[Line], rest: &[Line], area: Rect) -> Sheet {
-    Sheet {
+fn placed(head: &[Line], rest: &[Line], area: Rect) -> SheetSize {
+    SheetSize {
         rows: rest.len(),
         room: usize::from(area.height).saturating_sub(head.len()),
         cells: usize::from(area.width),
@@ -136,9 +144,9 @@ fn placed(head: &[Line], rest: &[Line], area: Rect) -> Sheet {
 
 /// Builds the head about a changed request, and the lines of the difference below it.
 fn changed_lines(
-    changed: &Changed,
+    changed: &ChangedRequest,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
     let told = "This is another request by now. What was typed for the one before does not count.";
     let mut head: Vec<Line> = wrap(told, cells)
@@ -150,10 +158,10 @@ fn changed_lines(
     // The difference comes first. The typed answers follow if there is room, or by scrolling.
     let differs = changed.lines.iter().map(|(side, text)| {
         let (mark, meaning) = match side {
-            Side::Before => ("- ", Meaning::Denied),
-            Side::Now => ("+ ", Meaning::Passed),
-            Side::Both => ("  ", Meaning::Dim),
-            Side::Gap => ("...", Meaning::Dim),
+            RequestDiffSide::Before => ("- ", Meaning::Denied),
+            RequestDiffSide::Now => ("+ ", Meaning::Passed),
+            RequestDiffSide::Both => ("  ", Meaning::Dim),
+            RequestDiffSide::Gap => ("...", Meaning::Dim),
         };
         let text = format!("{mark}{text}");
         Line::styled(clip(&text, cells, look), look.style(meaning))
@@ -164,10 +172,10 @@ fn changed_lines(
 /// Paints how the request was settled, and the answers typed but not sent.
 pub(super) fn draw_settled(
     dialog: &GateDialog,
-    decided: Option<&Decided>,
+    decided: Option<&SettledRequest>,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) -> &'static str {
     let cells = usize::from(area.width);
     let mut lines = Vec::new();
@@ -177,16 +185,19 @@ pub(super) fn draw_settled(
             let how = match (&decided.by, decided.outcome) {
                 (Some(by), _) => format!(" by {} at {at}", one_line(by)),
                 // A request that expires without a decision is denied at that moment.
-                (None, Outcome::Expired) => {
+                (None, HeldOutcome::Expired) => {
                     format!(" at {at} {} DENIED: nobody decided", look.mark(Mark::Arrow))
                 }
                 (
                     None,
-                    Outcome::Passed | Outcome::Denied | Outcome::Withdrawn | Outcome::Voided,
+                    HeldOutcome::Passed
+                    | HeldOutcome::Denied
+                    | HeldOutcome::Withdrawn
+                    | HeldOutcome::Voided,
                 ) => format!(" at {at}: nobody decided"),
             };
             let word = decided.outcome.as_str().to_uppercase();
-            let meaning = of_outcome(decided.outcome);
+            let meaning = outcome_meaning(decided.outcome);
             lines.push(Line::from(vec![
                 Span::styled(word, look.style(meaning)),
                 Span::raw(how),
@@ -204,7 +215,7 @@ pub(super) fn draw_settled(
 }
 
 /// Builds the lines with the answers that were typed but not sent.
-fn typed_lines(form: &Form, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn typed_lines(form: &AnswerForm, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !form.is_touched() {
         return lines;
@@ -226,7 +237,7 @@ fn typed_lines(form: &Form, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-fn typed(field: &Field) -> String {
+fn typed(field: &AnswerField) -> String {
     match field.raw() {
         Value::String(text) => one_line(&text),
         Value::Bool(true) => "yes".to_owned(),

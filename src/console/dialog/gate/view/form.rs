@@ -9,17 +9,17 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 use ratatui_textarea::TextArea;
 
-use super::super::{GateDialog, Pane, Spot};
+use super::super::{FormFocus, GateDialog, GatePane};
 use super::question;
-use crate::base::text::{Lines, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, visible};
 use crate::console::cells::{coordinate, width, wrap};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 /// Maximum rows of a text field.
 const MOST_ROWS: usize = 8;
 
 /// Part of the sheet.
-pub(super) enum Piece<'a> {
+pub(super) enum FormPiece<'a> {
     /// Plain lines.
     Lines(Vec<Line<'static>>),
     /// Text field in a box.
@@ -36,7 +36,7 @@ pub(super) enum Piece<'a> {
     ),
 }
 
-impl Piece<'_> {
+impl FormPiece<'_> {
     pub(super) fn height(&self) -> u16 {
         match self {
             Self::Lines(lines) => coordinate(lines.len()),
@@ -48,14 +48,14 @@ impl Piece<'_> {
 }
 
 /// Part of the sheet that has to be on screen.
-pub(super) struct Spotlight {
+pub(super) struct ScrollTarget {
     /// Pieces that belong together.
     pub(super) pieces: std::ops::Range<usize>,
     /// Rows among them that keys act on.
-    pub(super) focal: Option<Focal>,
+    pub(super) focal: Option<FocusedRows>,
 }
 
-impl Spotlight {
+impl ScrollTarget {
     /// Selects these pieces, without rows that keys act on.
     pub(super) fn on(pieces: std::ops::Range<usize>) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Spotlight {
 }
 
 /// Rows that keys act on.
-pub(super) struct Focal {
+pub(super) struct FocusedRows {
     /// Index of the piece with the rows.
     pub(super) piece: usize,
     /// First of the rows, within the piece.
@@ -79,7 +79,12 @@ pub(super) struct Focal {
 const ROOMY: u16 = 12;
 
 /// Paints the questions, and returns the hint about hidden rows.
-pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Look) -> &'static str {
+pub(super) fn draw(
+    dialog: &GateDialog,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) -> &'static str {
     let roomy = area.height >= ROOMY;
     let cells = usize::from(area.width);
     let mut pieces = Vec::new();
@@ -89,36 +94,38 @@ pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Loo
         let start = pieces.len();
         if group != Some(field.gate) {
             group = Some(field.gate);
-            pieces.push(Piece::Lines(group_head(dialog, field.gate, cells, look)));
+            pieces.push(FormPiece::Lines(group_head(
+                dialog, field.gate, cells, look,
+            )));
             if roomy {
-                pieces.push(Piece::Lines(vec![Line::default()]));
+                pieces.push(FormPiece::Lines(vec![Line::default()]));
             }
         }
-        let here = dialog.pane == Pane::Form && dialog.form.focus == Spot::Field(at);
+        let here = dialog.pane == GatePane::Form && dialog.form.focus == FormFocus::Field(at);
         let focus = Focus::from(here);
         let focal = question::add(dialog, (at, field), focus, cells, look, &mut pieces);
         if here {
-            spotlight = Some(Spotlight {
+            spotlight = Some(ScrollTarget {
                 pieces: start..pieces.len(),
                 focal: Some(focal),
             });
         }
-        pieces.push(Piece::Lines(vec![Line::default()]));
+        pieces.push(FormPiece::Lines(vec![Line::default()]));
     }
     // If a button has the focus, the last question is shown: it is next to the buttons.
     let last = pieces.len().saturating_sub(1)..pieces.len();
-    let spotlight = spotlight.unwrap_or_else(|| Spotlight::on(last));
+    let spotlight = spotlight.unwrap_or_else(|| ScrollTarget::on(last));
     paint(&pieces, &spotlight, frame, area, look)
 }
 
 /// Paints the pieces below each other, scrolled to show those in `spotlight`, and returns the hint
 /// about hidden rows.
 pub(super) fn paint(
-    pieces: &[Piece],
-    spotlight: &Spotlight,
+    pieces: &[FormPiece],
+    spotlight: &ScrollTarget,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) -> &'static str {
     let mut tops = vec![0_u16];
     for piece in pieces {
@@ -161,17 +168,17 @@ pub(super) fn paint(
     }
 }
 
-fn paint_piece(piece: &Piece<'_>, place: Rect, sheet: &mut Buffer, look: Look) {
+fn paint_piece(piece: &FormPiece<'_>, place: Rect, sheet: &mut Buffer, look: Appearance) {
     match piece {
-        Piece::Lines(lines) => {
+        FormPiece::Lines(lines) => {
             for (line, row) in lines.iter().zip(place.rows()) {
                 line.render(row, sheet);
             }
         }
-        Piece::Editor(editor, focus, _) => {
+        FormPiece::Editor(editor, focus, _) => {
             paint_editor(editor, *focus, place, sheet, look);
         }
-        Piece::Titled(label, editor, focus, _) => {
+        FormPiece::Titled(label, editor, focus, _) => {
             label.render(place, sheet);
             let below = Rect {
                 y: place.y + 1,
@@ -180,7 +187,7 @@ fn paint_piece(piece: &Piece<'_>, place: Rect, sheet: &mut Buffer, look: Look) {
             };
             paint_editor(editor, *focus, below, sheet, look);
         }
-        Piece::Inline(label, editor, focus, cells, after) => {
+        FormPiece::Inline(label, editor, focus, cells, after) => {
             let at = paint_inline(label, editor, (*focus, *cells), place, sheet, look);
             let rest = Rect::new(at, place.y, place.right().saturating_sub(at), 1);
             after.render(rest, sheet);
@@ -195,7 +202,7 @@ pub(super) fn paint_inline(
     (focus, cells): (Focus, u16),
     place: Rect,
     sheet: &mut Buffer,
-    look: Look,
+    look: Appearance,
 ) -> u16 {
     let meaning = match focus {
         Focus::Here => Meaning::Key,
@@ -216,7 +223,7 @@ fn paint_editor(
     focus: Focus,
     place: Rect,
     sheet: &mut Buffer,
-    look: Look,
+    look: Appearance,
 ) {
     let block: Block = look.panel(focus);
     let inner = block.inner(place);
@@ -236,7 +243,12 @@ fn paint_text(editor: &TextArea<'static>, focus: Focus, inner: Rect, sheet: &mut
     }
 }
 
-fn group_head(dialog: &GateDialog, gate: usize, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn group_head(
+    dialog: &GateDialog,
+    gate: usize,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let Some(gate) = dialog.held.gates.get(gate) else {
         return Vec::new();
     };
@@ -259,7 +271,7 @@ fn group_head(dialog: &GateDialog, gate: usize, cells: usize, look: Look) -> Vec
 
 /// Makes a steward's text safe to show, and keeps its line breaks.
 pub(super) fn lines_of(text: &str) -> String {
-    visible(text.trim_end(), Lines::Keep).text
+    visible(text.trim_end(), LineFeeds::Keep).text
 }
 
 /// Returns the number of rows that a text takes, within limits.

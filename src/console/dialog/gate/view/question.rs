@@ -3,18 +3,18 @@
 use ratatui::text::{Line, Span};
 
 use super::super::GateDialog;
-use super::super::field::{Field, Input, Standing};
-use super::super::pick::Picker;
-use super::form::{Focal, Piece, lines_of, rows_of};
-use crate::atlas::document::{OnInvalid, ResponseType};
+use super::super::field::{AnswerField, AnswerInput, AnswerStatus};
+use super::super::pick::OptionPicker;
+use super::form::{FocusedRows, FormPiece, lines_of, rows_of};
+use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, coordinate, fit, width, wrap};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::engine::answer::Rule;
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::engine::answer::AnswerRule;
 
 /// Width of a field for a word, and of one for a number, in cells.
 const WORD: u16 = 16;
-const NUMBER: u16 = 20;
+const NUMBER_FIELD_CELLS: u16 = 20;
 
 /// Maximum number of options listed at once.
 const MOST_OPTIONS: usize = 7;
@@ -22,12 +22,12 @@ const MOST_OPTIONS: usize = 7;
 /// Adds the pieces of a question, and returns the rows that keys act on.
 pub(super) fn add<'a>(
     dialog: &GateDialog,
-    (at, field): (usize, &'a Field),
+    (at, field): (usize, &'a AnswerField),
     focus: Focus,
     cells: usize,
-    look: Look,
-    pieces: &mut Vec<Piece<'a>>,
-) -> Focal {
+    look: Appearance,
+    pieces: &mut Vec<FormPiece<'a>>,
+) -> FocusedRows {
     let mut head = head(field, at, focus, cells, look);
     head.extend(indented(
         field.question.text(),
@@ -43,43 +43,43 @@ pub(super) fn add<'a>(
         let text = "  F4 begins it with what its schema asks for";
         head.push(Line::styled(text, look.style(Meaning::Dim)));
     }
-    pieces.push(Piece::Lines(head));
-    let mut focal = Focal {
+    pieces.push(FormPiece::Lines(head));
+    let mut focal = FocusedRows {
         piece: pieces.len(),
         row: 0,
         rows: 1,
     };
     pieces.push(match &field.input {
-        Input::Text(area) => {
+        AnswerInput::Text(area) => {
             let rows = rows_of(area, cells);
             focal.rows = rows + 2;
-            Piece::Editor(area, focus, rows)
+            FormPiece::Editor(area, focus, rows)
         }
-        Input::Line(area) => {
+        AnswerInput::Line(area) => {
             let label = Line::from(vec![
                 Span::raw("  type "),
                 Span::styled("understood", look.style(Meaning::Strong)),
                 Span::raw(" "),
             ]);
-            Piece::Inline(label, area, focus, WORD, sign(field, look))
+            FormPiece::Inline(label, area, focus, WORD, sign(field, look))
         }
-        Input::Number(area) => {
+        AnswerInput::Number(area) => {
             let label = Line::raw("  number ");
-            Piece::Inline(label, area, focus, NUMBER, Line::default())
+            FormPiece::Inline(label, area, focus, NUMBER_FIELD_CELLS, Line::default())
         }
-        Input::YesNo(choice) => Piece::Lines(vec![yes_no(*choice, focus, look)]),
-        Input::Pick(picker) => {
+        AnswerInput::YesNo(choice) => FormPiece::Lines(vec![yes_no(*choice, focus, look)]),
+        AnswerInput::Pick(picker) => {
             let (lines, row) = options(picker, field.question.options(), focus, cells, look);
             focal.row = coordinate(row);
-            Piece::Lines(lines)
+            FormPiece::Lines(lines)
         }
     });
-    pieces.push(Piece::Lines(tail(dialog, field, cells, look)));
+    pieces.push(FormPiece::Lines(tail(dialog, field, cells, look)));
     focal
 }
 
 /// Builds lines of text, indented below the number of their question.
-fn indented(text: &str, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn indented(text: &str, meaning: Meaning, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let rows = wrap(&lines_of(text), cells.saturating_sub(2)).into_iter();
     rows.map(|row| Line::styled(format!("  {row}"), look.style(meaning)))
         .collect()
@@ -87,12 +87,19 @@ fn indented(text: &str, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<
 
 /// Builds the lines below an answer: the state of every rule, and the problems of the answer sent
 /// last.
-fn tail(dialog: &GateDialog, field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn tail(
+    dialog: &GateDialog,
+    field: &AnswerField,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let mut tail = match &field.input {
-        Input::Text(_) | Input::Number(_) | Input::YesNo(_) => rule_lines(field, cells, look),
-        Input::Pick(_) => vec![chosen_line(field, cells, look)],
+        AnswerInput::Text(_) | AnswerInput::Number(_) | AnswerInput::YesNo(_) => {
+            rule_lines(field, cells, look)
+        }
+        AnswerInput::Pick(_) => vec![chosen_line(field, cells, look)],
         // The line of the field shows it.
-        Input::Line(_) => Vec::new(),
+        AnswerInput::Line(_) => Vec::new(),
     };
     tail.extend(tolerated(field, look));
     if let Some(name) = &field.question.validation().custom_validator {
@@ -113,7 +120,13 @@ fn tail(dialog: &GateDialog, field: &Field, cells: usize, look: Look) -> Vec<Lin
 
 /// Builds the first line of a question: its number, its answer type, and the effect of an invalid
 /// answer.
-fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn head(
+    field: &AnswerField,
+    at: usize,
+    focus: Focus,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let mark = match focus {
         Focus::Here => "> ",
         Focus::Elsewhere => "  ",
@@ -157,19 +170,19 @@ fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Vec
 }
 
 /// Text for the effect of an invalid answer.
-fn on_invalid(field: &Field) -> String {
+fn on_invalid(field: &AnswerField) -> String {
     match field.question.on_invalid() {
-        OnInvalid::Retry => match field.question.max_retries() {
+        InvalidAnswerAction::Retry => match field.question.max_retries() {
             None => "if invalid: asked again".to_owned(),
             Some(most) => format!("if invalid: asked again, {most} at most"),
         },
-        OnInvalid::Block => "if invalid: DENIED".to_owned(),
-        OnInvalid::WarnAndContinue => "if invalid: passes with a warning".to_owned(),
-        OnInvalid::LogAndContinue => "if invalid: passes, noted".to_owned(),
+        InvalidAnswerAction::Block => "if invalid: DENIED".to_owned(),
+        InvalidAnswerAction::WarnAndContinue => "if invalid: passes with a warning".to_owned(),
+        InvalidAnswerAction::LogAndContinue => "if invalid: passes, noted".to_owned(),
     }
 }
 
-fn yes_no(choice: Option<bool>, focus: Focus, look: Look) -> Line<'static> {
+fn yes_no(choice: Option<bool>, focus: Focus, look: Appearance) -> Line<'static> {
     let option = |name: &str, chosen: bool| {
         let mark = if chosen { Mark::Chosen } else { Mark::Unchosen };
         let meaning = match (focus, chosen) {
@@ -197,11 +210,11 @@ fn yes_no(choice: Option<bool>, focus: Focus, look: Look) -> Line<'static> {
 
 /// Builds a window of the options around the cursor, and returns the cursor's row in it.
 fn options(
-    picker: &Picker,
+    picker: &OptionPicker,
     options: &[String],
     focus: Focus,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> (Vec<Line<'static>>, usize) {
     let listed = picker.listed(options);
     let mut lines = Vec::new();
@@ -266,7 +279,7 @@ fn options(
 }
 
 /// Builds the line with the chosen option, which may be outside the window or filtered out.
-fn chosen_line(field: &Field, cells: usize, look: Look) -> Line<'static> {
+fn chosen_line(field: &AnswerField, cells: usize, look: Appearance) -> Line<'static> {
     if let Some(option) = field.raw().as_str() {
         let text = format!("  {} chosen: {}", look.mark(Mark::Kept), one_line(option));
         return Line::styled(clip(&text, cells, look), look.style(Meaning::Passed));
@@ -276,7 +289,7 @@ fn chosen_line(field: &Field, cells: usize, look: Look) -> Line<'static> {
 }
 
 /// Builds the sign after a field that says whether its only rule is kept.
-fn sign(field: &Field, look: Look) -> Line<'static> {
+fn sign(field: &AnswerField, look: Appearance) -> Line<'static> {
     let kept = field.judged().is_valid();
     match (field.is_touched(), kept) {
         (false, _) => Line::default(),
@@ -289,7 +302,7 @@ fn sign(field: &Field, look: Look) -> Line<'static> {
 }
 
 /// Builds the lines with the state of every rule, several per row if they fit.
-fn rule_lines(field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn rule_lines(field: &AnswerField, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut used = usize::MAX;
     for rule in field.judged().rules {
@@ -318,14 +331,14 @@ fn rule_lines(field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-fn tolerated(field: &Field, look: Look) -> Option<Line<'static>> {
+fn tolerated(field: &AnswerField, look: Appearance) -> Option<Line<'static>> {
     let text = "  passes all the same, with a warning on record";
-    (field.standing() == Standing::Tolerated)
+    (field.standing() == AnswerStatus::Tolerated)
         .then(|| Line::styled(text, look.style(Meaning::Warning)))
 }
 
 /// Text and meaning for the state of a rule. Before the first input, none is shown as broken.
-fn rule_text(field: &Field, rule: &Rule, look: Look) -> (String, Meaning) {
+fn rule_text(field: &AnswerField, rule: &AnswerRule, look: Appearance) -> (String, Meaning) {
     let (mark, meaning) = match (field.is_touched(), rule.kept) {
         (false, _) => (Mark::Bullet, Meaning::Dim),
         (true, true) => (Mark::Kept, Meaning::Passed),
@@ -338,7 +351,12 @@ fn rule_text(field: &Field, rule: &Rule, look: Look) -> (String, Meaning) {
 }
 
 /// Builds lines with a label in front.
-pub(super) fn labelled(label: &str, text: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn labelled(
+    label: &str,
+    text: &str,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let rows = wrap(text, cells.saturating_sub(10)).into_iter().enumerate();
     rows.map(|(at, row)| {
         let label = if at == 0 { label } else { "" };

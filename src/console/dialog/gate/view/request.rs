@@ -6,16 +6,16 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::GateDialog;
-use super::super::context::{Part, Shown, hidden_words};
-use super::super::step::{Pane, Step};
+use super::super::context::{ContextRow, RequestRowPart, hidden_chars_text};
+use super::super::step::{DecisionStep, GatePane};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, width, wrap};
 use crate::console::json;
-use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 impl GateDialog {
-    pub(super) fn draw_context(&self, frame: &mut Frame, area: Rect, look: Look) {
-        let focus = Focus::from(self.pane != Pane::Form);
+    pub(super) fn draw_context(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+        let focus = Focus::from(self.pane != GatePane::Form);
         let (what, seen) = self.request_words();
         let title = Line::from(vec![
             Span::styled(" Request ", look.style(Meaning::Title)),
@@ -30,7 +30,7 @@ impl GateDialog {
         if let Some(search) = self.search_line(usize::from(inner.width), look) {
             block = block.title_bottom(search);
         } else if self.context.hidden() > 0 {
-            let words = format!(" {} ", hidden_words(self.context.hidden()));
+            let words = format!(" {} ", hidden_chars_text(self.context.hidden()));
             block = block.title_bottom(Line::styled(words, look.style(Meaning::Warning)));
         }
         if self.context.has_more(height) {
@@ -38,8 +38,8 @@ impl GateDialog {
             block = block.title_bottom(more);
         }
         let rows = self.context.window(height).map(|row| match row {
-            Shown::Request(start, text, part) => self.request_row(start, text, part, look),
-            Shown::Said(said) => {
+            ContextRow::Request(start, text, part) => self.request_row(start, text, part, look),
+            ContextRow::Said(said) => {
                 let spans = said.iter();
                 let spans =
                     spans.map(|(text, meaning)| Span::styled(text.clone(), look.style(*meaning)));
@@ -59,13 +59,13 @@ impl GateDialog {
     /// run as shown, so its percentage does not count.
     fn request_words(&self) -> (&'static str, Option<(String, Meaning)>) {
         match &self.step {
-            Step::Changed(_) => ("as it was before ", None),
-            Step::Settled(_) => ("as it was asked ", None),
-            Step::Editing
-            | Step::Reviewing(_)
-            | Step::Denying(_)
-            | Step::Claimed(_)
-            | Step::Writing(_) => {
+            DecisionStep::Changed(_) => ("as it was before ", None),
+            DecisionStep::Settled(_) => ("as it was asked ", None),
+            DecisionStep::Editing
+            | DecisionStep::Reviewing(_)
+            | DecisionStep::Denying(_)
+            | DecisionStep::Claimed(_)
+            | DecisionStep::Writing(_) => {
                 let meaning = if self.context.is_seen() {
                     Meaning::Passed
                 } else {
@@ -78,11 +78,11 @@ impl GateDialog {
     }
 
     /// Builds the line with the search text, while it is typed or set.
-    fn search_line(&self, cells: usize, look: Look) -> Option<Line<'static>> {
-        let typing = self.pane == Pane::Search;
+    fn search_line(&self, cells: usize, look: Appearance) -> Option<Line<'static>> {
+        let typing = self.pane == GatePane::Search;
         let query = self.context.query();
         let silent = query.is_empty() && self.notice.is_none();
-        if !typing && (silent || self.pane == Pane::Form) {
+        if !typing && (silent || self.pane == GatePane::Form) {
             return None;
         }
         // If the search text is too long, its end is shown.
@@ -109,13 +109,21 @@ impl GateDialog {
     }
 
     /// Builds a row of the request, with the matches highlighted.
-    fn request_row(&self, start: usize, text: &str, part: Part, look: Look) -> Line<'static> {
+    fn request_row(
+        &self,
+        start: usize,
+        text: &str,
+        part: RequestRowPart,
+        look: Appearance,
+    ) -> Line<'static> {
         let marked = self.context.marked(&(start..start + text.len()));
         let mut line = if marked.is_empty() {
             match part {
-                Part::Heading => Line::styled(text.to_owned(), look.style(Meaning::Strong)),
-                Part::Line => json::line(text, look),
-                Part::Continued => Line::from(text.to_owned()),
+                RequestRowPart::Heading => {
+                    Line::styled(text.to_owned(), look.style(Meaning::Strong))
+                }
+                RequestRowPart::Line => json::line(text, look),
+                RequestRowPart::Continued => Line::from(text.to_owned()),
             }
         } else {
             let mut line = Line::default();
@@ -135,7 +143,7 @@ impl GateDialog {
             line.push_span(Span::raw(rest.to_owned()));
             line
         };
-        if part == Part::Continued {
+        if part == RequestRowPart::Continued {
             let mark = Span::styled(look.mark(Mark::Continued), look.style(Meaning::Dim));
             line.spans.insert(0, mark);
         }

@@ -6,15 +6,15 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::GateDialog;
-use super::super::records::{PlannedAnswers, PlannedRecord, justified_by_answers, records_of};
-use super::super::scroll::{Sheet, beyond};
-use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, shown_action};
-use super::form::{Piece, Spotlight, paint, rows_of};
+use super::super::records::{PlannedAnswers, PlannedRecord, justified_by_answers, plan_records};
+use super::super::scroll::{SheetSize, beyond};
+use super::super::step::{CHALLENGE_CHARS, PassProof, Review, ReviewFocus, shown_action};
+use super::form::{FormPiece, ScrollTarget, paint, rows_of};
 use super::question::labelled;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{coordinate, counted, fit, width, wrap};
-use crate::console::theme::{Focus, Look, Meaning};
+use crate::console::theme::{Appearance, Focus, Meaning};
 use crate::engine::approval::Approver;
 use crate::engine::held::Held;
 
@@ -22,8 +22,8 @@ use crate::engine::held::Held;
 const MIN_SHEET: u16 = 3;
 
 /// Splits the area into the records and the proofs to type.
-fn parts(proofs: &[Piece<'_>], area: Rect) -> [Rect; 2] {
-    let needs: u16 = proofs.iter().map(Piece::height).sum();
+fn parts(proofs: &[FormPiece<'_>], area: Rect) -> [Rect; 2] {
+    let needs: u16 = proofs.iter().map(FormPiece::height).sum();
     // The records to read before signing always keep some rows.
     let needs = needs.min(area.height.saturating_sub(MIN_SHEET));
     // A blank line separates the proofs, if there is room.
@@ -43,7 +43,7 @@ pub(super) fn draw(
     review: &Review,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) -> &'static str {
     let cells = usize::from(area.width);
@@ -54,9 +54,9 @@ pub(super) fn draw(
     let top = review.sheet.top.min(place.most());
     let shown: Vec<Line> = lines.into_iter().skip(top).take(place.room).collect();
     frame.render_widget(Paragraph::new(shown), sheet);
-    let here = |spot: &Proof| review.spot == ReviewSpot::Proof(*spot);
+    let here = |spot: &PassProof| review.spot == ReviewFocus::Proof(*spot);
     let focused = review.proofs.iter().position(here).unwrap_or(0);
-    let spotlight = Spotlight::on(focused..focused + 1);
+    let spotlight = ScrollTarget::on(focused..focused + 1);
     paint(&proofs, &spotlight, frame, proof, look);
     beyond(top, place.most())
 }
@@ -66,16 +66,16 @@ pub(super) fn sheet(
     dialog: &GateDialog,
     review: &Review,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
-) -> Sheet {
+) -> SheetSize {
     let cells = usize::from(area.width);
     let [sheet, _] = parts(&proof_pieces(dialog, review, cells, look), area);
     placed(sheet_lines(dialog, cells, look, now).len(), sheet)
 }
 
-fn placed(rows: usize, area: Rect) -> Sheet {
-    Sheet {
+fn placed(rows: usize, area: Rect) -> SheetSize {
+    SheetSize {
         rows,
         room: usize::from(area.height),
         cells: usize::from(area.width),
@@ -86,11 +86,11 @@ fn placed(rows: usize, area: Rect) -> Sheet {
 fn sheet_lines(
     dialog: &GateDialog,
     cells: usize,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) -> Vec<Line<'static>> {
     let held = &dialog.held;
-    let what = dialog.what_for_whom();
+    let what = dialog.request_summary();
     let method = dialog.care().method();
     let by = format!("{}, {method}", one_line(&dialog.around.operator));
     let mut lines = Vec::new();
@@ -151,7 +151,7 @@ fn sheet_lines(
 }
 
 /// Fields of every record of an approval that the sheet tells once, above the records.
-const TOLD_ONCE: [&str; 5] = [
+const SHARED_FIELDS: [&str; 5] = [
     "justification_source",
     "approval_method",
     "verification_method",
@@ -175,7 +175,11 @@ fn bound_to(held: &Held) -> String {
 }
 
 /// Lists exactly the requests that are decided together.
-pub(super) fn member_lines(dialog: &GateDialog, cells: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn member_lines(
+    dialog: &GateDialog,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let count = counted(dialog.members().len(), "request");
     let told = format!("{count}, each decided and recorded by itself");
     let mut lines = labelled("BATCH", &told, cells, look);
@@ -202,7 +206,7 @@ fn records(dialog: &GateDialog) -> Vec<PlannedRecord> {
         why: Some(why.as_str()).filter(|why| !why.is_empty() && !dialog.form.justifies()),
         first: None,
     };
-    records_of(&dialog.held, operator, |at| answers(dialog, at))
+    plan_records(&dialog.held, operator, |at| answers(dialog, at))
 }
 
 /// Collects the answers to a gate as they will be recorded.
@@ -215,12 +219,12 @@ fn answers(dialog: &GateDialog, at: usize) -> PlannedAnswers {
 }
 
 /// Builds the lines of a record, field by field.
-fn record_lines(record: &PlannedRecord, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn record_lines(record: &PlannedRecord, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     const NAME: usize = 22;
     let name = format!("  {}", record.event_type);
     let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
     let fields = record.fields.iter();
-    for (name, value) in fields.filter(|(name, _)| !TOLD_ONCE.contains(&name.as_str())) {
+    for (name, value) in fields.filter(|(name, _)| !SHARED_FIELDS.contains(&name.as_str())) {
         let mut told = one_line(&value.to_string());
         // Each context is injected once. Only then it is known which ones the session lacks.
         if name == "injected_contexts"
@@ -250,11 +254,11 @@ fn proof_pieces<'a>(
     dialog: &'a GateDialog,
     review: &'a Review,
     cells: usize,
-    look: Look,
-) -> Vec<Piece<'a>> {
+    look: Appearance,
+) -> Vec<FormPiece<'a>> {
     let mut pieces = Vec::new();
     for proof in &review.proofs {
-        let focus = Focus::from(review.spot == ReviewSpot::Proof(*proof));
+        let focus = Focus::from(review.spot == ReviewFocus::Proof(*proof));
         let mark = match focus {
             Focus::Here => "> ",
             Focus::Elsewhere => "  ",
@@ -262,26 +266,28 @@ fn proof_pieces<'a>(
         let mark = Span::styled(mark, look.style(Meaning::Key));
         let strong = |text: String| Span::styled(text, look.style(Meaning::Strong));
         match proof {
-            Proof::Why => {
+            PassProof::Why => {
                 let said = "Why may it pass?".to_owned();
                 let more = Span::styled("  no answer says so yet", look.style(Meaning::Dim));
                 let area = &dialog.form.why;
-                pieces.push(Piece::Titled(
+                pieces.push(FormPiece::Titled(
                     Line::from(vec![mark, strong(said), more]),
                     area,
                     focus,
                     rows_of(area, cells).min(3),
                 ));
             }
-            Proof::Hash => {
-                let hash = dialog.held.request_hash.short(CHALLENGE);
+            PassProof::Hash => {
+                let hash = dialog.held.request_hash.short(CHALLENGE_CHARS);
                 let label = Line::from(vec![
                     mark,
                     Span::raw("Type "),
                     strong(hash),
-                    Span::raw(format!(", the first {CHALLENGE} of the request hash  ")),
+                    Span::raw(format!(
+                        ", the first {CHALLENGE_CHARS} of the request hash  "
+                    )),
                 ]);
-                pieces.push(Piece::Inline(
+                pieces.push(FormPiece::Inline(
                     label,
                     &review.hash,
                     focus,
@@ -289,7 +295,7 @@ fn proof_pieces<'a>(
                     Line::default(),
                 ));
             }
-            Proof::Action => {
+            PassProof::Action => {
                 let action = shown_action(&dialog.held);
                 let wide = coordinate(width(&action).clamp(6, 40) + 2);
                 let label = Line::from(vec![
@@ -299,7 +305,7 @@ fn proof_pieces<'a>(
                     Span::raw(", the action  "),
                 ]);
                 let after = Line::default();
-                pieces.push(Piece::Inline(label, &review.action, focus, wide, after));
+                pieces.push(FormPiece::Inline(label, &review.action, focus, wide, after));
             }
         }
     }

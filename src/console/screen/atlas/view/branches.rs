@@ -7,25 +7,25 @@ use ratatui::text::{Line, Span};
 use super::{draw_rows, focus_of, panel};
 use crate::atlas::Atlas;
 use crate::atlas::document::CheckpointMode;
-use crate::atlas::origin::Part;
+use crate::atlas::origin::PartKind;
 use crate::base::text::one_line;
 use crate::console::cells::{counted, fit, width};
 use crate::console::evidence;
-use crate::console::screen::atlas::tree::{self, Row, plural};
-use crate::console::screen::atlas::{Atlases, FileState, Pane};
-use crate::console::theme::{Look, Meaning, of_tier};
-use crate::runtime::snapshot::Snapshot;
+use crate::console::screen::atlas::tree::{self, TreeRow, plural};
+use crate::console::screen::atlas::{AtlasPane, AtlasScreen, FileState};
+use crate::console::theme::{Appearance, Meaning, of_tier};
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Paints the tree.
 pub(super) fn draw(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
     let rows = atlases.rows(snapshot);
-    let focus = focus_of(atlases, Pane::Tree);
+    let focus = focus_of(atlases, AtlasPane::Tree);
     let place = rows.iter().position(|row| *row == atlases.row).unwrap_or(0);
     let hint = format!("{} of {} ", place + 1, rows.len());
     let inner = panel(frame, area, ("Atlas", &hint), focus, look);
@@ -45,18 +45,18 @@ pub(super) fn draw(
 }
 
 fn tree_row(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
-    row: Row,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    row: TreeRow,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Option<Line<'static>> {
     let atlas = snapshot.loaded.get(row.atlas)?;
     let fold = if atlases.is_folded(row) { "+ " } else { "- " };
     let (left, right, meaning) = match (row.part, row.item) {
         (None, _) => {
             let name = format!("{fold}{} {}", one_line(&atlas.id), one_line(&atlas.version));
-            let (state, meaning) = atlas_mark(atlases, snapshot, row.atlas);
+            let (state, meaning) = file_mark(atlases, snapshot, row.atlas);
             (name, state, meaning)
         }
         (Some(part), None) => {
@@ -83,7 +83,7 @@ fn tree_row(
 }
 
 /// Describes the state of an Atlas file in a word.
-fn atlas_mark(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meaning) {
+fn file_mark(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (String, Meaning) {
     if atlases.files.folder.is_gone(at, snapshot) {
         return ("FILE GONE".to_owned(), Meaning::Warning);
     }
@@ -105,10 +105,10 @@ fn atlas_mark(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Mea
     }
 }
 
-fn part_mark(atlases: &Atlases, atlas: &Atlas, part: Part, at: usize) -> (String, Meaning) {
+fn part_mark(atlases: &AtlasScreen, atlas: &Atlas, part: PartKind, at: usize) -> (String, Meaning) {
     let dim = |text: &str| (text.to_owned(), Meaning::Dim);
     match part {
-        Part::Checkpoint => {
+        PartKind::Checkpoint => {
             let Some(checkpoint) = atlas.checkpoints.get(at) else {
                 return dim("");
             };
@@ -130,16 +130,16 @@ fn part_mark(atlases: &Atlases, atlas: &Atlas, part: Part, at: usize) -> (String
             let fired = fired.unwrap_or_default();
             (format!("{fired}{mode}"), meaning)
         }
-        Part::Policy => match atlas.policies.get(at) {
+        PartKind::Policy => match atlas.policies.get(at) {
             Some(policy) => dim(evidence::policy_word(policy.kind)),
             None => dim(""),
         },
-        Part::Capability => match atlas.capabilities.get(at) {
+        PartKind::Capability => match atlas.capabilities.get(at) {
             Some(capability) if capability.starts_locked => dim("starts locked"),
             Some(_) | None => dim(""),
         },
-        Part::Context => dim(""),
-        Part::Action => match atlas
+        PartKind::Context => dim(""),
+        PartKind::Action => match atlas
             .actions
             .values()
             .nth(at)

@@ -14,24 +14,24 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted};
 use crate::console::screen::atlas::steward::short;
-use crate::console::screen::atlas::{Atlases, FileState, Newer};
-use crate::console::theme::{Focus, Look, Meaning};
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::console::screen::atlas::{AtlasScreen, ChangedFile, FileState};
+use crate::console::theme::{Appearance, Focus, Meaning};
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 /// Rows of the panel, with its borders.
 pub(super) const ROWS: u16 = 7;
 
 /// Paints the panel.
 pub(super) fn draw(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
     let hint = match snapshot.access {
-        Access::Write => "L load  U undo  = diff  T tests  R past  S shadow ",
-        Access::ReadOnly => "read-only: = diff  T tests  R past  S shadow ",
+        ConsoleAccess::Write => "L load  U undo  = diff  T tests  R past  S shadow ",
+        ConsoleAccess::ReadOnly => "read-only: = diff  T tests  R past  S shadow ",
     };
     let inner = panel(frame, area, ("Reload", hint), Focus::Elsewhere, look);
     let cells = usize::from(inner.width);
@@ -47,8 +47,11 @@ pub(super) fn draw(
 }
 
 /// Returns the content of the panel in one line, if there is something to report.
-pub(super) fn brief(atlases: &Atlases, snapshot: &Snapshot) -> Option<(String, Meaning)> {
-    let (at, atlas) = told_about(atlases, snapshot)?;
+pub(super) fn brief(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+) -> Option<(String, Meaning)> {
+    let (at, atlas) = shown_atlas(atlases, snapshot)?;
     let (words, meaning) = standing(atlases, snapshot, at, atlas);
     let settled = meaning == Meaning::Passed || atlas.origin.file.is_none();
     if settled && behind(snapshot) == 0 {
@@ -61,10 +64,10 @@ pub(super) fn brief(atlases: &Atlases, snapshot: &Snapshot) -> Option<(String, M
 
 /// Returns the text next to the tabs that a file differs from the loaded Atlas.
 pub(super) fn differs(
-    atlases: &Atlases,
-    snapshot: &Snapshot,
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Option<(String, Meaning)> {
     let newest = atlases
         .files
@@ -97,7 +100,10 @@ pub(super) fn differs(
 }
 
 /// Returns the Atlas at the cursor. If its file is unchanged, returns one whose file has changed, if any.
-fn told_about<'s>(atlases: &Atlases, snapshot: &'s Snapshot) -> Option<(usize, &'s Atlas)> {
+fn shown_atlas<'s>(
+    atlases: &AtlasScreen,
+    snapshot: &'s RuntimeSnapshot,
+) -> Option<(usize, &'s Atlas)> {
     let other = |at: usize| {
         let state = atlases.files.states.get(&at);
         state.is_some_and(|state| *state != FileState::Same)
@@ -113,8 +119,8 @@ fn told_about<'s>(atlases: &Atlases, snapshot: &'s Snapshot) -> Option<(usize, &
     Some((at, snapshot.loaded.get(at)?))
 }
 
-fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Meaning)> {
-    let Some((at, atlas)) = told_about(atlases, snapshot) else {
+fn rows(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> Vec<(&'static str, String, Meaning)> {
+    let Some((at, atlas)) = shown_atlas(atlases, snapshot) else {
         return Vec::new();
     };
     let since = snapshot.in_force.since.map(Timestamp::time_of_day);
@@ -149,7 +155,7 @@ fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Me
     rows
 }
 
-fn file(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> String {
+fn file(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize, atlas: &Atlas) -> String {
     let gone = atlases.files.folder.is_gone(at, snapshot);
     if atlas.origin.file.is_none() {
         return "none".to_owned();
@@ -175,7 +181,12 @@ fn file_name(atlas: &Atlas) -> String {
 }
 
 /// Describes the state of an Atlas's file, or says that the Atlas has no file.
-fn standing(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> (String, Meaning) {
+fn standing(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    at: usize,
+    atlas: &Atlas,
+) -> (String, Meaning) {
     match atlas.origin.file {
         Some(_) => state_of(atlases, snapshot, at),
         None => (
@@ -186,7 +197,7 @@ fn standing(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) ->
 }
 
 /// Describes the shadow evaluation, the file of an Atlas, or its folder, in this order of priority.
-fn state_of(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meaning) {
+fn state_of(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (String, Meaning) {
     if let Some(shadow) = &snapshot.watched.shadow {
         let (looked, differ) = (shadow.looked, shadow.differ);
         let words = format!("SHADOW: {looked} looked at, {differ} otherwise: S shows them");
@@ -219,7 +230,7 @@ pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
     }
 }
 
-fn errors(newer: &Newer) -> usize {
+fn errors(newer: &ChangedFile) -> usize {
     let errors = newer.problems.iter();
     errors
         .filter(|problem| problem.severity == Severity::Error)
@@ -227,14 +238,14 @@ fn errors(newer: &Newer) -> usize {
 }
 
 /// Counts held requests that were evaluated with Atlases that are no longer loaded.
-fn behind(snapshot: &Snapshot) -> usize {
+fn behind(snapshot: &RuntimeSnapshot) -> usize {
     let in_force = snapshot.in_force.hash;
     let held = snapshot.held.iter();
     held.filter(|held| in_force.is_some_and(|hash| held.atlas_hash != hash))
         .count()
 }
 
-fn pending(snapshot: &Snapshot, state: Meaning) -> Option<(String, Meaning)> {
+fn pending(snapshot: &RuntimeSnapshot, state: Meaning) -> Option<(String, Meaning)> {
     let behind = behind(snapshot);
     if behind > 0 {
         let words = format!("{behind} judged before the last load: deny, or let expire");

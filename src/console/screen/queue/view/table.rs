@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 
-use super::super::{Queue, State, risk_word};
+use super::super::{QueueScreen, RequestState, risk_text};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{asker, fit, span, width};
-use crate::console::theme::{Focus, Look, Meaning, of_tier};
+use crate::console::theme::{Appearance, Focus, Meaning, of_tier};
 use crate::console::thread;
 use crate::engine::held::Held;
 use crate::memento::Thread;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Time left below which a countdown is shown as urgent.
 const URGENT: Duration = Duration::from_mins(1);
@@ -29,14 +29,14 @@ const STATE: usize = 12;
 const WIDE_STATE: usize = 15;
 
 /// Visible columns, and the widths of the flexible ones.
-pub(super) struct Columns {
+pub(super) struct QueueColumns {
     all: bool,
     checkpoint: usize,
     action: usize,
     agent: usize,
 }
 
-impl Columns {
+impl QueueColumns {
     pub(super) fn of(cells: usize) -> Self {
         // The columns ID, LEFT, RISK, ACTION and STATE are never dropped.
         let fixed = 2 + ID + TIME + RISK + STATE;
@@ -62,7 +62,7 @@ impl Columns {
     }
 
     /// Returns the agent, and a mark if the summary of its conversation is frozen.
-    fn who(&self, snapshot: &Snapshot, held: &Held, look: Look) -> Vec<Span<'static>> {
+    fn who(&self, snapshot: &RuntimeSnapshot, held: &Held, look: Appearance) -> Vec<Span<'static>> {
         const FROZEN: &str = "FROZEN";
         let who = asker(&held.agent, &held.session);
         let thread = thread::of_session(snapshot, &held.session);
@@ -83,22 +83,22 @@ impl Columns {
     }
 
     /// Returns the state, the operators involved, and the number of duplicate requests.
-    fn state_word(&self, state: State, held: &Held) -> (String, Meaning) {
+    fn state_word(&self, state: RequestState, held: &Held) -> (String, Meaning) {
         let (word, meaning) = match state {
-            State::Open | State::Draft if !held.approvers().is_one() => {
+            RequestState::Open | RequestState::Draft if !held.approvers().is_one() => {
                 (format!("{} 0 of 2", state.word()), Meaning::Text)
             }
-            State::Open => (state.word().to_owned(), Meaning::Text),
-            State::Draft => (state.word().to_owned(), Meaning::Waiting),
-            State::Attempt(count) => (format!("attempt {}", count + 1), Meaning::Warning),
-            State::Changed => (state.word().to_owned(), Meaning::Error),
-            State::Approved => {
+            RequestState::Open => (state.word().to_owned(), Meaning::Text),
+            RequestState::Draft => (state.word().to_owned(), Meaning::Waiting),
+            RequestState::Attempt(count) => (format!("attempt {}", count + 1), Meaning::Warning),
+            RequestState::Changed => (state.word().to_owned(), Meaning::Error),
+            RequestState::Approved => {
                 let (words, by) = held.progress().unwrap_or_default();
                 let by = by.filter(|_| self.all).map(short_name);
                 let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
                 (format!("{words}{by}"), Meaning::Waiting)
             }
-            State::Claimed => {
+            RequestState::Claimed => {
                 let by = held.claim.as_ref().map(|claim| short_name(&claim.by));
                 let by = by.unwrap_or_default();
                 let word = if self.all { "claimed: " } else { "by " };
@@ -111,7 +111,7 @@ impl Columns {
         }
     }
 
-    pub(super) fn head(&self, look: Look) -> Line<'static> {
+    pub(super) fn head(&self, look: Appearance) -> Line<'static> {
         let all = |cells| if self.all { cells } else { 0 };
         let columns = [
             ("", 2),
@@ -135,9 +135,9 @@ impl Columns {
 
     pub(super) fn row(
         &self,
-        (queue, snapshot): (&Queue, &Snapshot),
+        (queue, snapshot): (&QueueScreen, &RuntimeSnapshot),
         held: &Held,
-        look: Look,
+        look: Appearance,
         now: Timestamp,
     ) -> Line<'static> {
         let chosen = Focus::from(queue.selected.as_ref() == Some(&held.id));
@@ -164,11 +164,11 @@ impl Columns {
             look.style(urgency(left)),
         ));
         spans.push(Span::styled(
-            fit(&risk_word(held), RISK, look),
+            fit(&risk_text(held), RISK, look),
             look.style(of_tier(held.tier())),
         ));
         if self.checkpoint > 0 {
-            spans.push(plain(&gates_word(held), self.checkpoint));
+            spans.push(plain(&gates_text(held), self.checkpoint));
         }
         spans.push(plain(&one_line(held.action()), self.action));
         if self.all {
@@ -198,7 +198,7 @@ fn urgency(left: Duration) -> Meaning {
 }
 
 /// Gives a row one style. The words of the row carry the meaning that its colours had.
-pub(crate) fn highlighted(line: Line<'static>, look: Look) -> Line<'static> {
+pub(crate) fn highlighted(line: Line<'static>, look: Appearance) -> Line<'static> {
     let spans = line.spans.into_iter();
     let plain = spans
         .map(|span| Span::raw(span.content))
@@ -207,7 +207,7 @@ pub(crate) fn highlighted(line: Line<'static>, look: Look) -> Line<'static> {
 }
 
 /// Fits a text into its column, with a gap before the next one.
-pub(in super::super) fn column(text: &str, cells: usize, look: Look) -> String {
+pub(in super::super) fn column(text: &str, cells: usize, look: Appearance) -> String {
     let mut fitted = fit(text, cells.saturating_sub(1), look);
     if width(&fitted) < cells {
         fitted.push(' ');
@@ -215,7 +215,7 @@ pub(in super::super) fn column(text: &str, cells: usize, look: Look) -> String {
     fitted
 }
 
-fn gates_word(held: &Held) -> String {
+fn gates_text(held: &Held) -> String {
     let first = held.gates.first().map(|gate| one_line(&gate.name()));
     let more = held.gates.len().saturating_sub(1);
     let first = first.unwrap_or_default();

@@ -9,10 +9,11 @@ use ratatui::widgets::Paragraph;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit};
-use crate::console::theme::{Focus, Glyphs, Look, Meaning};
+use crate::console::theme::{Appearance, Focus, Glyphs, Meaning};
 use crate::console::thread::heat;
 use crate::memento::{
-    Decided, Decision, Intensity, Phase, Rule, SignalKind, ThawedBy, Thread, Turned,
+    AffectPhase, DecisionRule, Intensity, ProcessedTurn, SignalKind, ThawCondition, Thread,
+    TurnClassification, TurnDecision,
 };
 
 /// Width of the labels in cells.
@@ -27,7 +28,7 @@ pub(super) fn draw(
     title: Line<'static>,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) {
     let block = look.panel(Focus::Elsewhere).title(title);
@@ -41,11 +42,11 @@ pub(super) fn draw(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<'static>> {
+fn whole(thread: &Thread, cells: usize, look: Appearance, now: Timestamp) -> Vec<Line<'static>> {
     let (phase, intensity) = heat(thread);
     let mut first = label("PHASE", look);
     first.extend(marked(
-        Phase::ALL.map(|other| (other.as_str(), other == phase)),
+        AffectPhase::ALL.map(|other| (other.as_str(), other == phase)),
         look,
     ));
     first.push(Span::styled("INTENSITY ", look.style(Meaning::Label)));
@@ -60,7 +61,7 @@ fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<
         return vec![Line::from(first), Line::from(second)];
     };
     let mut third = label("BREAKPOINT", look);
-    let decisions = Decision::ALL.map(|other| (other.as_str(), other == last.decided.decision));
+    let decisions = TurnDecision::ALL.map(|other| (other.as_str(), other == last.decided.decision));
     third.extend(marked(decisions, look));
     third.push(Span::raw(format!("  {}", rule_words(last.decided))));
     let plain = |name: &str, text: &str| {
@@ -91,7 +92,7 @@ fn short(
     thread: &Thread,
     cells: usize,
     height: usize,
-    look: Look,
+    look: Appearance,
     now: Timestamp,
 ) -> Vec<Line<'static>> {
     let (phase, intensity) = heat(thread);
@@ -137,13 +138,13 @@ fn short(
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-fn label(name: &str, look: Look) -> Vec<Span<'static>> {
+fn label(name: &str, look: Appearance) -> Vec<Span<'static>> {
     let text = fit(name, LABEL, look);
     vec![Span::styled(text, look.style(Meaning::Label))]
 }
 
 /// Marks the word that applies with brackets and capitals.
-fn marked<const N: usize>(words: [(&str, bool); N], look: Look) -> Vec<Span<'static>> {
+fn marked<const N: usize>(words: [(&str, bool); N], look: Appearance) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for (word, holds) in words {
         spans.push(if holds {
@@ -156,7 +157,7 @@ fn marked<const N: usize>(words: [(&str, bool); N], look: Look) -> Vec<Span<'sta
     spans
 }
 
-fn current(word: &str, look: Look) -> Span<'static> {
+fn current(word: &str, look: Appearance) -> Span<'static> {
     let text = format!("[{}]", word.to_uppercase());
     let meaning = match word {
         "peak" | "high" => Meaning::High,
@@ -166,7 +167,7 @@ fn current(word: &str, look: Look) -> Span<'static> {
 }
 
 /// Returns the intensity of each turn as a strip, the oldest on the left.
-fn strip(thread: &Thread, cells: usize, look: Look) -> Vec<Span<'static>> {
+fn strip(thread: &Thread, cells: usize, look: Appearance) -> Vec<Span<'static>> {
     let shown = thread.turns.iter().take(cells);
     let mut steps: Vec<Span> = shown.map(|turned| step(turned, look)).collect();
     let missing = cells.saturating_sub(steps.len());
@@ -175,7 +176,7 @@ fn strip(thread: &Thread, cells: usize, look: Look) -> Vec<Span<'static>> {
     steps
 }
 
-fn step(turned: &Turned, look: Look) -> Span<'static> {
+fn step(turned: &ProcessedTurn, look: Appearance) -> Span<'static> {
     let (at, meaning) = match turned.intensity {
         None => (0, Meaning::Dim),
         Some(value) if value < 0.34 => (1, Meaning::Text),
@@ -209,12 +210,12 @@ fn point(thread: &Thread) -> String {
     )
 }
 
-fn rule_words(decided: Decided) -> String {
+fn rule_words(decided: TurnClassification) -> String {
     format!("rule {}: {}", decided.rule.number(), decided.rule.words())
 }
 
 /// Returns the signals of the last turn, from its memento or else from the turn.
-fn signals(thread: &Thread, last: &Turned) -> String {
+fn signals(thread: &Thread, last: &ProcessedTurn) -> String {
     let kept = thread
         .latest
         .as_ref()
@@ -240,7 +241,7 @@ fn signals(thread: &Thread, last: &Turned) -> String {
     told.join(", ")
 }
 
-fn inputs(last: &Turned) -> String {
+fn inputs(last: &ProcessedTurn) -> String {
     let word = |truth: bool| if truth { "YES" } else { "no" };
     format!(
         "context pressure {}  drift {}  ack-only {}  summary changed {}",
@@ -253,18 +254,26 @@ fn inputs(last: &Turned) -> String {
 
 /// Tells if the turn was only an acknowledgement, if that was evaluated: an earlier matching rule ends the
 /// evaluation.
-fn ack_only(last: &Turned) -> &'static str {
+fn ack_only(last: &ProcessedTurn) -> &'static str {
     if last.signals.contains(&SignalKind::AckOnly) {
         return "YES";
     }
     match last.decided.rule {
-        Rule::Acknowledgment => "YES",
-        Rule::Default => "no",
-        Rule::SummaryChanged | Rule::MustSignal | Rule::ShouldSignal | Rule::PressureOrDrift => "-",
+        DecisionRule::Acknowledgment => "YES",
+        DecisionRule::Default => "no",
+        DecisionRule::SummaryChanged
+        | DecisionRule::MustSignal
+        | DecisionRule::ShouldSignal
+        | DecisionRule::PressureOrDrift => "-",
     }
 }
 
-fn guardrail(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Span<'static>> {
+fn guardrail(
+    thread: &Thread,
+    cells: usize,
+    look: Appearance,
+    now: Timestamp,
+) -> Vec<Span<'static>> {
     let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
     let held_back = format!("{} held back", counted(count, "update"));
     let Some(since) = thread.frozen_since else {
@@ -293,7 +302,7 @@ fn guardrail(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<S
     ]
 }
 
-fn truth(last: &Turned) -> String {
+fn truth(last: &ProcessedTurn) -> String {
     let word = |truth: bool| if truth { "TRUE" } else { "FALSE" };
     let freeze = last.freeze;
     format!(
@@ -306,17 +315,20 @@ fn truth(last: &Turned) -> String {
 }
 
 /// Describes what would end the freeze, while the summary is frozen.
-fn ends(thread: &Thread, last: &Turned) -> Option<&'static str> {
-    let thawed_by = thread.thawed_by()?;
-    Some(thaws(thawed_by, last.after))
+fn ends(thread: &Thread, last: &ProcessedTurn) -> Option<&'static str> {
+    let thaw_condition = thread.thaw_condition()?;
+    Some(thaws(thaw_condition, last.after))
 }
 
 /// Describes what would end a freeze. The guardrail uses the intensity before a turn: a turn that cools the
 /// conversation down is still held back, and the next one is not.
-pub(super) fn thaws(thawed_by: ThawedBy, after: (Phase, Intensity)) -> &'static str {
+pub(super) fn thaws(
+    thaw_condition: ThawCondition,
+    after: (AffectPhase, Intensity),
+) -> &'static str {
     let (phase, intensity) = after;
-    if phase == Phase::Peak || intensity == Intensity::High {
-        return thawed_by.words();
+    if phase == AffectPhase::Peak || intensity == Intensity::High {
+        return thaw_condition.words();
     }
     "the next turn: it has left peak and high"
 }

@@ -7,9 +7,9 @@ use ratatui::widgets::Paragraph;
 
 use crate::console::cells::{clip, fit, width};
 use crate::console::screen::queue::highlighted;
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::console::thread::heat_words;
-use crate::memento::{Intensity, Kept, Phase, Summary, Thread, Turned};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::console::thread::phase_and_intensity_text;
+use crate::memento::{AffectPhase, Intensity, KeptReason, ProcessedTurn, SummaryResult, Thread};
 
 /// Paints the turns. `at` is the index of the selected one.
 pub(super) fn draw(
@@ -17,7 +17,7 @@ pub(super) fn draw(
     (at, focus): (usize, Focus),
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
     let bullet = look.mark(Mark::Bullet);
     let title = Line::from(vec![
@@ -48,17 +48,19 @@ pub(super) fn draw(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn of_summary(summary: &Summary) -> Meaning {
+fn summary_style(summary: &SummaryResult) -> Meaning {
     match summary {
-        Summary::Updated => Meaning::Passed,
-        Summary::Kept(Kept::AtPeak) => Meaning::Frozen,
-        Summary::Kept(Kept::Invalid(_) | Kept::BeforeEdit) => Meaning::Warning,
-        Summary::Kept(Kept::NothingProposed | Kept::OnlyAcknowledged) => Meaning::Dim,
+        SummaryResult::Updated => Meaning::Passed,
+        SummaryResult::Kept(KeptReason::AtPeak) => Meaning::Frozen,
+        SummaryResult::Kept(KeptReason::Invalid(_) | KeptReason::BeforeEdit) => Meaning::Warning,
+        SummaryResult::Kept(KeptReason::NothingProposed | KeptReason::OnlyAcknowledged) => {
+            Meaning::Dim
+        }
     }
 }
 
 /// Returns the cause of a decision: the signals or the rule.
-fn why(turned: &Turned) -> String {
+fn why(turned: &ProcessedTurn) -> String {
     let signals: Vec<_> = turned
         .signals
         .iter()
@@ -70,9 +72,14 @@ fn why(turned: &Turned) -> String {
     signals.join(", ")
 }
 
-fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Line<'static> {
+fn row(
+    turned: &ProcessedTurn,
+    before: Option<&ProcessedTurn>,
+    cells: usize,
+    look: Appearance,
+) -> Line<'static> {
     let arrow = look.mark(Mark::Arrow);
-    let heat = |words: fn((Phase, Intensity)) -> String| {
+    let heat = |words: fn((AffectPhase, Intensity)) -> String| {
         let (from, to) = (words(turned.before), words(turned.after));
         if from == to {
             return to;
@@ -80,7 +87,7 @@ fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Li
         format!("{from} {arrow} {to}")
     };
     let heat = if cells >= 100 {
-        heat(heat_words)
+        heat(phase_and_intensity_text)
     } else {
         heat(|(phase, _)| phase.as_str().to_owned())
     };
@@ -110,7 +117,10 @@ fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Li
         column(turned.decided.decision.as_str(), 8),
         column(&why(turned), room),
         column(&heat, heat_cells),
-        Span::styled(format!(" {word} "), look.style(of_summary(&turned.summary))),
+        Span::styled(
+            format!(" {word} "),
+            look.style(summary_style(&turned.summary)),
+        ),
         Span::raw(" ".repeat(gap)),
     ];
     spans.push(column(&place, place_cells));
@@ -119,7 +129,7 @@ fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Li
 }
 
 /// Returns the location in the record: the session and the sequence number.
-fn place(turned: &Turned, look: Look) -> String {
+fn place(turned: &ProcessedTurn, look: Appearance) -> String {
     // The start of a long session name is enough: the operator searches by the number.
     let session = clip(turned.session.as_str(), 14, look);
     match turned.sequence {
@@ -129,22 +139,22 @@ fn place(turned: &Turned, look: Look) -> String {
 }
 
 /// Returns the last turns in one line.
-pub(super) fn short(thread: &Thread, cells: usize, look: Look) -> Line<'static> {
+pub(super) fn short(thread: &Thread, cells: usize, look: Appearance) -> Line<'static> {
     let mut spans = vec![Span::raw("  ")];
     let mut room = cells;
     for turned in &thread.turns {
         let time: String = turned.at.time_of_day().chars().take(5).collect();
         let head = format!("{time} {} ", turned.decided.decision.as_str());
         let word = match turned.summary {
-            Summary::Updated => format!("{} v{}", turned.summary.word(), turned.version),
-            Summary::Kept(_) => turned.summary.word().to_owned(),
+            SummaryResult::Updated => format!("{} v{}", turned.summary.word(), turned.version),
+            SummaryResult::Kept(_) => turned.summary.word().to_owned(),
         };
         let needs = width(&head) + width(&word) + 3;
         if needs > room {
             break;
         }
         room -= needs;
-        let meaning = of_summary(&turned.summary);
+        let meaning = summary_style(&turned.summary);
         spans.push(Span::styled(head, look.style(Meaning::Dim)));
         spans.push(Span::styled(word, look.style(meaning)));
         spans.push(Span::raw("   "));

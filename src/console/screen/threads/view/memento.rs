@@ -4,12 +4,12 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::about::thaws;
-use crate::base::text::{Lines, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, visible};
 use crate::console::cells::{clip, counted, fit, wrap};
-use crate::console::dialog::gate::hidden_words;
-use crate::console::theme::{Look, Mark, Meaning};
-use crate::console::thread::{offered_words, refused_words, unverified_words};
-use crate::memento::{HeldBack, Kept, Shape, Side, Thread};
+use crate::console::dialog::gate::hidden_chars_text;
+use crate::console::theme::{Appearance, Mark, Meaning};
+use crate::console::thread::{offered_text, refused_text, unverified_text};
+use crate::memento::{ChangeSide, HeldProposal, KeptReason, SummaryShape, Thread};
 
 /// Width of the labels in cells.
 const LABEL: usize = 10;
@@ -24,7 +24,7 @@ const MESSAGE: usize = 40;
 const INDENT: &str = "  ";
 
 /// Returns the stored summary, and the changes of the newest proposal.
-pub(super) fn kept(thread: &Thread, place: Rect, look: Look) -> Vec<Line<'static>> {
+pub(super) fn kept(thread: &Thread, place: Rect, look: Appearance) -> Vec<Line<'static>> {
     let cells = usize::from(place.width);
     let Some(latest) = &thread.latest else {
         return vec![Line::styled("no memento yet", look.style(Meaning::Dim))];
@@ -47,7 +47,7 @@ pub(super) fn kept(thread: &Thread, place: Rect, look: Look) -> Vec<Line<'static
     if let Some(held) = thread.held_back.first() {
         rows.push(Line::default());
         rows.extend(if place.height < FEW {
-            newest_shortly(&shape, held, cells, look)
+            newest_proposal_short(&shape, held, cells, look)
         } else {
             newest(thread, &shape, held, cells, look)
         });
@@ -57,7 +57,7 @@ pub(super) fn kept(thread: &Thread, place: Rect, look: Look) -> Vec<Line<'static
     rows
 }
 
-fn labelled(name: &str, text: &str, meaning: Meaning, look: Look) -> Line<'static> {
+fn labelled(name: &str, text: &str, meaning: Meaning, look: Appearance) -> Line<'static> {
     Line::from(vec![
         Span::styled(fit(name, LABEL, look), look.style(Meaning::Label)),
         Span::styled(text.to_owned(), look.style(meaning)),
@@ -74,7 +74,12 @@ fn wrapped(dash: &str, item: &str, cells: usize) -> Vec<String> {
 }
 
 /// Returns additional notes about the memento.
-fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn notes(
+    thread: &Thread,
+    shape: &SummaryShape,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let mut notes = Vec::new();
     let source = thread
         .turns
@@ -86,13 +91,13 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
         Meaning::Dim,
         format!("version {version}   etag {etag}   source {source}"),
     ));
-    if let Some(text) = unverified_words(thread) {
+    if let Some(text) = unverified_text(thread) {
         notes.push((Meaning::Warning, text.to_owned()));
     }
-    if let Some(text) = refused_words(thread) {
+    if let Some(text) = refused_text(thread) {
         notes.push((Meaning::Warning, text));
     }
-    if let Some(text) = offered_words(thread) {
+    if let Some(text) = offered_text(thread) {
         notes.push((Meaning::Waiting, text));
     }
     if thread.edited {
@@ -109,7 +114,7 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
     let proposed = thread.held_back.iter().map(|held| &held.proposed);
     let hidden: usize = proposed.chain([shape]).map(hidden_in).sum();
     if hidden > 0 {
-        notes.push((Meaning::Warning, hidden_words(hidden)));
+        notes.push((Meaning::Warning, hidden_chars_text(hidden)));
     }
     let rows = notes.into_iter().flat_map(|(meaning, text)| {
         let rows = wrap(&text, cells).into_iter();
@@ -119,28 +124,31 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
 }
 
 /// Returns the number of escaped characters in a summary.
-fn hidden_in(shape: &Shape) -> usize {
+fn hidden_in(shape: &SummaryShape) -> usize {
     let texts = shape.parts().into_iter().flat_map(|(_, items)| items);
-    texts.map(|text| visible(text, Lines::Escape).escaped).sum()
+    texts
+        .map(|text| visible(text, LineFeeds::Escape).escaped)
+        .sum()
 }
 
 /// Returns the differences of the newest proposal held back.
 fn newest(
     thread: &Thread,
-    kept: &Shape,
-    held: &HeldBack,
+    kept: &SummaryShape,
+    held: &HeldProposal,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Vec<Line<'static>> {
     let meaning = match held.why {
-        Kept::AtPeak => Meaning::Frozen,
-        Kept::OnlyAcknowledged | Kept::NothingProposed | Kept::Invalid(_) | Kept::BeforeEdit => {
-            Meaning::Waiting
-        }
+        KeptReason::AtPeak => Meaning::Frozen,
+        KeptReason::OnlyAcknowledged
+        | KeptReason::NothingProposed
+        | KeptReason::Invalid(_)
+        | KeptReason::BeforeEdit => Meaning::Waiting,
     };
     let mut rows = title(held, meaning, cells, look);
     // An accepted proposal keeps the lines it does not mention, so such lines do not count as different.
-    let changes = kept.changes(&kept.followed_by(&held.proposed));
+    let changes = kept.changes(&kept.updated_with(&held.proposed));
     if changes.is_empty() {
         rows.push(Line::styled(
             "  it says what is kept",
@@ -170,14 +178,19 @@ fn newest(
 }
 
 /// Returns the newest proposal in a few rows: only the new lines.
-fn newest_shortly(kept: &Shape, held: &HeldBack, cells: usize, look: Look) -> Vec<Line<'static>> {
-    let changes = kept.changes(&kept.followed_by(&held.proposed));
+fn newest_proposal_short(
+    kept: &SummaryShape,
+    held: &HeldProposal,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
+    let changes = kept.changes(&kept.updated_with(&held.proposed));
     let mut name = "HELD BACK";
     let mut rows = Vec::new();
     for change in changes {
         let mark = match change.side {
-            Side::Proposed => "+",
-            Side::Kept => continue,
+            ChangeSide::Proposed => "+",
+            ChangeSide::Kept => continue,
         };
         let text = format!("{mark} {} ", change.part.to_uppercase());
         for row in wrapped(&text, &change.text, cells) {
@@ -197,12 +210,17 @@ fn newest_shortly(kept: &Shape, held: &HeldBack, cells: usize, look: Look) -> Ve
 }
 
 /// Returns the title of a proposal. "Not applied" comes first, so that clipping cannot remove it.
-fn title(held: &HeldBack, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn title(
+    held: &HeldProposal,
+    meaning: Meaning,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let why = match &held.why {
-        Kept::AtPeak => "held back by the peak guardrail",
-        Kept::OnlyAcknowledged => "the turn only acknowledged",
-        Kept::BeforeEdit => "the agent had not read the operator's edit",
-        Kept::NothingProposed | Kept::Invalid(_) => "held back",
+        KeptReason::AtPeak => "held back by the peak guardrail",
+        KeptReason::OnlyAcknowledged => "the turn only acknowledged",
+        KeptReason::BeforeEdit => "the agent had not read the operator's edit",
+        KeptReason::NothingProposed | KeptReason::Invalid(_) => "held back",
     };
     let bullet = look.mark(Mark::Bullet);
     // The agent chose the message name.
@@ -215,7 +233,12 @@ fn title(held: &HeldBack, meaning: Meaning, cells: usize, look: Look) -> Vec<Lin
 }
 
 /// Returns the reason why a proposal was held back, and when it could be applied.
-fn reasons(thread: &Thread, held: &HeldBack, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn reasons(
+    thread: &Thread,
+    held: &HeldProposal,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let mut turns = thread.turns.iter();
     let turned = turns.find(|turned| turned.at == held.at && turned.message_id == held.message_id);
     let arrow = look.mark(Mark::Arrow);
@@ -229,9 +252,9 @@ fn reasons(thread: &Thread, held: &HeldBack, cells: usize, look: Look) -> Vec<Li
         )
     });
     let last = thread.turns.first();
-    let chance = thread.thawed_by().zip(last);
+    let chance = thread.thaw_condition().zip(last);
     let chance = match chance {
-        Some((thawed_by, last)) => thaws(thawed_by, last.after),
+        Some((thaw_condition, last)) => thaws(thaw_condition, last.after),
         None => "the next turn that proposes something",
     };
     let chance = format!("next chance: {chance}");
@@ -245,14 +268,14 @@ fn reasons(thread: &Thread, held: &HeldBack, cells: usize, look: Look) -> Vec<Li
 /// Returns one line of a comparison.
 fn differing(
     part: &str,
-    side: Option<Side>,
+    side: Option<ChangeSide>,
     text: &str,
     cells: usize,
-    look: Look,
+    look: Appearance,
 ) -> Vec<Line<'static>> {
     let (mark, meaning) = match side {
-        Some(Side::Kept) => ("- ", Meaning::Denied),
-        Some(Side::Proposed) => ("+ ", Meaning::Passed),
+        Some(ChangeSide::Kept) => ("- ", Meaning::Denied),
+        Some(ChangeSide::Proposed) => ("+ ", Meaning::Passed),
         None => ("  ", Meaning::Text),
     };
     let room = cells.saturating_sub(LABEL + 2).max(2);
@@ -270,7 +293,7 @@ fn differing(
 }
 
 /// Returns all proposals held back, compared with the stored summary line by line.
-pub(super) fn proposed(thread: &Thread, cells: usize, look: Look) -> Vec<Line<'static>> {
+pub(super) fn proposed(thread: &Thread, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let Some(latest) = &thread.latest else {
         return Vec::new();
     };
@@ -286,14 +309,20 @@ pub(super) fn proposed(thread: &Thread, cells: usize, look: Look) -> Vec<Line<'s
             rows.push(Line::default());
         }
         rows.extend(title(held, Meaning::Strong, cells, look));
-        let new = kept.followed_by(&held.proposed);
+        let new = kept.updated_with(&held.proposed);
         for ((part, old), (_, new)) in kept.parts().into_iter().zip(new.parts()) {
             for item in &old {
-                let side = (!new.contains(item)).then_some(Side::Kept);
+                let side = (!new.contains(item)).then_some(ChangeSide::Kept);
                 rows.extend(differing(part, side, item, cells, look));
             }
             for item in new.iter().filter(|item| !old.contains(item)) {
-                rows.extend(differing(part, Some(Side::Proposed), item, cells, look));
+                rows.extend(differing(
+                    part,
+                    Some(ChangeSide::Proposed),
+                    item,
+                    cells,
+                    look,
+                ));
             }
         }
         rows.extend(reasons(thread, held, cells, look));

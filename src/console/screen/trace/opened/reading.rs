@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::super::ask::{Ask, Found, Told, Whole};
+use super::super::ask::{FullEvent, TraceRead, TraceReadResult, WindowMatches};
 use super::super::pages;
-use super::{Fetched, Follow, Opened, Reading, Shown, Under};
+use super::{EventRead, FollowMode, OpenSession, OutlineReading, PendingRead, ShownEvent};
 
 /// Events of the outline read at a time: some tens of milliseconds.
 const WINDOW: usize = 4_000;
 
 /// Maximum number of events by which a state is advanced at a time.
-const FOLD_WINDOW: u64 = 4_000;
+const STATE_WINDOW: u64 = 4_000;
 
 /// Maximum number of missing sequence numbers. A session that claims more is not read further.
 const MAX_MISSING: u64 = 1 << 20;
@@ -18,23 +18,23 @@ const MAX_MISSING: u64 = 1 << 20;
 /// Rows between the cursor and the edge of the view.
 const MARGIN: u64 = 2;
 
-impl Opened {
+impl OpenSession {
     /// Takes in the response to a read.
-    pub(in super::super) fn on_told(&mut self, told: Told) {
+    pub(in super::super) fn on_told(&mut self, told: TraceReadResult) {
         match told {
-            Told::Rows { from, rows, .. } => {
+            TraceReadResult::Rows { from, rows, .. } => {
                 let rows = self.take(rows);
                 self.pages.arrive(from, rows.unwrap_or_default());
             }
-            Told::Event {
+            TraceReadResult::Event {
                 sequence, event, ..
             } => {
                 let event = self.take(event).flatten();
                 self.show(sequence, event);
             }
-            Told::Outline { from, part, .. } => {
-                if self.reading == Reading::Asked {
-                    self.reading = Reading::Idle;
+            TraceReadResult::Outline { from, part, .. } => {
+                if self.reading == OutlineReading::Asked {
+                    self.reading = OutlineReading::Idle;
                 }
                 match self.take(part) {
                     Some((window, state)) if from == self.outline.len() => {
@@ -42,29 +42,29 @@ impl Opened {
                         self.kept.keep(self.outline.len(), &state);
                         self.running = state;
                         if self.outline.tally().missing > MAX_MISSING {
-                            self.reading = Reading::Stopped;
+                            self.reading = OutlineReading::Stopped;
                             self.problem = Some("most of this session is missing".to_owned());
                         }
                     }
                     Some(_) => {}
-                    None => self.reading = Reading::Stopped,
+                    None => self.reading = OutlineReading::Stopped,
                 }
             }
-            Told::Fold { to, state, .. } => {
-                self.folding = Under::Idle;
+            TraceReadResult::Fold { to, state, .. } => {
+                self.folding = PendingRead::Idle;
                 if let Some(state) = self.take(state) {
                     self.kept.stand(to, &state);
                 }
             }
-            Told::Scan { ticket, part, .. } => {
+            TraceReadResult::Scan { ticket, part, .. } => {
                 let part = self.take(part);
                 self.on_scanned(ticket, part.as_ref());
             }
-            Told::Compare { .. } | Told::Exported { .. } => {}
+            TraceReadResult::Compare { .. } | TraceReadResult::Exported { .. } => {}
         }
     }
 
-    fn on_scanned(&mut self, ticket: u64, part: Option<&Found>) {
+    fn on_scanned(&mut self, ticket: u64, part: Option<&WindowMatches>) {
         let total = self.total();
         for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
             match part {
@@ -87,7 +87,7 @@ impl Opened {
         }
     }
 
-    fn show(&mut self, sequence: u64, event: Option<Box<Whole>>) {
+    fn show(&mut self, sequence: u64, event: Option<Box<FullEvent>>) {
         let Some(shown) = self
             .whole
             .as_mut()
@@ -96,17 +96,17 @@ impl Opened {
             return;
         };
         shown.event = match event {
-            None => Fetched::Gone,
+            None => EventRead::Gone,
             Some(whole) => {
                 self.detail.open(&whole);
-                Fetched::Here(whole)
+                EventRead::Here(whole)
             }
         };
     }
 
     /// Moves the cursor and the view into valid positions, and returns the missing reads.
-    pub(in super::super) fn settle(&mut self) -> Vec<Ask> {
-        if self.follow == Follow::Tail {
+    pub(in super::super) fn settle(&mut self) -> Vec<TraceRead> {
+        if self.follow == FollowMode::Tail {
             let rows = self.rows();
             let last = rows.len().checked_sub(1).and_then(|row| rows.get(row));
             self.place = last.unwrap_or(0);
@@ -119,7 +119,7 @@ impl Opened {
         let ahead = self
             .filter
             .as_ref()
-            .is_some_and(|scan| scan.is_looking(total) && scan.seen() <= self.place);
+            .is_some_and(|scan| scan.is_running(total) && scan.seen() <= self.place);
         if !ahead {
             self.place = place.unwrap_or(self.place);
         }
@@ -131,17 +131,17 @@ impl Opened {
         self.wanted()
     }
 
-    fn wanted(&mut self) -> Vec<Ask> {
+    fn wanted(&mut self) -> Vec<TraceRead> {
         let (session, total) = (self.id().clone(), self.total());
         let view = self.top..self.top.saturating_add(self.visible.max(40));
         let rows = self.rows();
         let view: Vec<u64> = view.map_while(|row| rows.get(row)).collect();
-        let mut asks: Vec<Ask> = Vec::new();
+        let mut asks: Vec<TraceRead> = Vec::new();
         for from in self.pages.ask(view.into_iter(), total) {
-            asks.push(Ask::Rows {
+            asks.push(TraceRead::Rows {
                 session: session.clone(),
                 from,
-                limit: pages::LENGTH,
+                limit: pages::PAGE_ROWS,
             });
         }
         if total > 0
@@ -150,11 +150,11 @@ impl Opened {
                 .as_ref()
                 .is_none_or(|shown| shown.sequence != self.place)
         {
-            self.whole = Some(Shown {
+            self.whole = Some(ShownEvent {
                 sequence: self.place,
-                event: Fetched::UnderWay,
+                event: EventRead::UnderWay,
             });
-            asks.push(Ask::Event {
+            asks.push(TraceRead::Event {
                 session: session.clone(),
                 sequence: self.place,
             });
@@ -162,17 +162,17 @@ impl Opened {
         for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
             asks.extend(scan.ask(&session, total));
         }
-        asks.extend(self.next_window());
-        asks.extend(self.next_fold());
+        asks.extend(self.next_outline_read());
+        asks.extend(self.next_state_read());
         asks
     }
 
-    fn next_window(&mut self) -> Option<Ask> {
-        if self.reading != Reading::Idle || !self.is_reading() {
+    fn next_outline_read(&mut self) -> Option<TraceRead> {
+        if self.reading != OutlineReading::Idle || !self.is_reading() {
             return None;
         }
-        self.reading = Reading::Asked;
-        Some(Ask::Outline {
+        self.reading = OutlineReading::Asked;
+        Some(TraceRead::Outline {
             session: self.id().clone(),
             from: self.outline.len(),
             limit: WINDOW,
@@ -180,7 +180,7 @@ impl Opened {
         })
     }
 
-    fn next_fold(&mut self) -> Option<Ask> {
+    fn next_state_read(&mut self) -> Option<TraceRead> {
         let wanted = self.place.saturating_add(1).min(self.total());
         if wanted == self.outline.len() && self.kept.at(wanted).is_none() {
             self.kept.stand(wanted, &self.running);
@@ -188,15 +188,15 @@ impl Opened {
         // The running read of the outline will reach this place anyway.
         let passes = self.is_reading() && wanted > self.outline.len();
         let known = wanted == 0 || self.kept.at(wanted).is_some();
-        if self.folding == Under::Way || known || passes {
+        if self.folding == PendingRead::Way || known || passes {
             return None;
         }
-        self.folding = Under::Way;
+        self.folding = PendingRead::Way;
         let (from, state) = self.kept.nearest(wanted);
-        Some(Ask::Fold {
+        Some(TraceRead::Fold {
             session: self.id().clone(),
             from,
-            to: wanted.min(from.saturating_add(FOLD_WINDOW)),
+            to: wanted.min(from.saturating_add(STATE_WINDOW)),
             state: Arc::new(state),
         })
     }

@@ -2,12 +2,12 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::super::{Pane, Trace};
+use super::super::{TracePane, TraceScreen};
 use super::{areas, centred, sessions};
 
 /// Element of the record screen that was clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Clicked {
+pub(in super::super) enum ClickTarget {
     /// Session, by index in the list.
     Session(usize),
     /// Row of the event list, by index among the visible rows.
@@ -19,10 +19,14 @@ pub(in super::super) enum Clicked {
 }
 
 /// Returns the element at a screen position of a record screen that is painted in `area`.
-pub(in super::super) fn clicked(trace: &Trace, area: Rect, at: Position) -> Option<Clicked> {
+pub(in super::super) fn clicked(
+    trace: &TraceScreen,
+    area: Rect,
+    at: Position,
+) -> Option<ClickTarget> {
     let all = areas(trace, area);
     match (trace.pane, &trace.opened) {
-        (Pane::Sessions, _) => {
+        (TracePane::Sessions, _) => {
             let list = sessions::list(trace, area, all.bar.height);
             let line = usize::from(at.y.checked_sub(list.y)?);
             let top = centred(
@@ -32,11 +36,11 @@ pub(in super::super) fn clicked(trace: &Trace, area: Rect, at: Position) -> Opti
             );
             let row = top + line;
             let there = list.contains(at) && row < trace.sessions.len();
-            there.then_some(Clicked::Session(row))
+            there.then_some(ClickTarget::Session(row))
         }
-        (Pane::Spans | Pane::Event, Some(opened)) => {
+        (TracePane::Spans | TracePane::Event, Some(opened)) => {
             if all.event.contains(at) {
-                return Some(Clicked::Event);
+                return Some(ClickTarget::Event);
             }
             if !all.spans.contains(at) {
                 return None;
@@ -48,8 +52,8 @@ pub(in super::super) fn clicked(trace: &Trace, area: Rect, at: Position) -> Opti
                 .filter(|_| inside)
                 .map(|line| opened.top + u64::from(line));
             let row = row.filter(|row| opened.rows().get(*row).is_some());
-            Some(row.map_or(Clicked::Spans, Clicked::Row))
+            Some(row.map_or(ClickTarget::Spans, ClickTarget::Row))
         }
-        (Pane::Spans | Pane::Event, None) | (Pane::Compared, _) => None,
+        (TracePane::Spans | TracePane::Event, None) | (TracePane::Compared, _) => None,
     }
 }

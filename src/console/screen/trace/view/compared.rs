@@ -5,17 +5,17 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::compare::Compared;
+use super::super::compare::SessionComparison;
 use super::{apart, centred, chosen};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit, width};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::trace::diff::{Change, Difference, Kind, Sum, Told};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::trace::diff::{SessionDiff, SessionTotals, StepChange, StepKind, StepSummary};
 
 /// Width of the column of step kinds, in cells.
 const KIND: usize = 11;
 
-pub(super) fn draw(compared: &Compared, frame: &mut Frame, area: Rect, look: Look) {
+pub(super) fn draw(compared: &SessionComparison, frame: &mut Frame, area: Rect, look: Appearance) {
     let (a, b) = &compared.sessions;
     let words = format!("{a} {} {b} ", look.mark(Mark::Separator));
     let room = usize::from(area.width).saturating_sub(16);
@@ -40,11 +40,11 @@ pub(super) fn draw(compared: &Compared, frame: &mut Frame, area: Rect, look: Loo
 }
 
 fn draw_difference(
-    compared: &Compared,
-    difference: &Difference,
+    compared: &SessionComparison,
+    difference: &SessionDiff,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
     let cells = usize::from(area.width);
     let parts = [
@@ -69,7 +69,7 @@ fn draw_difference(
 }
 
 /// Describes the first difference.
-fn first(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let steps = counted(
         usize::try_from(difference.common).unwrap_or(usize::MAX),
         "step",
@@ -78,11 +78,11 @@ fn first(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>
         let words = format!("They do the same: {steps}, none differs.");
         return vec![Line::styled(words, look.style(Meaning::Passed))];
     };
-    let side = |told: &Option<Told>| match told {
+    let side = |told: &Option<StepSummary>| match told {
         None => "ends here".to_owned(),
         Some(told) => format!("{} {}: {}", told.sequence, told.event_type, told.summary),
     };
-    let part = |label: &'static str, told: &Option<Told>, meaning| {
+    let part = |label: &'static str, told: &Option<StepSummary>, meaning| {
         let text = clip(&side(told), cells.saturating_sub(3), look);
         Line::from(vec![
             Span::styled(label, look.style(Meaning::Label)),
@@ -121,7 +121,7 @@ fn first(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>
 }
 
 /// Returns a row of three columns.
-fn columns(kind: &str, a: &str, b: &str, cells: usize, look: Look) -> [String; 3] {
+fn columns(kind: &str, a: &str, b: &str, cells: usize, look: Appearance) -> [String; 3] {
     let bar = format!(" {} ", look.mark(Mark::Separator));
     let rest = cells.saturating_sub(KIND + 2 + width(&bar));
     let (left, right) = (rest / 2, rest - rest / 2);
@@ -132,18 +132,18 @@ fn columns(kind: &str, a: &str, b: &str, cells: usize, look: Look) -> [String; 3
     ]
 }
 
-fn change_line(change: &Change, is: Focus, cells: usize, look: Look) -> Line<'static> {
+fn change_line(change: &StepChange, is: Focus, cells: usize, look: Appearance) -> Line<'static> {
     let mark = match is {
         Focus::Here => ">",
         Focus::Elsewhere => " ",
     };
-    let side = |told: &Option<Told>| match told {
+    let side = |told: &Option<StepSummary>| match told {
         None => look.mark(Mark::Bullet).to_owned(),
         Some(told) => format!("{} {}", told.sequence, told.summary),
     };
     let kind = format!("{mark} {}", kind(change.kind));
     let [kind, a, b] = columns(&kind, &side(&change.a), &side(&change.b), cells, look);
-    let meaning = |told: &Option<Told>| match told {
+    let meaning = |told: &Option<StepSummary>| match told {
         None => Meaning::Dim,
         Some(_) => Meaning::Text,
     };
@@ -154,24 +154,24 @@ fn change_line(change: &Change, is: Focus, cells: usize, look: Look) -> Line<'st
     ])
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn kind(kind: StepKind) -> &'static str {
     match kind {
-        Kind::Session => "session",
-        Kind::Checkpoint => "checkpoint",
-        Kind::Outcome => "outcome",
-        Kind::Answer => "answer",
-        Kind::Action => "action",
-        Kind::Result => "result",
-        Kind::Policy => "policy",
-        Kind::Exchange => "exchange",
-        Kind::Error => "error",
-        Kind::Other => "other",
+        StepKind::Session => "session",
+        StepKind::Checkpoint => "checkpoint",
+        StepKind::Outcome => "outcome",
+        StepKind::Answer => "answer",
+        StepKind::Action => "action",
+        StepKind::Result => "result",
+        StepKind::Policy => "policy",
+        StepKind::Exchange => "exchange",
+        StepKind::Error => "error",
+        StepKind::Other => "other",
     }
 }
 
 /// Returns the totals of both sessions.
-fn sums(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>> {
-    let line = |label: &'static str, sum: &Sum| {
+fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+    let line = |label: &'static str, sum: &SessionTotals| {
         let parts = [
             one_line(&sum.agent),
             format!("{} events", sum.events),
@@ -183,10 +183,10 @@ fn sums(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>>
             format!("{} passed, {} not", sum.passed, sum.not_passed),
             format!(
                 "by {}",
-                if sum.decided_by.is_empty() {
+                if sum.is_deciding_checkpoint.is_empty() {
                     "nobody".to_owned()
                 } else {
-                    sum.decided_by.join(", ")
+                    sum.is_deciding_checkpoint.join(", ")
                 }
             ),
         ];

@@ -5,21 +5,27 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::ask::Proof;
+use super::super::ask::HashProof;
 use super::super::detail;
-use super::super::opened::{Fetched, Opened};
-use super::super::{Pane, Trace};
+use super::super::opened::{EventRead, OpenSession};
+use super::super::{TracePane, TraceScreen};
 use super::{centred, chosen};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit, width, wrap};
-use crate::console::theme::{Focus, Glyphs, Look, Mark, Meaning};
-use crate::trace::outline::Fold;
+use crate::console::theme::{Appearance, Focus, Glyphs, Mark, Meaning};
+use crate::trace::outline::FoldState;
 
 /// Width of a label at the outermost level, in cells.
 const LABEL: usize = 10;
 
-pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
-    let pane = Focus::from(trace.pane == Pane::Event);
+pub(super) fn draw(
+    trace: &TraceScreen,
+    opened: &OpenSession,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
+    let pane = Focus::from(trace.pane == TracePane::Event);
     let title = format!(" Event {} ", opened.place);
     let mut block = look
         .panel(pane)
@@ -36,7 +42,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
     frame.render_widget(block, area);
     let cells = usize::from(inner.width);
     match opened.event() {
-        Fetched::UnderWay => {
+        EventRead::UnderWay => {
             let words = if opened.total() == 0 {
                 "no event"
             } else {
@@ -44,7 +50,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
             };
             frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
         }
-        Fetched::Gone => {
+        EventRead::Gone => {
             let words = format!(
                 "The record has no event {}. It is missing: every number up to the last was given once.",
                 opened.place
@@ -55,9 +61,9 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
                 .collect();
             frame.render_widget(Paragraph::new(rows), inner);
         }
-        Fetched::Here(_) => {
+        EventRead::Here(_) => {
             let small = inner.height < 8;
-            let chain = Chain::of(trace, opened);
+            let chain = BreakPosition::of(trace, opened);
             let below = if small { 0 } else { 2 };
             let parts = [Constraint::Fill(1), Constraint::Length(below)];
             let [top, bottom] = Layout::vertical(parts).areas(inner);
@@ -73,13 +79,13 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
 
 /// Position of the event relative to the break that the last check found in its chain.
 #[derive(Clone, Copy)]
-enum Chain {
+enum BreakPosition {
     Sound,
     Broken,
 }
 
-impl Chain {
-    fn of(trace: &Trace, opened: &Opened) -> Self {
+impl BreakPosition {
+    fn of(trace: &TraceScreen, opened: &OpenSession) -> Self {
         let broken = trace.broken_at(opened.id());
         if broken.is_some_and(|at| opened.place >= at) {
             Self::Broken
@@ -90,23 +96,23 @@ impl Chain {
 
     /// Describes a hash verification in one word. From a break on, nothing is proven, even if the hash
     /// matches.
-    fn word(self, proof: &Proof) -> (&'static str, Meaning) {
+    fn word(self, proof: &HashProof) -> (&'static str, Meaning) {
         match (proof, self) {
-            (Proof::Fails(_), _) => ("WRONG", Meaning::Denied),
-            (Proof::Holds, Self::Sound) => ("OK", Meaning::Passed),
-            (Proof::Holds, Self::Broken) => ("unproven", Meaning::Warning),
-            (Proof::Unknown(_), _) => ("pruned", Meaning::Dim),
+            (HashProof::Fails(_), _) => ("WRONG", Meaning::Denied),
+            (HashProof::Holds, Self::Sound) => ("OK", Meaning::Passed),
+            (HashProof::Holds, Self::Broken) => ("unproven", Meaning::Warning),
+            (HashProof::Unknown(_), _) => ("pruned", Meaning::Dim),
         }
     }
 }
 
 fn draw_lines(
-    opened: &Opened,
-    chain: Chain,
+    opened: &OpenSession,
+    chain: BreakPosition,
     pane: Focus,
     frame: &mut Frame,
     area: Rect,
-    look: Look,
+    look: Appearance,
 ) {
     let cells = usize::from(area.width);
     let lines = opened.detail.lines();
@@ -122,13 +128,18 @@ fn draw_lines(
     frame.render_widget(Paragraph::new(shown), area);
 }
 
-fn row(line: &detail::Line, chain: Chain, cells: usize, look: Look) -> Line<'static> {
+fn row(
+    line: &detail::EventLine,
+    chain: BreakPosition,
+    cells: usize,
+    look: Appearance,
+) -> Line<'static> {
     let fold = match (line.fold, look.glyphs) {
         (None, _) => "",
-        (Some(Fold::Open), Glyphs::Rounded) => "▾ ",
-        (Some(Fold::Open), Glyphs::Ascii) => "v ",
-        (Some(Fold::Closed), Glyphs::Rounded) => "▸ ",
-        (Some(Fold::Closed), Glyphs::Ascii) => "> ",
+        (Some(FoldState::Open), Glyphs::Rounded) => "▾ ",
+        (Some(FoldState::Open), Glyphs::Ascii) => "v ",
+        (Some(FoldState::Closed), Glyphs::Rounded) => "▸ ",
+        (Some(FoldState::Closed), Glyphs::Ascii) => "> ",
     };
     let indent = " ".repeat((line.depth * 2).min(cells / 2));
     let label = if line.depth == 0 && !line.label.is_empty() {
@@ -158,17 +169,22 @@ fn row(line: &detail::Line, chain: Chain, cells: usize, look: Look) -> Line<'sta
 
 /// Returns the lines below the event: the path of the selected value, a hash error, and the legend of
 /// letters.
-fn footing(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn footing(
+    trace: &TraceScreen,
+    opened: &OpenSession,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Line<'static>> {
     let line = opened.detail.line();
     let path = line.map_or("", |line| line.path.as_str());
     let wrong = line.and_then(|line| match &line.proof {
-        Some(Proof::Fails(what)) => Some(one_line(what)),
-        Some(Proof::Unknown(what)) => Some((*what).to_owned()),
-        Some(Proof::Holds) | None => None,
+        Some(HashProof::Fails(what)) => Some(one_line(what)),
+        Some(HashProof::Unknown(what)) => Some((*what).to_owned()),
+        Some(HashProof::Holds) | None => None,
     });
     let first = match wrong {
         Some(what) => Line::styled(fit(&what, cells, look), look.style(Meaning::Warning)),
-        None if trace.pane != Pane::Event => {
+        None if trace.pane != TracePane::Event => {
             Line::styled("Enter looks closer", look.style(Meaning::Dim))
         }
         None => Line::from(vec![
@@ -182,7 +198,12 @@ fn footing(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Line
     vec![first, letters(trace, opened, cells, look)]
 }
 
-fn letters(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Line<'static> {
+fn letters(
+    trace: &TraceScreen,
+    opened: &OpenSession,
+    cells: usize,
+    look: Appearance,
+) -> Line<'static> {
     let here = trace
         .bookmarks
         .iter()
@@ -199,7 +220,13 @@ fn letters(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Line<'st
 }
 
 /// Paints the event in four rows: its type, its hash verification, and its first details.
-fn draw_short(opened: &Opened, chain: Chain, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_short(
+    opened: &OpenSession,
+    chain: BreakPosition,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
     let Some(whole) = opened.whole() else {
         return;
     };

@@ -2,15 +2,20 @@
 
 use ratatui::text::Span;
 
-use super::super::Trace;
-use super::super::opened::Opened;
+use super::super::TraceScreen;
+use super::super::opened::OpenSession;
 use super::spans::meaning;
-use crate::console::theme::{Glyphs, Look, Meaning};
-use crate::trace::outline::Marks;
+use crate::console::theme::{Appearance, Glyphs, Meaning};
+use crate::trace::outline::EventMarks;
 
 /// Returns the session in at most `cells` cells: `!` denied or lapsed, `W` a gate waited, `*` signed, `X`
 /// missing or broken. The cursor is reversed.
-pub(super) fn line(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
+pub(super) fn line(
+    trace: &TraceScreen,
+    opened: &OpenSession,
+    cells: usize,
+    look: Appearance,
+) -> Vec<Span<'static>> {
     let total = opened.total();
     let count = (cells as u64).min(total).max(1);
     let broken = trace.broken_at(opened.id());
@@ -24,13 +29,13 @@ pub(super) fn line(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> 
         let marks = opened.outline.marks_in(from, until);
         let here = (from..until).contains(&opened.place);
         let is_broken = broken.is_some_and(|at| (from..until).contains(&at));
-        let (c, look_of) = if is_broken || marks.any(Marks::MISSING) {
+        let (c, look_of) = if is_broken || marks.any(EventMarks::MISSING) {
             ('X', Meaning::Denied)
-        } else if marks.any(Marks::DENY | Marks::LAPSED) {
+        } else if marks.any(EventMarks::DENY | EventMarks::LAPSED) {
             ('!', meaning(marks))
-        } else if marks.any(Marks::SIGNED) {
+        } else if marks.any(EventMarks::SIGNED) {
             ('*', Meaning::Passed)
-        } else if marks.any(Marks::WAIT) {
+        } else if marks.any(EventMarks::WAIT) {
             ('W', Meaning::Waiting)
         } else if from < opened.outline.len() {
             (quiet, Meaning::Dim)

@@ -5,32 +5,32 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::Trace;
-use super::super::opened::{Opened, Play};
-use super::{Shape, apart, minimap};
+use super::super::TraceScreen;
+use super::super::opened::{OpenSession, Playback};
+use super::{TraceLayout, apart, minimap};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, width};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::trace::replay::State;
-use crate::trace::replay::state::Phase;
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::trace::replay::ReplayState;
+use crate::trace::replay::state::ReplayPhase;
 
 /// Maximum number of names shown of a list.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 pub(super) fn draw(
-    trace: &Trace,
-    opened: &Opened,
+    trace: &TraceScreen,
+    opened: &OpenSession,
     frame: &mut Frame,
     area: Rect,
-    shape: Shape,
-    look: Look,
+    shape: TraceLayout,
+    look: Appearance,
 ) {
     match shape {
-        Shape::Wide => draw_panel(trace, opened, frame, area, look),
-        Shape::Stacked | Shape::Single => {
+        TraceLayout::Wide => draw_panel(trace, opened, frame, area, look),
+        TraceLayout::Stacked | TraceLayout::Single => {
             let cells = usize::from(area.width);
             let mut words = format!(" {} ", position(opened));
-            if shape == Shape::Stacked {
+            if shape == TraceLayout::Stacked {
                 let held = opened.state().map_or_else(String::new, in_short);
                 words = format!(
                     "{words}{} {} ",
@@ -46,7 +46,13 @@ pub(super) fn draw(
     }
 }
 
-fn draw_panel(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_panel(
+    trace: &TraceScreen,
+    opened: &OpenSession,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
     let title = Line::styled(" Replay ", look.style(Meaning::Title));
     let block = look.panel(Focus::Elsewhere).title(title);
     let inner = block.inner(area);
@@ -62,8 +68,8 @@ fn draw_panel(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, loo
         position(opened),
         opened.stop_on.words(),
         match opened.play {
-            Play::Paused => "plays",
-            Play::Playing(_) => "pauses",
+            Playback::Paused => "plays",
+            Playback::Playing(_) => "pauses",
         }
     );
     let second = vec![
@@ -81,16 +87,16 @@ fn draw_panel(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, loo
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-fn position(opened: &Opened) -> String {
+fn position(opened: &OpenSession) -> String {
     let last = opened.total().saturating_sub(1);
     let word = match opened.play {
-        Play::Paused => "paused",
-        Play::Playing(_) => "PLAYING",
+        Playback::Paused => "paused",
+        Playback::Playing(_) => "PLAYING",
     };
     format!("{word} at {} of {last}", opened.place)
 }
 
-fn sums(opened: &Opened, look: Look) -> String {
+fn sums(opened: &OpenSession, look: Appearance) -> String {
     let tally = opened.outline.tally();
     let count =
         |number: u64, noun: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
@@ -105,7 +111,7 @@ fn sums(opened: &Opened, look: Look) -> String {
 }
 
 /// Describes the session state at the cursor.
-fn held(opened: &Opened, cells: usize, look: Look) -> (String, Meaning) {
+fn held(opened: &OpenSession, cells: usize, look: Appearance) -> (String, Meaning) {
     let Some(state) = opened.state() else {
         return ("working it out...".to_owned(), Meaning::Dim);
     };
@@ -119,7 +125,7 @@ fn held(opened: &Opened, cells: usize, look: Look) -> (String, Meaning) {
 }
 
 /// Describes the held requests, or else the phase of the session.
-fn in_short(state: &State) -> String {
+fn in_short(state: &ReplayState) -> String {
     match state.held.first() {
         None => state.phase.words().to_owned(),
         Some(held) => {
@@ -131,10 +137,10 @@ fn in_short(state: &State) -> String {
     }
 }
 
-fn facts(state: &State) -> Vec<String> {
+fn facts(state: &ReplayState) -> Vec<String> {
     let names = |list: Vec<&str>| {
-        let more = list.len().saturating_sub(MOST_NAMES);
-        let first = list.iter().take(MOST_NAMES);
+        let more = list.len().saturating_sub(MAX_NAMES);
+        let first = list.iter().take(MAX_NAMES);
         let mut words = first
             .map(|name| one_line(name))
             .collect::<Vec<_>>()
@@ -152,13 +158,13 @@ fn facts(state: &State) -> Vec<String> {
     let contexts = state.contexts.keys().map(String::as_str).collect();
     let phase = match state.phase {
         // The held requests follow in the text.
-        Phase::Held => "working",
-        phase @ (Phase::Unstarted
-        | Phase::AtStart
-        | Phase::StartLapsed
-        | Phase::StartRefused
-        | Phase::Working
-        | Phase::Ended) => phase.words(),
+        ReplayPhase::Held => "working",
+        phase @ (ReplayPhase::Unstarted
+        | ReplayPhase::AtStart
+        | ReplayPhase::StartLapsed
+        | ReplayPhase::StartRefused
+        | ReplayPhase::Working
+        | ReplayPhase::Ended) => phase.words(),
     };
     let mut facts = vec![
         phase.to_owned(),

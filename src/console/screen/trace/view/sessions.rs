@@ -5,12 +5,12 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::{Listing, Pane, Trace};
+use super::super::{SessionListState, TracePane, TraceScreen};
 use super::time::lasting;
 use super::{centred, chosen, verdict, verifying};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, coordinate, fit, width, wrap};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::RecordedSession;
 
 /// Minimum width in cells at which start time and duration are shown.
@@ -26,8 +26,8 @@ fn parts(inner: Rect, below: usize) -> [Rect; 2] {
 }
 
 /// Returns the area of the list rows, below a bar of `bar` rows.
-pub(super) fn list(trace: &Trace, area: Rect, bar: u16) -> Rect {
-    let look = Look::default();
+pub(super) fn list(trace: &TraceScreen, area: Rect, bar: u16) -> Rect {
+    let look = Appearance::default();
     let rest = Rect::new(
         area.x,
         area.y + bar,
@@ -45,8 +45,8 @@ pub(super) fn list(trace: &Trace, area: Rect, bar: u16) -> Rect {
     )
 }
 
-pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
-    let focus = Focus::from(trace.pane == Pane::Sessions);
+pub(super) fn draw(trace: &TraceScreen, frame: &mut Frame, area: Rect, look: Appearance) {
+    let focus = Focus::from(trace.pane == TracePane::Sessions);
     let title = Line::styled(" Sessions ", look.style(Meaning::Title));
     // If the record could not be read, the number of sessions is unknown, not zero.
     let count = match trace.problem {
@@ -65,7 +65,7 @@ pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     let below = log_lines(trace, cells, look);
     let [list, bottom] = parts(inner, below.len());
     frame.render_widget(Paragraph::new(below), bottom);
-    let columns = Columns::of(cells);
+    let columns = SessionColumns::of(cells);
     let mut lines = vec![columns.head(look)];
     let visible = usize::from(list.height.saturating_sub(1));
     let place = trace.session_place();
@@ -82,19 +82,19 @@ pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     frame.render_widget(Paragraph::new(lines), list);
 }
 
-fn empty(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn empty(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let (text, meaning) = match (&trace.problem, trace.listing) {
         (Some(problem), _) => (
             format!("! {}. r reads it again.", one_line(problem)),
             Meaning::Error,
         ),
-        (None, Listing::Here) => (
+        (None, SessionListState::Here) => (
             "No records yet. They come from agents: every session, request and decision is one. \
              Try: cra demo"
                 .to_owned(),
             Meaning::Dim,
         ),
-        (None, Listing::Never | Listing::Asked | Listing::Outdated) => {
+        (None, SessionListState::Never | SessionListState::Asked | SessionListState::Outdated) => {
             ("reading the record...".to_owned(), Meaning::Dim)
         }
     };
@@ -104,7 +104,7 @@ fn empty(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
 }
 
 /// Returns the verification result of the log over all sessions, and the read error.
-fn log_lines(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn log_lines(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let (words, meaning) = match (&trace.problem, verifying(trace), &trace.log) {
         (Some(problem), ..) => (format!("! {}", one_line(problem)), Meaning::Error),
         (None, Some(progress), _) => (
@@ -138,13 +138,13 @@ fn log_lines(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
 }
 
 /// Widths of the columns. A time column of zero width is not shown.
-struct Columns {
+struct SessionColumns {
     agent: usize,
     session: usize,
     times: Option<()>,
 }
 
-impl Columns {
+impl SessionColumns {
     fn of(cells: usize) -> Self {
         let times = (cells >= WITH_TIME).then_some(());
         let fixed = 2 + EVENTS + STATE + VERDICT + 4 + times.map_or(0, |()| 20 + 8);
@@ -157,7 +157,7 @@ impl Columns {
         }
     }
 
-    fn head(&self, look: Look) -> Line<'static> {
+    fn head(&self, look: Appearance) -> Line<'static> {
         let times = self.times.map_or_else(String::new, |()| {
             format!("{:<20}{:>7} ", "STARTED", "LASTED")
         });
@@ -174,10 +174,10 @@ impl Columns {
 
     fn row(
         &self,
-        trace: &Trace,
+        trace: &TraceScreen,
         session: &RecordedSession,
         is: Focus,
-        look: Look,
+        look: Appearance,
     ) -> Line<'static> {
         let mark = match is {
             Focus::Here => "> ",
@@ -217,7 +217,7 @@ impl Columns {
 }
 
 /// Fits a name into its column. A long name shows its end, because its beginning is a time.
-fn tail(name: &str, cells: usize, look: Look) -> String {
+fn tail(name: &str, cells: usize, look: Appearance) -> String {
     if width(name) <= cells {
         return fit(name, cells, look);
     }

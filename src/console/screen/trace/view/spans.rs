@@ -5,15 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::ask::Row;
-use super::super::opened::Opened;
-use super::super::{Pane, Trace};
-use super::time::{Axis, lasting};
+use super::super::ask::EventRow;
+use super::super::opened::OpenSession;
+use super::super::{TracePane, TraceScreen};
+use super::time::{TimeAxis, lasting};
 use super::{chosen, verdict};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit, width, wrap};
-use crate::console::theme::{Focus, Glyphs, Look, Mark, Meaning};
-use crate::trace::outline::{Entry, Marks};
+use crate::console::theme::{Appearance, Focus, Glyphs, Mark, Meaning};
+use crate::trace::outline::{EventMarks, OutlineEntry};
 use crate::trace::tell::Tone;
 
 /// Width of the duration column in cells. `FLAGS` is the width of the most important mark.
@@ -22,13 +22,13 @@ const FLAGS: usize = 7;
 
 /// Widths of the columns.
 #[derive(Clone, Copy)]
-struct Columns {
+struct EventColumns {
     seq: usize,
     kind: usize,
     line: usize,
 }
 
-impl Columns {
+impl EventColumns {
     fn of(cells: usize, total: u64) -> Self {
         let seq = total.saturating_sub(1).to_string().len().max(4);
         // The cursor mark, the letter, the proof, and the gaps between columns.
@@ -42,13 +42,19 @@ impl Columns {
     }
 }
 
-pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
-    let pane = Focus::from(trace.pane == Pane::Spans);
+pub(super) fn draw(
+    trace: &TraceScreen,
+    opened: &OpenSession,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
+    let pane = Focus::from(trace.pane == TracePane::Spans);
     let block = look.panel(pane).title(title(opened, area, look));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let cells = usize::from(inner.width);
-    let columns = Columns::of(cells, opened.total());
+    let columns = EventColumns::of(cells, opened.total());
     let rows = opened.rows();
     let visible = u64::from(inner.height.saturating_sub(1));
     let shown = opened.top..opened.top.saturating_add(visible);
@@ -61,7 +67,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
     let mut lines = vec![head(opened, columns, axis, look)];
     for (at, sequence) in shown.iter().enumerate() {
         let next = shown.get(at + 1).copied();
-        let item = Item {
+        let item = EventItem {
             trace,
             opened,
             sequence: *sequence,
@@ -74,7 +80,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-fn title(opened: &Opened, area: Rect, look: Look) -> Line<'static> {
+fn title(opened: &OpenSession, area: Rect, look: Appearance) -> Line<'static> {
     let session = &opened.session;
     let count = counted(
         usize::try_from(session.events).unwrap_or(usize::MAX),
@@ -102,10 +108,10 @@ fn title(opened: &Opened, area: Rect, look: Look) -> Line<'static> {
 }
 
 /// Returns the lines shown if there are no rows.
-fn nothing(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn nothing(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let total = opened.total();
     let words = match &opened.filter {
-        Some(scan) if scan.is_looking(total) => "looking...".to_owned(),
+        Some(scan) if scan.is_running(total) => "looking...".to_owned(),
         Some(scan) => {
             let text = clip(&one_line(&scan.text), cells / 2, look);
             format!("0 of {total} match `{text}`. Esc clears.")
@@ -118,17 +124,22 @@ fn nothing(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
 }
 
 /// Returns the time axis of the visible rows: from the earliest to the latest start.
-fn axis(opened: &Opened, shown: &[u64], cells: usize) -> Axis {
+fn axis(opened: &OpenSession, shown: &[u64], cells: usize) -> TimeAxis {
     let times = shown.iter().filter_map(|at| opened.outline.get(*at));
     let times = || times.clone().map(|entry| entry.time_us);
-    Axis {
+    TimeAxis {
         start_us: times().min().unwrap_or(0),
         end_us: times().max().unwrap_or(0),
         cells,
     }
 }
 
-fn head(opened: &Opened, columns: Columns, axis: Axis, look: Look) -> Line<'static> {
+fn head(
+    opened: &OpenSession,
+    columns: EventColumns,
+    axis: TimeAxis,
+    look: Appearance,
+) -> Line<'static> {
     let begin = opened.outline.get(0).map_or(0, |entry| entry.time_us);
     let since = |at: i64| lasting(at.saturating_sub(begin).max(0));
     // The left end is the start of the visible rows. The right end shows the length of the axis.
@@ -157,24 +168,24 @@ fn head(opened: &Opened, columns: Columns, axis: Axis, look: Look) -> Line<'stat
 }
 
 /// One row of the event list.
-struct Item<'t> {
-    trace: &'t Trace,
-    opened: &'t Opened,
+struct EventItem<'t> {
+    trace: &'t TraceScreen,
+    opened: &'t OpenSession,
     sequence: u64,
     /// Event of the row below.
     next: Option<u64>,
 }
 
-impl Item<'_> {
-    fn line(&self, columns: Columns, axis: Axis, look: Look) -> Line<'static> {
+impl EventItem<'_> {
+    fn line(&self, columns: EventColumns, axis: TimeAxis, look: Appearance) -> Line<'static> {
         let entry = self.opened.outline.get(self.sequence);
         let row = self.opened.pages.get(self.sequence);
-        let marks = entry.map(Entry::marks).or(row.map(|row| row.marks));
+        let marks = entry.map(OutlineEntry::marks).or(row.map(|row| row.marks));
         let marks = marks.unwrap_or_default();
         let meaning = meaning(marks);
         let mut spans = self.front(columns, look);
         spans.extend(self.what(entry, row, marks, columns.kind, look));
-        let lasts = entry.filter(|_| marks.any(Marks::PARENT));
+        let lasts = entry.filter(|_| marks.any(EventMarks::PARENT));
         let lasts = lasts.map(|entry| self.opened.outline.lasts_us(entry));
         let dur = lasts.map_or_else(|| "-".to_owned(), lasting);
         spans.push(Span::styled(
@@ -197,7 +208,7 @@ impl Item<'_> {
     }
 
     /// Returns the cursor mark, the bookmark letter, the sequence number and the proof mark.
-    fn front(&self, columns: Columns, look: Look) -> Vec<Span<'static>> {
+    fn front(&self, columns: EventColumns, look: Appearance) -> Vec<Span<'static>> {
         let mark = if self.sequence == self.opened.place {
             ">"
         } else {
@@ -223,16 +234,16 @@ impl Item<'_> {
     /// Returns the description of the event, indented by its depth.
     fn what(
         &self,
-        entry: Option<&Entry>,
-        row: Option<&Row>,
-        marks: Marks,
+        entry: Option<&OutlineEntry>,
+        row: Option<&EventRow>,
+        marks: EventMarks,
         cells: usize,
-        look: Look,
+        look: Appearance,
     ) -> Vec<Span<'static>> {
         let depth = entry.map_or(0, |entry| usize::from(entry.depth));
         let fold = match (
-            marks.any(Marks::PARENT),
-            marks.any(Marks::FOLDED),
+            marks.any(EventMarks::PARENT),
+            marks.any(EventMarks::FOLDED),
             look.glyphs,
         ) {
             (false, _, _) => "  ",
@@ -246,7 +257,9 @@ impl Item<'_> {
         let known = entry.and_then(|entry| self.opened.outline.kind(entry));
         let name = match (row, known) {
             (Some(row), _) => row.event_type.clone(),
-            (None, _) if marks.any(Marks::MISSING) || self.opened.pages.is_read(self.sequence) => {
+            (None, _)
+                if marks.any(EventMarks::MISSING) || self.opened.pages.is_read(self.sequence) =>
+            {
                 "MISSING from the record".to_owned()
             }
             (None, Some(known)) => one_line(known),
@@ -254,7 +267,7 @@ impl Item<'_> {
         };
         let below = self.next.unwrap_or(self.opened.outline.len());
         let folded = below.saturating_sub(self.sequence + 1);
-        let more = if marks.any(Marks::FOLDED) && self.opened.filter.is_none() && folded > 0 {
+        let more = if marks.any(EventMarks::FOLDED) && self.opened.filter.is_none() && folded > 0 {
             format!(" +{folded}")
         } else {
             String::new()
@@ -274,8 +287,8 @@ impl Item<'_> {
     }
 }
 
-fn of_tone(tone: Tone, marks: Marks) -> Meaning {
-    if marks.any(Marks::MISSING) {
+fn of_tone(tone: Tone, marks: EventMarks) -> Meaning {
+    if marks.any(EventMarks::MISSING) {
         return Meaning::Error;
     }
     match tone {
@@ -287,18 +300,18 @@ fn of_tone(tone: Tone, marks: Marks) -> Meaning {
 }
 
 /// Returns the style of an event's most important mark.
-pub(super) fn meaning(marks: Marks) -> Meaning {
-    if marks.any(Marks::MISSING | Marks::DENY | Marks::ERROR) {
+pub(super) fn meaning(marks: EventMarks) -> Meaning {
+    if marks.any(EventMarks::MISSING | EventMarks::DENY | EventMarks::ERROR) {
         Meaning::Denied
-    } else if marks.any(Marks::LAPSED) {
+    } else if marks.any(EventMarks::LAPSED) {
         Meaning::Lapsed
-    } else if marks.any(Marks::WAIT | Marks::RETRY) {
+    } else if marks.any(EventMarks::WAIT | EventMarks::RETRY) {
         Meaning::Waiting
-    } else if marks.any(Marks::SIGNED) {
+    } else if marks.any(EventMarks::SIGNED) {
         Meaning::Passed
-    } else if marks.any(Marks::CRITICAL) {
+    } else if marks.any(EventMarks::CRITICAL) {
         Meaning::Critical
-    } else if marks.any(Marks::HIGH) {
+    } else if marks.any(EventMarks::HIGH) {
         Meaning::High
     } else {
         Meaning::Text

@@ -1,7 +1,7 @@
 //! Time bars, and durations in at most seven cells.
 
-use crate::console::theme::{Glyphs, Look};
-use crate::trace::outline::Marks;
+use crate::console::theme::{Appearance, Glyphs};
+use crate::trace::outline::EventMarks;
 
 /// Formats a duration.
 pub(super) fn lasting(us: i64) -> String {
@@ -24,13 +24,13 @@ pub(super) fn lasting(us: i64) -> String {
 
 /// Time axis of the visible rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Axis {
+pub(super) struct TimeAxis {
     pub(super) start_us: i64,
     pub(super) end_us: i64,
     pub(super) cells: usize,
 }
 
-impl Axis {
+impl TimeAxis {
     fn cell(self, at_us: i64) -> usize {
         let whole = u64::try_from(self.end_us.saturating_sub(self.start_us)).unwrap_or(0);
         let part = at_us.clamp(self.start_us, self.end_us) - self.start_us;
@@ -42,7 +42,13 @@ impl Axis {
 
     /// Returns the bar of an event that starts at `start_us` and takes `lasts_us`, in exactly the width of
     /// the axis.
-    pub(super) fn bar(self, start_us: i64, lasts_us: i64, marks: Marks, look: Look) -> String {
+    pub(super) fn bar(
+        self,
+        start_us: i64,
+        lasts_us: i64,
+        marks: EventMarks,
+        look: Appearance,
+    ) -> String {
         let end_us = start_us.saturating_add(lasts_us);
         let (first, last) = (self.cell(start_us), self.cell(end_us));
         let goes_on = end_us > self.end_us;
@@ -71,9 +77,10 @@ impl Axis {
 }
 
 /// Returns the mark of a moment on the axis.
-fn point(marks: Marks, look: Look) -> &'static str {
-    let denied = marks.any(Marks::DENY | Marks::LAPSED | Marks::ERROR | Marks::MISSING);
-    match (denied, marks.any(Marks::SIGNED), look.glyphs) {
+fn point(marks: EventMarks, look: Appearance) -> &'static str {
+    let denied =
+        marks.any(EventMarks::DENY | EventMarks::LAPSED | EventMarks::ERROR | EventMarks::MISSING);
+    match (denied, marks.any(EventMarks::SIGNED), look.glyphs) {
         (true, _, _) => "!",
         (false, true, _) => "*",
         (false, false, Glyphs::Rounded) => "╻",
@@ -102,24 +109,24 @@ mod tests {
 
     #[test]
     fn a_time_bar_has_its_share_of_the_axis_and_never_exceeds_it() {
-        let axis = Axis {
+        let axis = TimeAxis {
             start_us: 0,
             end_us: 9,
             cells: 10,
         };
-        let look = Look {
+        let look = Appearance {
             glyphs: Glyphs::Ascii,
-            ..Look::default()
+            ..Appearance::default()
         };
-        let bar = |start, lasts| axis.bar(start, lasts, Marks::NONE, look);
+        let bar = |start, lasts| axis.bar(start, lasts, EventMarks::NONE, look);
         assert_eq!(bar(0, 9), "[========]");
         assert_eq!(bar(2, 3), "  [==]    ");
         assert_eq!(bar(4, 0), "    |     ");
         assert_eq!(bar(7, 90), "       [=>");
         assert_eq!(bar(-5, 1), "|         ");
         assert_eq!(bar(9, 90), "         >", "it goes on, and is no moment");
-        assert_eq!(axis.bar(9, 0, Marks::DENY, look), "         !");
-        let none = Axis { end_us: 0, ..axis };
-        assert_eq!(none.bar(0, 0, Marks::NONE, look), "|         ");
+        assert_eq!(axis.bar(9, 0, EventMarks::DENY, look), "         !");
+        let none = TimeAxis { end_us: 0, ..axis };
+        assert_eq!(none.bar(0, 0, EventMarks::NONE, look), "|         ");
     }
 }

@@ -5,46 +5,49 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-use super::super::Trace;
-use super::super::opened::Opened;
-use super::{Shape, is_verifying, verifying};
+use super::super::TraceScreen;
+use super::super::opened::OpenSession;
+use super::{TraceLayout, is_verifying, verifying};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, width, wrap_within};
-use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::runtime::snapshot::{Elsewhere, Snapshot};
-use crate::trace::verify::{Checked, Progress, Verdict};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::runtime::snapshot::{HeadCopyState, RuntimeSnapshot};
+use crate::trace::verify::{ChainVerification, VerificationProgress, VerificationVerdict};
 
 /// Legend of the proof letters next to the events.
 const LEGEND: &str = " W witnessed  S sealed  ? not proven  X wrong ";
 const IMPORTED_LEGEND: &str = " W witnessed  S sealed  I imported  ? not proven  X wrong ";
 
 /// Returns the proof letter of one event: witnessed, sealed, neither, or wrong.
-pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (char, Meaning) {
+pub(super) fn of_event(trace: &TraceScreen, session: &SessionId, sequence: u64) -> (char, Meaning) {
     let Some(checked) = trace.checked.get(session) else {
         return (' ', Meaning::Dim);
     };
     match &checked.verdict {
-        Verdict::Holds(proven) if (proven.own()..proven.count).contains(&sequence) => {
+        VerificationVerdict::Holds(proven) if (proven.own()..proven.count).contains(&sequence) => {
             ('I', Meaning::Waiting)
         }
-        Verdict::Holds(proven) if sequence < proven.witnessed => ('W', Meaning::Passed),
-        Verdict::Holds(proven) if sequence < proven.sealed => ('S', Meaning::Passed),
-        Verdict::Holds(proven) if sequence < proven.count => ('?', Meaning::Waiting),
-        Verdict::Diverged { sequence: at, .. } | Verdict::Broken { sequence: at, .. } => {
-            match sequence.cmp(at) {
-                std::cmp::Ordering::Less => (' ', Meaning::Dim),
-                std::cmp::Ordering::Equal => ('X', Meaning::Denied),
-                std::cmp::Ordering::Greater => ('?', Meaning::Warning),
-            }
+        VerificationVerdict::Holds(proven) if sequence < proven.witnessed => ('W', Meaning::Passed),
+        VerificationVerdict::Holds(proven) if sequence < proven.sealed => ('S', Meaning::Passed),
+        VerificationVerdict::Holds(proven) if sequence < proven.count => ('?', Meaning::Waiting),
+        VerificationVerdict::Diverged { sequence: at, .. }
+        | VerificationVerdict::Broken { sequence: at, .. } => match sequence.cmp(at) {
+            std::cmp::Ordering::Less => (' ', Meaning::Dim),
+            std::cmp::Ordering::Equal => ('X', Meaning::Denied),
+            std::cmp::Ordering::Greater => ('?', Meaning::Warning),
+        },
+        VerificationVerdict::Truncated { found, .. } if sequence + 1 == *found => {
+            ('X', Meaning::Denied)
         }
-        Verdict::Truncated { found, .. } if sequence + 1 == *found => ('X', Meaning::Denied),
-        Verdict::Holds(_) | Verdict::Truncated { .. } => (' ', Meaning::Dim),
+        VerificationVerdict::Holds(_) | VerificationVerdict::Truncated { .. } => {
+            (' ', Meaning::Dim)
+        }
     }
 }
 
 /// Returns the verification result of a session in one or two words, for the list.
-pub(super) fn short(trace: &Trace, session: &SessionId) -> (String, Meaning) {
+pub(super) fn short(trace: &TraceScreen, session: &SessionId) -> (String, Meaning) {
     match trace.checked.get(session) {
         None if is_imported(trace, session) => ("IMPORTED".to_owned(), Meaning::Waiting),
         None if is_verifying(trace) => ("checking".to_owned(), Meaning::Waiting),
@@ -52,28 +55,28 @@ pub(super) fn short(trace: &Trace, session: &SessionId) -> (String, Meaning) {
         Some(checked) => {
             let word = checked.verdict.word();
             match &checked.verdict {
-                Verdict::Holds(proven) if proven.imported_from.is_some() => {
+                VerificationVerdict::Holds(proven) if proven.imported_from.is_some() => {
                     (word.to_owned(), Meaning::Waiting)
                 }
-                Verdict::Holds(proven) => match proven.tail() {
+                VerificationVerdict::Holds(proven) => match proven.tail() {
                     0 => (word.to_owned(), Meaning::Passed),
                     tail => (format!("{word} {tail}"), Meaning::Waiting),
                 },
-                Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => {
-                    (word.to_owned(), Meaning::Denied)
-                }
+                VerificationVerdict::Diverged { .. }
+                | VerificationVerdict::Truncated { .. }
+                | VerificationVerdict::Broken { .. } => (word.to_owned(), Meaning::Denied),
             }
         }
     }
 }
 
-fn is_imported(trace: &Trace, session: &SessionId) -> bool {
+fn is_imported(trace: &TraceScreen, session: &SessionId) -> bool {
     let mut sessions = trace.sessions.iter();
     sessions.any(|known| known.session == *session && !known.imports.is_empty())
 }
 
 /// Returns the verification result and its meaning.
-fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
+fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning) {
     if let Some(problem) = opened.problem.as_ref().or(trace.problem.as_ref()) {
         let words = "The record could not be read there. r reads it again.";
         return (
@@ -119,7 +122,7 @@ fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
 }
 
 /// Formats the progress, as in `VERIFYING 42 %, 420 of 1000 records`.
-pub(super) fn so_far(progress: &Progress) -> String {
+pub(super) fn so_far(progress: &VerificationProgress) -> String {
     match (progress.percent(), progress.so_far()) {
         (Some(percent), Some((done, all))) => {
             format!("VERIFYING {percent} %, {done} of {all} records")
@@ -128,14 +131,14 @@ pub(super) fn so_far(progress: &Progress) -> String {
     }
 }
 
-fn means(checked: &Checked) -> (Meaning, String) {
+fn means(checked: &ChainVerification) -> (Meaning, String) {
     match &checked.verdict {
-        Verdict::Holds(proven) if proven.imported_from.is_some() => (
+        VerificationVerdict::Holds(proven) if proven.imported_from.is_some() => (
             Meaning::Waiting,
             "It came from elsewhere: nothing here proves what happened before the import, only that it stayed the same since."
                 .to_owned(),
         ),
-        Verdict::Holds(proven) => match proven.tail() {
+        VerificationVerdict::Holds(proven) => match proven.tail() {
             0 => (
                 Meaning::Passed,
                 "A signed head covers every event: none was changed, put in or cut off.".to_owned(),
@@ -152,16 +155,16 @@ fn means(checked: &Checked) -> (Meaning, String) {
                 ),
             ),
         },
-        Verdict::Diverged { sequence, .. } => (
+        VerificationVerdict::Diverged { sequence, .. } => (
             Meaning::Denied,
             format!("The chain holds in itself, but it is not the one that was sealed: from event {sequence} on it was written anew."),
         ),
-        Verdict::Truncated { .. } => (
+        VerificationVerdict::Truncated { .. } => (
             Meaning::Denied,
             "The end of this session was cut off: signed heads cover events that are not there any more."
                 .to_owned(),
         ),
-        Verdict::Broken { sequence, .. } => (
+        VerificationVerdict::Broken { sequence, .. } => (
             Meaning::Denied,
             format!("Event {sequence} was changed, or something before it was taken out. Nothing from there on is proven."),
         ),
@@ -169,12 +172,12 @@ fn means(checked: &Checked) -> (Meaning, String) {
 }
 
 /// Describes how far the log is signed.
-fn head(snapshot: &Snapshot) -> String {
+fn head(snapshot: &RuntimeSnapshot) -> String {
     let head = &snapshot.chain.head;
     let kept = match &head.elsewhere {
-        Elsewhere::Nowhere => "",
-        Elsewhere::Kept => ", head kept elsewhere",
-        Elsewhere::Failed { .. } => ", head NOT kept elsewhere",
+        HeadCopyState::Nowhere => "",
+        HeadCopyState::Kept => ", head kept elsewhere",
+        HeadCopyState::Failed { .. } => ", head NOT kept elsewhere",
     };
     match head.signed {
         0 => String::new(),
@@ -183,18 +186,18 @@ fn head(snapshot: &Snapshot) -> String {
 }
 
 pub(super) fn draw(
-    trace: &Trace,
-    snapshot: &Snapshot,
-    opened: &Opened,
+    trace: &TraceScreen,
+    snapshot: &RuntimeSnapshot,
+    opened: &OpenSession,
     frame: &mut Frame,
     area: Rect,
-    shape: Shape,
-    look: Look,
+    shape: TraceLayout,
+    look: Appearance,
 ) {
     let (found, said, meaning) = words(trace, opened);
     let style = look.style(meaning);
     match shape {
-        Shape::Wide => {
+        TraceLayout::Wide => {
             let title = Line::styled(" Verify ", look.style(Meaning::Title));
             let mut block = look.panel(Focus::Elsewhere).title(title);
             let head = head(snapshot);
@@ -226,7 +229,7 @@ pub(super) fn draw(
             }
             frame.render_widget(Paragraph::new(lines), inner);
         }
-        Shape::Stacked | Shape::Single => {
+        TraceLayout::Stacked | TraceLayout::Single => {
             let cells = usize::from(area.width).saturating_sub(2);
             let words = format!("{found} {} {said}", look.mark(Mark::Bullet));
             let rows = wrap_within(&words, cells, usize::from(area.height), look);
