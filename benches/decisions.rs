@@ -22,7 +22,7 @@ use cra_core::engine::Engine;
 use cra_core::engine::command::{
     ActionCompletion, ActionRequest, CallerId, Effect, EngineCommand, Reply, StartSession,
 };
-use cra_core::engine::judge::judge_under;
+use cra_core::engine::judgement::judge_under;
 use criterion::{BenchmarkId, Criterion, Throughput};
 
 #[path = "support/generated.rs"]

@@ -13,12 +13,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cra_core::atlas::compiled::CompiledQuestion;
 use cra_core::atlas::document::{Respondent, RiskTier};
+use cra_core::atlas::model::CompiledQuestion;
 use cra_core::base::clock::Timestamp;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::{CountedIds, IdSource, SessionId};
-use cra_core::console::measured::{BenchConsole as Record, BenchQueue as BenchConsole};
+use cra_core::console::bench_console::{BenchConsole as Record, BenchQueue as BenchConsole};
 use cra_core::engine::held::{
     ActionCall, Gate, GateOrigin, Held, HeldSubject, PassEffects, TierSource,
 };

@@ -24,7 +24,7 @@ use cedar_policy::{Authorizer, Context, Decision, Entities, EntityUid, PolicySet
 use cra_core::atlas::Atlas;
 use cra_core::atlas::index::ActionMatches;
 use cra_core::base::clock::Timestamp;
-use cra_core::engine::judge::judge_under;
+use cra_core::engine::judgement::judge_under;
 use cra_core::engine::session::Session;
 use criterion::{BenchmarkId, Criterion};
 use serde_json::json;

@@ -14,11 +14,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::atlas::compiled::CompiledQuestion;
 use cra_core::atlas::document::{Respondent, RiskTier};
+use cra_core::atlas::model::CompiledQuestion;
 use cra_core::base::clock::Timestamp;
 use cra_core::base::digest::Digest;
-use cra_core::console::measured::BenchQueue as BenchConsole;
+use cra_core::console::bench_console::BenchQueue as BenchConsole;
 use cra_core::engine::held::{
     ActionCall, Gate, GateOrigin, Held, HeldSubject, PassEffects, TierSource,
 };

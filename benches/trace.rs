@@ -26,7 +26,7 @@ use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::jsonl::{self, LinesVerifier};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use criterion::{BatchSize, Criterion, Throughput};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::console::measured::BenchConsole;
+use cra_core::console::bench_console::BenchConsole;
 use cra_core::runtime::RecordReader;
 use cra_core::store::sqlite::SqliteStore;
 use cra_core::store::{Batch, RecordedSession, Store};

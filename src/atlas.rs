@@ -12,28 +12,28 @@
 //! This module reads files and text; it makes no decision about agents.
 
 pub mod builder;
-pub mod compare;
-pub mod compiled;
+pub mod comparison;
 pub mod condition;
-mod decode;
+mod decoder;
 pub mod diagnostic;
 pub mod document;
 pub mod index;
 pub mod keyword;
-pub mod load;
-mod nearest;
+pub mod loader;
+pub(crate) mod located_values;
+pub mod model;
 pub mod origin;
-mod prove;
 pub mod recording;
-pub mod redact;
+pub mod redaction;
 pub mod reference;
-pub(crate) mod written;
+mod suggest;
+mod validate;
 mod yaml;
 
-pub use compiled::Atlas;
 pub use diagnostic::Diagnostic;
-pub use load::{
+pub use loader::{
     LoadError, LoadOutcome, ManifestTransform, lint_file, lint_file_with, load_file,
     load_file_with, load_str, load_str_with,
 };
-pub use prove::KnownExtensions;
+pub use model::Atlas;
+pub use validate::KnownExtensions;

@@ -3,16 +3,16 @@
 //! This module does not know agents or gates; of events it knows only the names.
 
 pub mod address;
-pub mod canon;
+pub mod canonical_json;
 pub mod clock;
 pub mod clock_step;
 pub mod digest;
 pub mod event_type;
-#[cfg(feature = "app")]
-pub mod files;
 pub mod id;
 pub mod json;
 pub mod limits;
+#[cfg(feature = "app")]
+pub mod open_files;
 pub mod operator;
 pub mod pattern;
 pub mod retention;

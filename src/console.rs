@@ -17,18 +17,18 @@ use crate::runtime::OperatorHandle;
 
 mod alarm;
 mod app;
+#[doc(hidden)]
+pub mod bench_console;
 mod cells;
 mod chrome;
 mod dialog;
 mod driver;
 mod evidence;
-mod json;
+mod json_line;
 mod keymap;
 mod layer;
-mod line;
+mod line_edit;
 mod linear;
-#[doc(hidden)]
-pub mod measured;
 mod request;
 mod screen;
 mod study;
@@ -36,7 +36,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
-mod thread;
+mod thread_text;
 
 pub use alarm::AlarmReceiver;
 pub use keymap::markdown as key_table;

@@ -5,20 +5,20 @@
 //! sessions a connection may act for.
 
 mod admission;
+pub mod agent_connection;
 pub mod call;
+mod caller_limits;
 pub mod client;
 pub mod connect;
-pub mod hall;
+pub mod gateway_state;
 pub mod hook;
 pub mod http;
 pub mod mcp;
-mod peer;
-pub mod place;
 pub mod proof;
 mod questions;
-pub mod rejected;
+pub mod rejected_answers;
 pub mod rpc;
-pub mod simulated;
-pub mod socket;
-pub mod visitor;
-mod words;
+pub mod simulated_agents;
+pub mod socket_lock;
+pub mod unix_server;
+mod wording;

@@ -11,7 +11,7 @@
 //! This module is pure: callers pass in time and identifiers, and nothing is read or written. [`Thread::take`]
 //! processes a complete turn.
 
-mod ack;
+mod acknowledgment;
 mod affect;
 mod baseline;
 mod contract;
@@ -26,7 +26,7 @@ mod text;
 mod thread;
 mod turn;
 
-pub use ack::is_ack_only;
+pub use acknowledgment::is_ack_only;
 pub use affect::{
     Affect, AffectPhase, AffectPoint, AffectRollup, AffectSource, Confidence, Intensity, rollup,
     within_window,

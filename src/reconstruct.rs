@@ -11,13 +11,13 @@ mod challenge;
 mod engage;
 mod glossary;
 mod infer;
-mod look;
+mod json_view;
 mod retrieve;
 mod snapshot;
+mod snapshot_writer;
 mod subject;
 mod validate;
-mod words;
-mod write;
+mod wording;
 
 pub use engage::confirmation;
 pub use glossary::{
@@ -25,16 +25,16 @@ pub use glossary::{
     QUALITY, UPDATED,
 };
 pub use infer::{Inference, infer};
-pub use look::SnapshotFault;
+pub use json_view::SnapshotFault;
 pub use retrieve::{RetrievalStep, RetrievedField, retrieve};
 pub use snapshot::{
     Artifact, Blocker, ConfidenceLevel, ConversationSnapshot, ConversationState, DeferredItem,
     Insight, NextStep, OpenQuestion, Pivot, SnapshotDecision, SnapshotError, Tradeoff,
 };
-pub use validate::{Checklist, ChecklistItem, validate};
-pub use write::{
+pub use snapshot_writer::{
     AccountDecision, AccountFreeze, AccountHeld, SessionAccount, WaitingSubject, written,
 };
+pub use validate::{Checklist, ChecklistItem, validate};
 
 use serde::Serialize;
 

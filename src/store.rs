@@ -17,7 +17,7 @@ use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
 use crate::trace::source::PAGE;
-use crate::trace::verify::{
+use crate::trace::verification::{
     ChainHead, ImportEntry, TrustAnchors, VerificationProgress, VerificationReport,
 };
 

@@ -17,15 +17,15 @@ pub mod governance;
 pub mod hash;
 pub mod head;
 pub mod jsonl;
+pub mod merkle_tree;
 pub mod note;
 pub mod outline;
 pub mod record;
 pub mod replay;
 pub mod source;
 mod spans;
-pub mod tell;
-pub mod tree;
-pub mod verify;
+pub mod summary;
+pub mod verification;
 
 pub use spans::SpanDepths;
 

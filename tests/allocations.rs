@@ -10,7 +10,7 @@
 
 use cra_core::atlas::Atlas;
 use cra_core::atlas::index::KeywordMatches;
-use cra_core::engine::judge::judge_under;
+use cra_core::engine::judgement::judge_under;
 
 #[path = "../benches/support/generated.rs"]
 #[expect(dead_code, reason = "the benches use more of it")]

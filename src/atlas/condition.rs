@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use crate::base::clock::Timestamp;
 use crate::base::pattern::Pattern;
 
-use super::compiled::compile_regex;
+use super::model::compile_regex;
 
+mod display;
 mod fact;
 mod leaf;
-mod words;
 
 pub use leaf::{LeafReport, LeafTest};
 

@@ -4,7 +4,7 @@
 //! All text from the file is sanitized before it gets here, so a diagnostic can be shown as it is.
 
 mod problems;
-mod render;
+mod renderer;
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use crate::base::text::one_line;
 
 pub(super) use problems::{ByteSpan, ManifestProblem, Problems};
-pub use render::{ReportColour, render};
+pub use renderer::{ReportColour, render};
 
 /// Maximum length of a quotation from the file in a message; the position shows the rest.
 const MAX_QUOTED_CHARS: usize = 60;

@@ -16,8 +16,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::compiled::{Atlas, Checkpoint, DeclaredAction, InjectionRule, Trigger};
 use super::document::{InjectMode, RiskTier};
+use super::model::{Atlas, Checkpoint, DeclaredAction, InjectionRule, Trigger};
 use crate::base::pattern::{Pattern, Patterns};
 
 use keywords::KeywordIndex;

@@ -9,9 +9,9 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::document::MatchMode;
 use crate::base::limits::MAX_REGEX_BYTES;
 
-mod sign;
+mod prefilter;
 
-pub(super) use sign::{FragmentPosition, KeywordPrefilter, plain};
+pub(super) use prefilter::{FragmentPosition, KeywordPrefilter, plain};
 
 /// Compiled keywords.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::Atlas;
 use super::document::{AcknowledgeMode, RiskTier, TraceLevel};
-use super::redact::RedactionRule;
+use super::redaction::RedactionRule;
 use crate::base::retention::{Retention, Schedule};
 
 /// The rules of an Atlas about the record.

@@ -18,14 +18,14 @@ use super::text::one_line;
 
 mod number;
 mod path;
-mod scan;
+mod scanner;
 
 pub use number::{compare, compare_with, is_exact, is_same_decimal};
 pub use path::{
     paths_of_large_numbers, paths_of_large_numbers_in, with_numbers, write_hidden_numbers,
 };
 
-use scan::JsonScanner;
+use scanner::JsonScanner;
 
 /// Maximum length of a path or number that a message quotes.
 const MAX_QUOTED_CHARS: usize = 120;

@@ -16,19 +16,19 @@ use crate::base::limits::{MAX_THREADS, PASSING_ALARM_TIME};
 use crate::base::text::one_line;
 use crate::console::AlarmReceiver;
 use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry};
-use crate::gateway::hall::{ConnectionShortage, GatewayState};
+use crate::gateway::gateway_state::{ConnectionShortage, GatewayState};
 use crate::gateway::hook::Host;
 use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
-use crate::gateway::rejected::{self, RejectedAnswer, RejectedAnswerReports};
-use crate::gateway::socket::BoundSocket;
+use crate::gateway::rejected_answers::{self, RejectedAnswer, RejectedAnswerReports};
+use crate::gateway::unix_server::BoundSocket;
 use crate::runtime::OperatorHandle;
 use crate::runtime::snapshot::{ClockStepAt, RuntimeSnapshot};
 use crate::store::key;
 use crate::trace::event::AnswerRejected;
 
-mod recorded;
+mod alarm_log;
 
-use recorded::{Alarm, AlarmKind, AlarmLog, unrequested_run_alarm};
+use alarm_log::{Alarm, AlarmKind, AlarmLog, unrequested_run_alarm};
 
 /// Interval between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -119,7 +119,10 @@ const MAX_REJECTED: usize = 1000;
 
 impl ConnectionWatch {
     /// Remembers reports; returns those that are not recorded yet.
-    fn add_rejected(&mut self, reports: RejectedAnswerReports) -> Vec<rejected::StoredReport> {
+    fn add_rejected(
+        &mut self,
+        reports: RejectedAnswerReports,
+    ) -> Vec<rejected_answers::StoredReport> {
         for report in reports.all() {
             if self.rejected.len() < MAX_REJECTED && !self.rejected.contains(report) {
                 self.rejected.push(report.clone());
@@ -129,7 +132,7 @@ impl ConnectionWatch {
     }
 
     fn rejected_alarm(&self) -> Option<String> {
-        let told = rejected::summary(self.rejected.iter())?;
+        let told = rejected_answers::summary(self.rejected.iter())?;
         Some(format!("{told}; see cra doctor"))
     }
 
@@ -176,7 +179,7 @@ impl ConnectionWatch {
 }
 
 /// Records a report in the log. On failure the report stays in place and is tried again.
-async fn record_rejected(desk: &OperatorHandle, found: rejected::StoredReport) {
+async fn record_rejected(desk: &OperatorHandle, found: rejected_answers::StoredReport) {
     let report = &found.report;
     let entry = AnswerRejected {
         by: report.by.clone(),
@@ -189,7 +192,7 @@ async fn record_rejected(desk: &OperatorHandle, found: rejected::StoredReport) {
         tracing::error!(?error, "a rejected answer cannot be recorded");
         return;
     }
-    let moved = tokio::task::spawn_blocking(move || rejected::mark_recorded(&found)).await;
+    let moved = tokio::task::spawn_blocking(move || rejected_answers::mark_recorded(&found)).await;
     if let Ok(Err(error)) = moved {
         tracing::error!(%error, "a report of a rejected answer cannot be moved");
     }
@@ -312,7 +315,7 @@ mod tests {
     use super::*;
     use crate::base::clock_step::ClockStep;
     use crate::gateway::connect::{ConnectScope, HookConfig, connect};
-    use crate::gateway::hall::ShortageOutcome;
+    use crate::gateway::gateway_state::ShortageOutcome;
     use crate::gateway::hook::{Host, OfflineBehavior};
     use crate::trace::note::Signer;
 
@@ -464,12 +467,12 @@ mod tests {
         assert_eq!(new.len(), 1);
         let told = watched.rejected_alarm().unwrap();
         assert!(told.contains("ANOTHER PROCESS gave an answer"), "{told}");
-        rejected::mark_recorded(&new[0]).unwrap();
+        rejected_answers::mark_recorded(&new[0]).unwrap();
         let new = watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(new, [], "it is recorded once");
         assert_eq!(watched.rejected_alarm().as_ref(), Some(&told));
         // The report files are gone, but the alarm stays.
-        fs::remove_dir_all(folder.path().join(rejected::FOLDER_NAME)).unwrap();
+        fs::remove_dir_all(folder.path().join(rejected_answers::FOLDER_NAME)).unwrap();
         watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(watched.rejected_alarm(), Some(told));
     }

@@ -9,14 +9,14 @@ use crate::base::operator::{OperatorNameError, parse_operator_name};
 use crate::console::Theme;
 
 mod agents;
-mod applying;
+mod common_options;
 mod notices;
 mod reconstruct;
 mod trace;
 mod turns;
 
 pub(super) use agents::*;
-pub(super) use applying::help;
+pub(super) use common_options::help;
 pub(super) use notices::*;
 pub(super) use reconstruct::*;
 pub(super) use trace::*;

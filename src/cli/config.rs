@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::atlas::LoadError;
-use crate::atlas::written::{FileProblems, LocatedValue, decode_file};
+use crate::atlas::located_values::{FileProblems, LocatedValue, decode_file};
 use crate::console::{Glyphs, Theme, ToastMethod};
 
 const KEYS: [&str; 5] = ["theme", "ascii", "mouse", "notifications", "webhooks"];
@@ -83,7 +83,7 @@ fn read(root: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Config
 mod tests {
     use super::*;
     use crate::atlas::diagnostic::ReportColour;
-    use crate::atlas::written::decode_bytes;
+    use crate::atlas::located_values::decode_bytes;
 
     fn decode(text: &str) -> Result<Config, LoadError> {
         decode_bytes("config.yaml", text.as_bytes().to_vec(), read)

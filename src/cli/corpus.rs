@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::{Diagnostic, ReportColour};
-use crate::atlas::load::load_bytes;
+use crate::atlas::loader::load_bytes;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::CountedIds;
@@ -20,19 +20,19 @@ use crate::engine::command::{
     ActionRequest, CallerId, DecisionRequest, Effect, EndSession, EngineCommand, FinalStatus,
     InputReport, InputSource, Ruling, StartSession, StateChange, StateKind,
 };
-use crate::gateway::simulated::AgentScript;
+use crate::gateway::simulated_agents::AgentScript;
 use crate::runtime::extension::{Registry, WasmExtension, WasmLimits};
 use crate::trace::hash::Envelope;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl;
 use crate::trace::note::{SignedNote, Signer, Verifier};
 use crate::trace::record::Record;
-use crate::trace::verify::{TrustAnchors, VerificationVerdict};
+use crate::trace::verification::{TrustAnchors, VerificationVerdict};
 
 use super::run::scenario::Scenario;
 
+mod event_files;
 mod mutation;
-mod reading;
 mod threads;
 
 use mutation::{MutationRng, mutate_json, mutated};

@@ -17,17 +17,17 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
-use crate::gateway::connect::bounds::bounds;
+use crate::gateway::connect::agent_limits::bounds;
+use crate::gateway::connect::codex_trust::{CodexTrust, codex_trust};
 use crate::gateway::connect::file::SettingsFile;
 use crate::gateway::connect::registry::{ConnectionRegistry, disabled_elsewhere};
-use crate::gateway::connect::trust::{CodexTrust, codex_trust};
 use crate::gateway::connect::{
     ConnectScope, Folders, HookConfig, SettingsState, inspect, read_hook_config, settings_file,
 };
 use crate::gateway::hook::{Host, OfflineBehavior};
 use crate::gateway::http::read_address;
 use crate::gateway::proof::AnswerVerifier;
-use crate::gateway::rejected::{FOLDER_NAME, RejectedAnswerReports};
+use crate::gateway::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
 
 mod console;
 

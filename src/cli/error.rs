@@ -9,23 +9,23 @@ use crate::atlas::diagnostic::ReportColour;
 use crate::base::json::StrictJsonError;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
-use crate::gateway::place::SocketError;
+use crate::gateway::socket_lock::SocketError;
 use crate::runtime::StartError;
+use crate::runtime::maintenance::MaintenanceError;
 use crate::runtime::snapshot_file::SnapshotFileError;
-use crate::runtime::upkeep::MaintenanceError;
 use crate::store::StoreError;
 use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
 
 mod connect;
-mod doors;
 mod notices;
+mod servers;
 mod threads;
 
 pub(super) use connect::ConnectFailure;
-pub(super) use doors::ServerFailure;
 pub(super) use notices::NoticeFailure;
+pub(super) use servers::ServerFailure;
 pub(super) use threads::ThreadFailure;
 
 /// Failure of a command.

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::error::Failure;
-use crate::base::files::raise_open_file_limit;
 use crate::base::limits::MAX_HTTP_CONNECTIONS;
-use crate::gateway::hall::GatewayState;
+use crate::base::open_files::raise_open_file_limit;
+use crate::gateway::gateway_state::GatewayState;
 use crate::gateway::http::{HttpResources, HttpServer, remove_address_file};
 use crate::runtime::Runtime;
 

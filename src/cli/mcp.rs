@@ -12,7 +12,7 @@ use super::exit;
 use super::settings::{Settings, SocketOwner};
 use crate::gateway::mcp::ConsoleIdentity;
 use crate::gateway::mcp::proxy::{self, ProxyOptions};
-use crate::gateway::mcp::tools;
+use crate::gateway::mcp::tool_server;
 
 /// Runs the proxy until the agent or the server is gone.
 pub(super) fn proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Failure> {
@@ -59,7 +59,7 @@ pub(super) fn tools(settings: &Settings, given: McpArgs) -> Result<u8, Failure> 
     let threads = Builder::new_current_thread().enable_all().build();
     let threads = threads.map_err(Failure::Tokio)?;
     let agent = (tokio::io::stdin(), tokio::io::stdout());
-    let served = threads.block_on(tools::serve(guest, agent));
+    let served = threads.block_on(tool_server::serve(guest, agent));
     threads.shutdown_background();
     served?;
     Ok(exit::OK)

@@ -18,19 +18,19 @@ use super::settings::Settings;
 use crate::base::text::one_line;
 use crate::console::FailedScenarioStep;
 use crate::engine::command::{AgentReport, Reply};
-use crate::engine::resolve::Resolution;
+use crate::engine::resolution::Resolution;
 use crate::memento::TurnOutcome;
 use crate::runtime::extension::Registry;
-use expect::{FailedExpectation, code, decision, failures, resolution, taken_up};
+use expectations::{FailedExpectation, code, decision, failures, resolution, taken_up};
 use scenario::{OperatorAnswers, Scenario, ScenarioStep, StepAction};
-use stage::{ScenarioEngine, StepOutcome};
+use scenario_engine::{ScenarioEngine, StepOutcome};
 
-mod expect;
+mod atlas_scenarios;
+mod expectations;
 pub(super) mod scenario;
-mod stage;
-mod trials;
+mod scenario_engine;
 
-pub(super) use trials::trials;
+pub(super) use atlas_scenarios::trials;
 
 /// A played step.
 struct PlayedStep<'s> {

@@ -15,7 +15,7 @@ use crate::base::text::one_line;
 use crate::engine::command::StateKind;
 use crate::reconstruct::SessionAccount;
 use crate::runtime::account::{AccountSources, account_of, thread_of};
-use crate::runtime::file::ExistingFile;
+use crate::runtime::export_file::ExistingFile;
 use crate::runtime::snapshot_file::{snapshot_text, write_snapshot};
 use crate::runtime::stored_threads;
 use crate::store::sqlite::StoreReader;

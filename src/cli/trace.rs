@@ -8,29 +8,29 @@ use super::args::{TraceListArgs, TraceShowArgs};
 use super::error::Failure;
 use super::exit;
 use super::settings::Settings;
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::store::RecordedSession;
 use crate::store::sqlite::{FILE_NAME, StoreReader, check_not_missing};
 use crate::trace::event::Event;
 use crate::trace::jsonl;
-use crate::trace::verify::ImportEntry;
+use crate::trace::verification::ImportEntry;
 
 mod diff;
 mod export;
 mod hold;
-mod keep;
-mod record;
+mod maintenance;
 mod replay;
+mod session_source;
 mod verify;
 
 pub(super) use diff::diff;
 pub(super) use export::export;
 pub(super) use hold::{hold, release};
-pub(super) use keep::{head, import, in_runtime, key, prune};
-pub(super) use record::SessionSource;
+pub(super) use maintenance::{head, import, in_runtime, key, prune};
 pub(super) use replay::replay;
+pub(super) use session_source::SessionSource;
 pub(super) use verify::verify;
 
 /// Events per read, so that memory use stays constant.

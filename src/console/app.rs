@@ -10,7 +10,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
 
-use self::aside::DialogHistory;
+use self::dialog_history::DialogHistory;
 use super::chrome;
 use super::dialog::gate::{DialogEntry, Draft, GateDialog};
 use super::dialog::help::HelpDialog;
@@ -28,17 +28,17 @@ use crate::engine::command::RecordFault;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::RuntimeSnapshot;
 
-mod act;
+mod actions;
 mod alarm;
-mod aside;
 mod atlas;
 mod command;
+mod dialog_history;
 mod drafts;
 mod mouse;
-mod operate;
-mod permit;
+mod operator_actions;
 mod queue;
-pub(super) mod record;
+pub(super) mod record_faults;
+mod request_filter;
 mod snapshot;
 mod steward;
 mod threads;
@@ -362,7 +362,7 @@ impl App {
             ConsoleMessage::Studied(ticket, told) => self.on_studied(ticket, &told),
             ConsoleMessage::FileEdited(edited) => self.on_file_edited(edited),
             ConsoleMessage::Verified(checked) => {
-                self.found = record::unsound(&checked);
+                self.found = record_faults::unsound(&checked);
                 let requests = self.trace.on_verified(checked);
                 self.update_decision_contexts();
                 requests

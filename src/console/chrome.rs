@@ -11,7 +11,7 @@ use super::dialog::gate::RecordTrouble;
 use super::layer::Layer;
 use super::screen::{atlas, queue, threads, trace};
 use super::theme::{Appearance, Mark, Meaning};
-use super::thread::frozen_threads;
+use super::thread_text::frozen_threads;
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;

@@ -7,10 +7,10 @@ use ratatui::crossterm::event::EventStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use self::background_query::{BackgroundQuery, QueryEvent};
+use self::draft_outbox::DraftOutbox;
 use self::editor::EditorJob;
-use self::ground::{BackgroundQuery, QueryEvent};
-use self::outbox::DraftOutbox;
-use self::record::QuitFlag;
+use self::record_reader::QuitFlag;
 use super::alarm::AlarmReceiver;
 use super::app::App;
 use super::dialog::gate::LayoutJob;
@@ -24,10 +24,10 @@ use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::runtime::{AtlasLoad, OperatorHandle};
 
 pub(super) mod atlas;
+mod background_query;
+mod draft_outbox;
 mod editor;
-mod ground;
-mod outbox;
-pub(super) mod record;
+pub(super) mod record_reader;
 pub(super) mod snapshot;
 pub(super) mod study;
 
@@ -154,7 +154,7 @@ fn open(
         ..options.look
     };
     let answer = if options.theme == Theme::Auto && look.colour == ColourMode::Ansi {
-        screen.send(ground::BACKGROUND_QUERY)?;
+        screen.send(background_query::BACKGROUND_QUERY)?;
         BackgroundQuery::asked(options.clock.now())
     } else {
         BackgroundQuery::unasked()
@@ -328,13 +328,13 @@ async fn answer(
             Some(ConsoleMessage::Snapshot(ticket, told))
         }
         ConsoleRequest::FindEvent(session, event) => {
-            let found = record::find(desk, session.clone(), event, left).await;
+            let found = record_reader::find(desk, session.clone(), event, left).await;
             Some(ConsoleMessage::EventFound(session, found))
         }
         ConsoleRequest::LoadSessions => {
             Some(ConsoleMessage::Sessions(desk.sessions_and_log().await))
         }
-        ConsoleRequest::Read(ask) => record::answer(desk, ask, left)
+        ConsoleRequest::Read(ask) => record_reader::answer(desk, ask, left)
             .await
             .map(ConsoleMessage::Read),
         ConsoleRequest::LoadTrail {

@@ -8,7 +8,7 @@ use super::theme::{Appearance, Mark, Meaning, of_tier};
 use crate::atlas::condition::{LeafReport, Truth};
 use crate::atlas::document::PolicyKind;
 use crate::base::text::one_line;
-use crate::engine::explain::{
+use crate::engine::explanation::{
     CheckpointEvidence, CheckpointOutcome, ExplainedVerdict, FullExplanation, PolicyEvidence,
 };
 use crate::engine::held::TierSource;

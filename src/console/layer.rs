@@ -5,12 +5,12 @@ use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use super::dialog::atlas::AtlasDialog;
-use super::dialog::confirm::ConfirmDialog;
-use super::dialog::explain::ExplainDialog;
+use super::dialog::confirmation::ConfirmDialog;
+use super::dialog::explanation::ExplainDialog;
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
 use super::dialog::palette::{PaletteCommand, PaletteDialog};
-use super::dialog::quit::QuitDialog;
+use super::dialog::quit_confirmation::QuitDialog;
 use super::dialog::snapshot::SnapshotDialog;
 use super::dialog::what_if::WhatIfDialog;
 use super::keymap::{KeyAction, KeyScope, lookup};

@@ -11,18 +11,18 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use self::talk::{LineConsole, LineEffect};
+use self::line_console::{LineConsole, LineEffect};
 use super::ConsoleError;
 use super::alarm::AlarmReceiver;
 use crate::base::clock::Clock;
 use crate::base::id::GateId;
 use crate::engine::command::{DecisionRefusal, OperatorAction, Reply};
 use crate::runtime::OperatorHandle;
-use crate::trace::verify::VerificationReport;
+use crate::trace::verification::VerificationReport;
 
-mod passing;
-pub(super) mod talk;
-mod words;
+pub(super) mod line_console;
+mod pending_pass;
+mod wording;
 
 /// Capacity of the channel of typed lines.
 const LINES: usize = 64;

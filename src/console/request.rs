@@ -11,11 +11,11 @@ use super::screen::trace::{TraceRead, TraceReadResult};
 use super::study::{Study, StudyResult};
 use crate::base::id::{EventId, GateId, SessionId};
 use crate::engine::command::{DecisionRefusal, DecisionRequest, OperatorAction, Reply};
-use crate::engine::explain::{ExplainQuestion, FullExplanation};
+use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::memento::ExternalName;
 use crate::runtime::{AtlasLoad, LoadRefusal, RecordedSession, ThreadAction, WatchSetting};
 use crate::trace::event::Event;
-use crate::trace::verify::{VerificationProgress, VerificationReport};
+use crate::trace::verification::{VerificationProgress, VerificationReport};
 
 /// Request of the app to the driver.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use crate::base::pattern::Pattern;
 use super::command::{CallerId, DenialReply, DenyCode, EngineCommand, Reply, StartSession};
 use super::session::Session;
 use super::session_limits::peer;
-use super::turn::Transaction;
+use super::transaction::Transaction;
 
 /// Length of the window in which requests are counted.
 const MINUTE: Duration = Duration::from_mins(1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::{
@@ -13,18 +13,18 @@ use crate::base::limits::{
 use crate::trace::event::{Durability, Recommendation};
 
 use super::attempt::{Attempt, OVERRULE_HELP};
-use super::begin::hash_of;
+use super::attempt_records::hash_of;
 use super::command::{
     ActionRequest, CallerId, DenyCode, EngineCommand, HeldOutcome, Injected, Reply, StateKind,
 };
-use super::decide::overruled_denials;
+use super::decision::overruled_denials;
 use super::gate::SESSION_START;
 use super::held::{ActionCall, HeldSubject};
 use super::lifecycle::{ATLAS_CHANGED, session_place};
-use super::recorded::BlockReason;
+use super::redacted_records::BlockReason;
 use super::session::StartState;
-use super::settle::denied;
-use super::turn::{SpanPosition, Transaction};
+use super::settlement::denied;
+use super::transaction::{SpanPosition, Transaction};
 
 impl Transaction<'_> {
     pub(super) fn request_action(&mut self, ask: CallerId, request: ActionRequest) {

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{ExpectedAnswer, ResponseType};
+use crate::atlas::model::CompiledQuestion;
 use crate::base::json::{self, StrictJsonError, compare_with};
 use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH, MAX_SCHEMA_ERRORS};
 

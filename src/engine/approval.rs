@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use crate::atlas::document::ResponseType;
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::base::operator::same_name;
 use crate::base::text::one_line;
@@ -19,7 +19,7 @@ use crate::trace::event::{
 use super::answer::ACKNOWLEDGED;
 use super::command::DecisionRefusal;
 use super::held::{Gate, GateOrigin, Held};
-use super::recorded::tier;
+use super::redacted_records::tier;
 
 /// Id of the question whose answer justifies an approval.
 pub const JUSTIFICATION: &str = "justification";

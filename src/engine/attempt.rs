@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::atlas::compiled::Trigger;
+use crate::atlas::model::Trigger;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, ExecutionId, SessionId};
@@ -13,17 +13,17 @@ use crate::trace::event::{CheckpointPassed, Durability, Recommendation};
 
 use super::Permit;
 use super::command::{CallerId, DenyCode, Injected, Reply, RunPermission, StateKind};
-use super::context::InjectionCause;
-use super::deny::Denial;
-use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
+use super::context_injection::InjectionCause;
+use super::denial::Denial;
+use super::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use super::gate::{GatePresence, HoldRequest, RaisedGate};
-use super::handle::HandledCommandKind;
+use super::handler_effects::HandledCommandKind;
 use super::held::{ActionCall, Gate, GateOrigin, HeldSubject};
 use super::notice::ReleaseInfo;
 use super::policy;
-use super::recorded::BlockReason;
+use super::redacted_records::BlockReason;
 use super::session::RunningAction;
-use super::turn::{SpanPosition, Transaction};
+use super::transaction::{SpanPosition, Transaction};
 
 /// An attempt that nothing denies. Only gates can still stop it.
 pub(super) struct Attempt {

@@ -11,7 +11,7 @@ use crate::base::digest::Digest;
 use crate::base::limits::MAX_CACHED;
 
 use super::Engine;
-use super::consult::PolicyAnswer;
+use super::consultation::PolicyAnswer;
 
 /// All caches of the engine.
 #[derive(Debug, Default)]

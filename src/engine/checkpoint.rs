@@ -40,16 +40,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{
     Approvers, CheckpointMode, GuidanceBlock, RiskMode, StewardCheckpointDef,
 };
+use crate::atlas::model::CompiledQuestion;
 
 use super::answer::judge;
+use super::answer_validation::{InvalidAnswerConsequence, consequence};
 use super::gate::implicit_acknowledgment;
-use super::validate::{InvalidAnswerConsequence, consequence};
 
-mod fire;
+mod firing;
 #[cfg(test)]
 mod tests;
 
@@ -88,7 +88,7 @@ impl CheckpointEvaluator {
         definition: &StewardCheckpointDef,
         trigger_data: Value,
     ) -> TriggeredCheckpoint {
-        let firing = fire::firing(self.config, definition, &trigger_data);
+        let firing = firing::firing(self.config, definition, &trigger_data);
         TriggeredCheckpoint {
             fired: firing.fired,
             unjudged: firing.unjudged,

@@ -12,17 +12,17 @@ use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::trace::event::{Draft, Payload};
 pub use crate::trace::event::{FinalStatus, InputSource};
 
-use super::consult::Consultation;
+use super::consultation::Consultation;
 use super::extension::{CallId, CallResult, ExtensionCall};
 use super::notice::StewardNotice;
 
 mod caller;
-mod operate;
+mod operator_action;
 mod reply;
 mod report;
 
 pub use caller::*;
-pub use operate::*;
+pub use operator_action::*;
 pub use reply::*;
 pub use report::*;
 

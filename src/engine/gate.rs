@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{
     Approvers, CheckpointMode, CheckpointQuestion, Respondent, ResponseType,
 };
 use crate::atlas::keyword::KeywordMatch;
+use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
@@ -22,12 +22,12 @@ use crate::trace::event::{
 
 use super::approval::{self, JUSTIFICATION};
 use super::command::{CallerId, DenyCode, Effect, Injected, Reply, StateKind};
-use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
-use super::give::{BudgetRule, Injection};
+use super::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use super::held::{Gate, GateOrigin, Held, HeldSubject, PassEffects};
-use super::recorded::RedactedText;
-use super::turn::{SpanPosition, Transaction, pass_effects};
-use super::withhold::WithheldInjection;
+use super::inject::{BudgetRule, Injection};
+use super::redacted_records::RedactedText;
+use super::transaction::{SpanPosition, Transaction, pass_effects};
+use super::withholding::WithheldInjection;
 use super::{AdvisoryEffects, HeldEntry};
 
 /// A gate that is about to be raised, with its timeout.

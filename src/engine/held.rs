@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::atlas::Atlas;
-use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{Approvers, GuidanceBlock, Respondent, RiskTier};
-use crate::base::canon::{canonical, number_kinds};
+use crate::atlas::model::CompiledQuestion;
+use crate::base::canonical_json::{canonical, number_kinds};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
@@ -246,7 +246,7 @@ pub struct ActionCall {
 impl ActionCall {
     /// Creates an action call and determines its risk tier.
     pub(super) fn of(atlases: &[Atlas], action: &str, params: &Value) -> Self {
-        let (tier, tier_source) = super::evaluate::tier(atlases, action, params);
+        let (tier, tier_source) = super::evaluation::tier(atlases, action, params);
         Self {
             action: action.to_owned(),
             params: params.clone(),

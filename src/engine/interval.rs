@@ -13,19 +13,19 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::document::CheckpointMode;
+use crate::atlas::model::{Checkpoint, Trigger};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 
 use super::command::ActionRequest;
-use super::evaluate::TriggerEvent;
-use super::fired::OwnedFiredCheckpoint;
-use super::hear::{can_restrict, handlers_of};
+use super::evaluation::TriggerEvent;
+use super::fired_checkpoint::OwnedFiredCheckpoint;
+use super::handler_outcomes::{can_restrict, handlers_of};
 use super::held::{ActionCall, GateOrigin, Held, HeldSubject, SessionEvent};
 use super::lifecycle::session_place;
 use super::session::{IntervalMark, Session};
-use super::turn::Transaction;
+use super::transaction::Transaction;
 
 /// The event that found an interval due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

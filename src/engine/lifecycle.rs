@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, Respondent};
+use crate::atlas::model::{Checkpoint, Trigger};
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_NAME_LEN, MAX_TEXT_BYTES};
@@ -16,17 +16,17 @@ use super::command::{
     AgentQuestions, CallerId, DeliveryTime, DenyCode, EndSession, HeldOutcome, Injected, Reply,
     StartSession, StartedSession, StateKind,
 };
-use super::context::InjectionCause;
-use super::evaluate;
-use super::fired::{OwnedFiredCheckpoint, OwnedRequiredApproval};
+use super::context_injection::InjectionCause;
+use super::evaluation;
+use super::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use super::gate::{GatePresence, HoldRequest, RaisedGate, SESSION_START, start_params};
-use super::handle::HandledCommandKind;
-use super::hear::{HandlerStop, handlers_of, hear};
+use super::handler_effects::HandledCommandKind;
+use super::handler_outcomes::{HandlerStop, handlers_of, hear};
 use super::held::{HeldSubject, request_hash};
-use super::recorded::listed;
+use super::misuse::ShownSecret;
+use super::redacted_records::listed;
 use super::session::{Session, StartState};
-use super::tried::ShownSecret;
-use super::turn::{SpanPosition, Transaction};
+use super::transaction::{SpanPosition, Transaction};
 
 /// Reason for which a gate is voided.
 pub(super) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it is judged anew";
@@ -285,7 +285,7 @@ impl Transaction<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
-        let fired = evaluate::session_start(
+        let fired = evaluation::session_start(
             &self.engine.atlases,
             (known, &self.engine.extensions),
             owed,

@@ -14,7 +14,7 @@ use crate::trace::event::Payload;
 use super::attempt::gates_of_atlas;
 use super::command::Effect;
 use super::held::{ActionCall, Gate, GateOrigin, Held};
-use super::turn::{SpanPosition, Transaction};
+use super::transaction::{SpanPosition, Transaction};
 
 /// A notice that the steward of an Atlas asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

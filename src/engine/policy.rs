@@ -4,17 +4,17 @@
 use std::borrow::Cow;
 
 use crate::atlas::Atlas;
-use crate::atlas::compiled::Policy;
 use crate::atlas::document::{DefaultDecision, PolicyKind, UnknownActions};
 use crate::atlas::index::ActionMatches;
+use crate::atlas::model::Policy;
 use crate::trace::event::PolicyOutcome as Verdict;
 
 use super::attempt::override_key;
 use super::command::DenyCode;
-use super::deny::{Denial, denial};
-use super::evaluate::EvaluationCase;
-use super::fired::OwnedRequiredApproval;
-use super::recorded::atlas_ref;
+use super::denial::{Denial, denial};
+use super::evaluation::EvaluationCase;
+use super::fired_checkpoint::OwnedRequiredApproval;
+use super::redacted_records::atlas_ref;
 use super::usage::{AppliedLimit, key};
 
 /// Verdict of the policies.

@@ -11,12 +11,12 @@ use super::command::{
     AgentReport, CallerId, DenyCode, Feedback, OutputReport, Recovery, Reply, ReportReceipt,
     RuntimeFinding, Wrapper, WrapperCheck,
 };
-use super::context::InjectionCause;
+use super::context_injection::InjectionCause;
 use super::lifecycle::session_place;
-use super::recorded::listed;
+use super::misuse::Misuse;
+use super::redacted_records::listed;
 use super::session::Session;
-use super::tried::Misuse;
-use super::turn::{SpanPosition, Transaction};
+use super::transaction::{SpanPosition, Transaction};
 
 /// Transports by which an agent can be reached.
 const TRANSPORTS: [&str; 3] = ["mcp", "rest", "direct"];

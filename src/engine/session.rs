@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::atlas::compiled::{Atlas, Capability};
+use crate::atlas::model::{Atlas, Capability};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{
@@ -17,7 +17,7 @@ use crate::base::pattern::{Pattern, Patterns};
 use super::command::{Injected, InjectedGuidance};
 use super::held::{PassEffects, SessionEvent};
 use super::successor::Earlier;
-use super::withhold::WithheldInjection;
+use super::withholding::WithheldInjection;
 
 /// Purpose of a session. Conditions see it as the agent said it; what is stored and shown has no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

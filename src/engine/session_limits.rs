@@ -15,7 +15,7 @@ use crate::trace::event::FinalStatus;
 use super::State;
 use super::command::{DenialReply, DenyCode, EndSession, StartSession};
 use super::session::Session;
-use super::turn::Transaction;
+use super::transaction::Transaction;
 
 /// Returns the group of callers whose sessions are counted together.
 pub(super) fn peer(start: &StartSession) -> Option<String> {

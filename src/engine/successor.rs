@@ -20,12 +20,12 @@ use crate::trace::event::{
     FinalStatus, Owed, OwedDenial, OwedGate, OwedInterval, OwedStart, SessionEnded,
 };
 
+use super::agent_answers::is_for_agent;
 use super::command::{DenialReply, DenyCode};
 use super::held::{HeldSubject, SessionEvent};
 use super::lifecycle::millis;
-use super::respond::is_for_agent;
 use super::session::{IntervalMark, Session, StartState, UnpassedGates};
-use super::turn::Transaction;
+use super::transaction::Transaction;
 use super::{Engine, State};
 
 /// Facts about a moment that its gate keeps in another session. Others may hold texts of the agent.

@@ -13,28 +13,28 @@ use crate::base::id::CountedIds;
 use crate::base::limits::PERMIT_LIFETIME;
 
 mod access;
-mod agents;
-mod approvers;
-mod breadth;
+mod agent_answers;
+mod blocked_questions;
+mod blocked_sessions;
 mod budgets;
+mod checkpoint_config;
+mod checkpoint_types;
 mod clocks;
-mod closed;
-mod closed_asking;
-mod configured;
 mod consultations;
 mod decisions;
+mod dual_approval;
+mod event_handlers;
+mod events;
 mod explanations;
 mod extensions;
 mod guidance;
 mod handlers;
-mod heard;
-mod identical;
+mod identical_requests;
 mod justifications;
 mod limits;
-mod moments;
 mod notices;
 mod numbers;
-mod operating;
+mod operator_actions;
 mod overrides;
 mod policies;
 mod record;
@@ -45,7 +45,7 @@ mod resolutions;
 mod restarts;
 mod secrets;
 mod session_limits;
-mod several;
+mod several_atlases;
 mod spans;
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
@@ -327,7 +327,7 @@ fn atlases_of(texts: &[&str]) -> Vec<Atlas> {
     texts.iter().map(load).collect()
 }
 
-fn good_answer(question: &crate::atlas::compiled::CompiledQuestion) -> Value {
+fn good_answer(question: &crate::atlas::model::CompiledQuestion) -> Value {
     use crate::atlas::document::ResponseType;
     match question.response_type() {
         ResponseType::Boolean => json!(true),

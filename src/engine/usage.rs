@@ -11,8 +11,8 @@ use serde_json::Value;
 use smallvec::SmallVec;
 
 use crate::atlas::Atlas;
-use crate::atlas::compiled::{Limit, Policy};
 use crate::atlas::document::LimitScope;
+use crate::atlas::model::{Limit, Policy};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::json::compare_with;
@@ -22,9 +22,9 @@ use crate::trace::event::UsedLimit;
 use super::held::ActionCall;
 use super::session::Session;
 
-mod unknown;
+mod unknown_usage;
 
-pub(super) use unknown::{UNKNOWN, UnknownUsage};
+pub(super) use unknown_usage::{UNKNOWN, UnknownUsage};
 
 /// Usage of every limit, by policy and, depending on the scope, by session or agent.
 #[derive(Clone, Debug, Default)]

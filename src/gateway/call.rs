@@ -6,15 +6,15 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-mod answer;
-mod carry;
-mod key;
+mod call_fault;
+mod execution;
 mod params;
+mod session_key;
 mod wrapper;
 
-pub use answer::CallFault;
-pub use key::SessionKey;
+pub use call_fault::CallFault;
 pub use params::*;
+pub use session_key::SessionKey;
 pub use wrapper::{WrapperConstructed, WrapperVerified};
 
 /// A call of an agent.

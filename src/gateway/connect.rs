@@ -11,24 +11,24 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::entry::{HookEntry, command_words};
-use self::json::{JsonNode, JsonText};
+use self::hook_entry::{HookEntry, command_words};
+use self::json_text::{JsonNode, JsonText};
 use super::hook::{Host, OfflineBehavior};
 use super::proof::AnswerVerifier;
 
-pub mod bounds;
-mod entry;
+pub mod agent_limits;
+mod agent_table;
+pub mod codex_trust;
 pub mod file;
-mod json;
+mod hook_entry;
+mod json_text;
 pub mod registry;
-mod table;
-pub mod trust;
-mod words;
+mod shell_words;
 
-pub use json::JsonEditError;
-pub(super) use table::intercepts;
-pub use table::{ConnectScope, Folders, event_names, settings_file};
-pub(super) use words::quote;
+pub(super) use agent_table::intercepts;
+pub use agent_table::{ConnectScope, Folders, event_names, settings_file};
+pub use json_text::JsonEditError;
+pub(super) use shell_words::quote;
 
 /// Command line of an agent's hooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ pub fn connect(
     let mut text = JsonText::read(text)?;
     let mut made = Vec::new();
     let root = text.root()?;
-    if table::has_version(host) && root.member("version").is_none() {
+    if agent_table::has_version(host) && root.member("version").is_none() {
         text.add_member(&root, "version", &1);
         made.push("version".to_owned());
     }
@@ -104,7 +104,7 @@ pub fn connect(
         text.add_member(&root, "hooks", &serde_json::Map::new());
         made.push("hooks".to_owned());
     }
-    let wanted = entry::all(host, wiring);
+    let wanted = hook_entry::all(host, wiring);
     for name in event_members(&text)? {
         if !wanted.iter().any(|(event, _)| *event == name) {
             take_out(&mut text, host, &name)?;
@@ -189,7 +189,7 @@ pub fn inspect(
     wiring: &HookConfig,
 ) -> Result<SettingsState, JsonEditError> {
     let text = JsonText::read(text)?;
-    let wanted = entry::all(host, wiring);
+    let wanted = hook_entry::all(host, wiring);
     let (mut missing, mut wrong) = (Vec::new(), Vec::new());
     for (event, entry) in &wanted {
         let found = ours_in(&text, host, event)?;
@@ -233,13 +233,15 @@ fn off_in(text: &JsonText, host: Host) -> Result<Vec<String>, JsonEditError> {
         let node = path.iter().try_fold(&root, |node, name| node.member(name));
         node.map(|node| text.value(node))
     };
-    let off = table::switches(host).iter();
+    let off = agent_table::switches(host).iter();
     let off = off.filter(|(path, off)| at(path).is_some_and(|value| value == *off));
-    let named = table::disabled_hook_lists(host).iter().filter(|path| {
-        let listed = at(path);
-        let listed = listed.as_ref().and_then(Value::as_array);
-        listed.is_some_and(|names| names.iter().any(|name| name == entry::NAME))
-    });
+    let named = agent_table::disabled_hook_lists(host)
+        .iter()
+        .filter(|path| {
+            let listed = at(path);
+            let listed = listed.as_ref().and_then(Value::as_array);
+            listed.is_some_and(|names| names.iter().any(|name| name == hook_entry::NAME))
+        });
     let paths = off.map(|(path, _)| path).chain(named);
     Ok(paths
         .map(|path| format!("hooks are switched off by `{}`", path.join(".")))
@@ -250,15 +252,16 @@ fn off_in(text: &JsonText, host: Host) -> Result<Vec<String>, JsonEditError> {
 #[must_use]
 pub fn read_hook_config(text: &str, host: Host) -> Option<HookConfig> {
     let text = JsonText::read(text).ok()?;
-    let found = ours_in(&text, host, table::gate(host)).ok()?;
+    let found = ours_in(&text, host, agent_table::gate(host)).ok()?;
     let words = command_words(&found.first()?.handler);
-    entry::parse_hook_config(&words)
+    hook_entry::parse_hook_config(&words)
 }
 
 /// Describes the difference between the agent's timeout and the hook's own, or returns an empty text.
 fn differs(host: Host, one: &OwnEntry) -> String {
-    let pinned = table::pinned(host, &one.handler);
-    let told = entry::parse_hook_config(&command_words(&one.handler)).map(|wiring| wiring.timeout);
+    let pinned = agent_table::pinned(host, &one.handler);
+    let told =
+        hook_entry::parse_hook_config(&command_words(&one.handler)).map(|wiring| wiring.timeout);
     match (pinned, told) {
         (None, _) => ": no timeout is pinned".to_owned(),
         (Some(pinned), Some(told)) if pinned != told => {
@@ -287,7 +290,7 @@ fn hooks(text: &JsonText) -> Result<JsonNode, JsonEditError> {
     let Some(hooks) = hooks else {
         return Ok(JsonNode {
             span: 0..0,
-            kind: json::JsonKind::Object(Vec::new()),
+            kind: json_text::JsonKind::Object(Vec::new()),
         });
     };
     text.object("hooks", &hooks)?;
@@ -306,7 +309,7 @@ fn event_members(text: &JsonText) -> Result<Vec<String>, JsonEditError> {
 }
 
 fn is_list(node: &JsonNode) -> bool {
-    matches!(node.kind, json::JsonKind::Array(_))
+    matches!(node.kind, json_text::JsonKind::Array(_))
 }
 
 fn ours_in(text: &JsonText, host: Host, event: &str) -> Result<Vec<OwnEntry>, JsonEditError> {
@@ -325,7 +328,7 @@ fn ours_in(text: &JsonText, host: Host, event: &str) -> Result<Vec<OwnEntry>, Js
         let alone = handlers.len() == 1;
         for (inner, handler) in handlers.into_iter().enumerate() {
             let handler = text.value(handler);
-            if entry::is_ours(host, &handler) {
+            if hook_entry::is_ours(host, &handler) {
                 found.push(OwnEntry {
                     item,
                     inner,

@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use self::ask::HookVerdict;
+use self::verdict::HookVerdict;
 use super::client::{CallError, ConnectionCanceller};
 use super::proof::AnswerVerifier;
-use super::words::{KeyRemedy, denial};
+use super::wording::{KeyRemedy, denial};
 use crate::base::digest::Digest;
 
-mod answer;
-mod answering;
-mod ask;
+mod answer_command;
+mod answer_sender;
+mod hook_event;
+mod hook_output;
 mod secret;
-mod send;
-mod told;
-mod tools;
+mod tool_actions;
+mod verdict;
 mod wrapper;
 
-pub use answer::HookOutput;
-pub use answering::{AnswerCommand, AnswerLine};
+pub use answer_command::{AnswerCommand, AnswerLine};
+pub use answer_sender::{AnswerOutcome, AnswerSender, send_answers};
+pub use hook_event::{HookEvent, HookEventKind, UnreadablePayload};
+pub use hook_output::HookOutput;
 pub use secret::secret;
 pub(super) use secret::secret_named;
-pub use send::{AnswerOutcome, AnswerSender, send_answers};
-pub use told::{HookEvent, HookEventKind, UnreadablePayload};
-pub use tools::{ToolAction, actions};
+pub use tool_actions::{ToolAction, actions};
 
 /// An agent that runs hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -174,14 +174,14 @@ pub fn run(payload: &[u8], options: &HookOptions) -> HookOutput {
 /// Returns the answer to an event of an agent.
 #[must_use]
 pub fn answer(told: &HookEvent, options: &HookOptions) -> HookOutput {
-    let verdict = ask::ask(told, options);
-    answer::encode(told, &verdict)
+    let verdict = verdict::ask(told, options);
+    hook_output::encode(told, &verdict)
 }
 
 /// Returns the deadline for an answer, and the output if none came by then.
 #[must_use]
 pub fn too_late(told: &HookEvent, options: &HookOptions) -> (Instant, HookOutput) {
     let reason = denial(&CallError::Late, KeyRemedy::Connect(options.host.as_str()));
-    let printed = answer::encode(told, &HookVerdict::Deny { reason });
-    (ask::answer_deadline(told, options), printed)
+    let printed = hook_output::encode(told, &HookVerdict::Deny { reason });
+    (verdict::answer_deadline(told, options), printed)
 }

@@ -24,19 +24,19 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::hall::GatewayState;
+use super::gateway_state::GatewayState;
 use super::hook::secret_named;
 use crate::base::digest::Digest;
 use crate::base::limits::{MAX_LARGE_MESSAGES, MAX_PENDING_CALLS};
 use crate::runtime::RecordStream;
 
-mod events;
+mod call_handler;
+mod event_filter;
+mod event_stream;
 mod guard;
 mod hook;
-mod known;
-mod listen;
+mod listener;
 mod openapi;
-mod serve;
 
 pub use openapi::document;
 
@@ -167,9 +167,9 @@ impl HttpServer {
         });
         let router = Router::new()
             .route("/v1/openapi.json", get(openapi::serve))
-            .route("/v1/events", get(events::serve))
-            .route("/v1/{*call}", post(serve::call))
-            .fallback(serve::nothing)
+            .route("/v1/events", get(event_stream::serve))
+            .route("/v1/{*call}", post(call_handler::call))
+            .fallback(call_handler::nothing)
             .layer(axum::middleware::from_fn_with_state(
                 Arc::clone(&shared),
                 guard::check,
@@ -178,7 +178,7 @@ impl HttpServer {
             .route("/v1/hook/{host}", post(hook::serve))
             .with_state(Arc::clone(&shared));
         let hall = shared.behind.hall.clone();
-        let listening = tokio::spawn(listen::listen(listener, router, hall, most));
+        let listening = tokio::spawn(listener::listen(listener, router, hall, most));
         Ok(Self {
             address,
             shared,

@@ -1,9 +1,9 @@
 //! Model Context Protocol: a proxy in front of a server, and a server of tools.
 
-mod gate;
+mod console_session;
 mod message;
 pub mod proxy;
-pub mod tools;
+pub mod tool_server;
 mod transport;
 
-pub use gate::ConsoleIdentity;
+pub use console_session::ConsoleIdentity;

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::client::CallError;
-use super::words::{given, joined, words_of};
-use crate::atlas::compiled::CompiledQuestion;
+use super::wording::{given, joined, words_of};
 use crate::atlas::document::{ExpectedAnswer, ResponseType};
+use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::engine::command::{AgentGate, AgentQuestions};

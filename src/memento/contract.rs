@@ -7,7 +7,7 @@ use super::affect::{Affect, Confidence};
 use super::shape::SummaryShape;
 use super::signal::SignalKind;
 use super::text::{BoundedText, Datetime, ExternalName};
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::digest::Digest;
 use crate::base::json::{self, StrictJsonError};
 use crate::base::limits::{MAX_MEMENTO_BYTES, MAX_SIGNALS};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ack::is_ack_only;
+use super::acknowledgment::is_ack_only;
 use super::signal::{SignalCategory, SignalKind};
 
 /// The classification of a turn.

@@ -1,7 +1,7 @@
 //! The critical question: why it blocks, its stakes, its difficulties, and the other open questions.
 
 use super::snapshot::{Blocker, ConfidenceLevel, ConversationSnapshot, NextStep, Tradeoff};
-use super::words::{
+use super::wording::{
     SHOWN, all_mid_sentence, bounded, capitalised, clause, humanised, joined, lowered,
     share_subject, within,
 };

@@ -6,7 +6,7 @@ use super::challenge::{
 use super::snapshot::{Artifact, Blocker, ConversationSnapshot};
 use super::subject::subject;
 use super::validate::Checklist;
-use super::words::{
+use super::wording::{
     SHOWN, bounded, capitalised, clause, humanised, join_or, lowered, percent, sentence, within,
 };
 
@@ -218,7 +218,7 @@ fn listed(name: &str, entries: &[String]) -> Vec<String> {
 fn calibration(from: &ConversationSnapshot) -> String {
     let few = |texts: &[String]| {
         let texts: Vec<_> = texts.iter().take(3).map(|text| within(text)).collect();
-        (!texts.is_empty()).then(|| super::words::joined(&texts))
+        (!texts.is_empty()).then(|| super::wording::joined(&texts))
     };
     let mut points = Vec::new();
     let style = [&from.collaboration, &from.depth];

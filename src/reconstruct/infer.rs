@@ -6,7 +6,7 @@ use super::challenge::{difficulties, is_premature, open_questions, stakes, why_b
 use super::retrieve::calibration;
 use super::snapshot::{ConfidenceLevel, ConversationSnapshot, SnapshotDecision};
 use super::subject::subject;
-use super::words::{
+use super::wording::{
     SHOWN, all_mid_sentence, bounded, clause, decapitalised, joined, lowered, percent, sentence,
     within,
 };
@@ -121,7 +121,7 @@ fn position(from: &ConversationSnapshot) -> String {
     match (from.momentum.as_deref().map(within), ready) {
         (Some(momentum), Some(ready)) => told.push(format!("Momentum is {momentum}, and {ready}")),
         (Some(momentum), None) => told.push(format!("Momentum is {momentum}")),
-        (None, Some(ready)) => told.push(super::words::capitalised(ready)),
+        (None, Some(ready)) => told.push(super::wording::capitalised(ready)),
         (None, None) => {}
     }
     if let Some(activity) = &from.last_major_activity {

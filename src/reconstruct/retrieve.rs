@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::snapshot::{Blocker, ConversationSnapshot};
-use super::words::{joined, percent};
+use super::wording::{joined, percent};
 
 /// One reading step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

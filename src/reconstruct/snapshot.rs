@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::look::{JsonView, SnapshotFault, SnapshotFaults};
+use super::json_view::{JsonView, SnapshotFault, SnapshotFaults};
 use crate::base::json;
 use crate::base::limits::{MAX_SNAPSHOT_BYTES, MAX_SNAPSHOT_ITEMS};
 use crate::base::text::one_line;

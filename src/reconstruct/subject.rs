@@ -11,7 +11,7 @@
 //! activity, the last pivot and the critical question.
 
 use super::snapshot::ConversationSnapshot;
-use super::words::{content_words, lowered, share_subject};
+use super::wording::{content_words, lowered, share_subject};
 
 /// Current subject, for the middle of a sentence.
 pub(super) fn subject(from: &ConversationSnapshot) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::look::SnapshotFault;
+use super::json_view::SnapshotFault;
 use super::retrieve::calibration;
 use super::snapshot::ConversationSnapshot;
 

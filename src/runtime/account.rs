@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::atlas::Atlas;
-use crate::atlas::redact::Redactor;
+use crate::atlas::redaction::Redactor;
 use crate::base::clock::Timestamp;
 use crate::base::id::{SessionId, SpanId};
 use crate::base::limits::MAX_ACCOUNT_DECISIONS;

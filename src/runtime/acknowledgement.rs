@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::atlas::document::AcknowledgeMode;
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::json;
 use crate::base::limits::MAX_EARLY_EVENTS;
 use crate::store::StateRow;

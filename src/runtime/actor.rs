@@ -8,19 +8,19 @@ use futures_util::stream::FuturesOrdered;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::SnapshotReceiver;
+use super::evaluation_watch::{EvaluationWatch, WatchSetting};
+use super::extension_calls::ExtensionCaller;
 use super::hooks::EventHooks;
 use super::ledger::Ledger;
-use super::live::LiveView;
+use super::live_view::LiveView;
 use super::message::ActorMessage;
 use super::notices::NoticeOutbox;
-use super::outside::ExtensionCaller;
 use super::snapshot::{
     AtlasLoadInfo, ChainVerdict, ClockStepAt, ConsoleOperator, Drafts, RuntimeSnapshot,
     UndeliveredCounts, UnrequestedAction,
 };
 use super::state_seal::StateSeal;
 use super::threads::ThreadStore;
-use super::watched::{EvaluationWatch, WatchSetting};
 use crate::atlas::document::AcknowledgeMode;
 use crate::atlas::recording;
 use crate::base::clock::{Boxed, Clock, Timestamp};
@@ -32,27 +32,27 @@ use crate::engine::command::{CallerId, DenialReply, Effect, EngineCommand, Recor
 use crate::engine::extension::{CallId, CallResult};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
-use crate::trace::verify::VerificationReport;
+use crate::trace::verification::VerificationReport;
 
-mod abandoned;
+mod abandoned_sessions;
+mod atlas_loading;
+mod batch_writes;
 mod clock_check;
-mod ending;
-mod leaving;
-mod loading;
-mod messages;
-mod notifying;
-mod picture;
+mod disconnected_callers;
+mod dispatch;
+mod log_sealing;
+mod notice_sending;
 mod predecessor;
-mod sealing;
-pub(super) mod told;
-mod turning;
-mod unasked;
-mod writing;
+pub(super) mod replies;
+mod shutdown;
+mod snapshots;
+mod thread_turns;
+mod unrequested_actions;
 
-pub(super) use sealing::{DRAFT_KIND, HeadCopies, SealProgress, begin};
-pub(super) use told::stalled;
-use told::{barred, durability_of, only_reports, refusal_reply, row, unavailable};
-use writing::{PendingBatch, WrittenBatch};
+use batch_writes::{PendingBatch, WrittenBatch};
+pub(super) use log_sealing::{DRAFT_KIND, HeadCopies, SealProgress, begin};
+pub(super) use replies::stalled;
+use replies::{barred, durability_of, only_reports, refusal_reply, row, unavailable};
 
 /// The actor.
 pub(super) struct Actor {

@@ -8,7 +8,7 @@ use crate::base::id::SessionId;
 use crate::trace::chain::Chain;
 use crate::trace::event::Draft;
 use crate::trace::record::Record;
-use crate::trace::verify::ChainHead;
+use crate::trace::verification::ChainHead;
 
 /// The ends of all chains.
 #[derive(Debug)]

@@ -46,9 +46,9 @@ use crate::engine::extension::{CallQuestion, ExtensionCall, Extensions, Plugin};
 
 mod client;
 mod config;
-mod event;
+mod event_types;
 mod http;
-mod inline;
+mod inline_extensions;
 mod plugin;
 mod program;
 mod wasm;
@@ -56,9 +56,9 @@ mod wasm;
 pub use super::hooks::EventHook;
 use super::hooks::RegisteredHook;
 pub use client::Client;
-pub use event::{EventTypeDefinition, EventTypes, EventValidator};
+pub use event_types::{EventTypeDefinition, EventTypes, EventValidator};
 pub use http::HttpExtension;
-pub(crate) use inline::InlineExtensions;
+pub(crate) use inline_extensions::InlineExtensions;
 pub use plugin::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Evaluator,
     HandlerContext, HandlerFn,

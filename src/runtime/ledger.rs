@@ -19,10 +19,10 @@ use crate::base::limits::{MAX_UNSEALED, MAX_UNSEALED_ENTRIES, SEAL_EVENTS, SEAL_
 use crate::store::{LogState, Seal, Store, StoreError};
 use crate::trace::event::{Draft, Durability, LogSealed, Payload, SealedHead, StoreRecovered};
 use crate::trace::head::{KnownHead, LogHead};
+use crate::trace::merkle_tree::MerkleTree;
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
-use crate::trace::tree::MerkleTree;
-use crate::trace::verify;
+use crate::trace::verification;
 
 /// Most records that are read back at a time.
 const PAGE: usize = 1024;
@@ -392,7 +392,7 @@ impl ReadBack {
     fn take(&mut self, record: &Record) -> Result<(), LogError> {
         let session = &record.session;
         let at = |what: &str| read_back(format!("{session} {}: {what}", record.sequence));
-        let checked = verify::check(&record.text, &record.hash);
+        let checked = verification::check(&record.text, &record.hash);
         let (envelope, link) = checked.map_err(|what| at(&what))?;
         let (count, hash) = self
             .heads

@@ -7,17 +7,17 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::load::{AtlasLoad, LoadRefusal};
+use super::atlas_load::{AtlasLoad, LoadRefusal};
+use super::evaluation_watch::WatchSetting;
 use super::threads::{SessionTurn, ThreadAction, ThreadHandOver};
-use super::watched::WatchSetting;
 use crate::base::id::GateId;
 use crate::engine::command::{CallerId, EngineCommand, Reply};
-use crate::engine::explain::{ExplainQuestion, FullExplanation};
+use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::engine::extension::{CallId, CallResult};
 use crate::memento::{ExternalName, TurnOutcome};
 use crate::store::StoreError;
 use crate::trace::event::Payload;
-use crate::trace::verify::VerificationReport;
+use crate::trace::verification::VerificationReport;
 
 /// A message to the actor.
 #[derive(Debug)]

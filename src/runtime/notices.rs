@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 use crate::base::clock::Timestamp;
 use crate::store::{Batch, StateRow, Store, StoreError};
 
-mod kept;
+mod notice_sender;
 mod outbox;
-mod post;
 mod secret;
+mod stored_notice;
 
-pub(super) use kept::NOTICE_KIND;
-pub use kept::{DeliveryState, StoredNotice};
 pub(super) use outbox::{NoticeOutbox, NoticeResult};
 pub use secret::{SECRET_FILE, Secret, SecretError, SecretSource};
+pub(super) use stored_notice::NOTICE_KIND;
+pub use stored_notice::{DeliveryState, StoredNotice};
 
 /// Setting of notices to stewards.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ use crate::base::id::SessionId;
 use crate::base::limits::{DIFFERENCES_KEPT, EVIDENCE_CHARS};
 use crate::engine::Engine;
 use crate::engine::command::EngineCommand;
-use crate::engine::explain::ExplainedVerdict;
-use crate::engine::shade::ShadowEngine;
+use crate::engine::explanation::ExplainedVerdict;
+use crate::engine::shadow::ShadowEngine;
 
 /// Summary of shadow Atlases.
 #[derive(Clone, Debug)]

@@ -7,25 +7,25 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::evaluation_watch::WatchSetting;
 use super::notices::NoticeSummary;
 pub use super::shadow::{ShadowDifference, ShadowSummary};
 pub use super::store_state::StoreState;
 use super::threads::ThreadDrafts;
-use super::watched::WatchSetting;
 use crate::atlas::Atlas;
-use crate::atlas::compiled::Capability;
+use crate::atlas::model::Capability;
 use crate::base::clock::Timestamp;
 use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::pattern::Patterns;
 use crate::engine::command::{OverruledDenial, RecordFault, SettledRequest};
-use crate::engine::explain::FullExplanation;
+use crate::engine::explanation::FullExplanation;
 use crate::engine::held::Held;
 use crate::engine::session::{Session, StartState};
 pub use crate::engine::usage::SessionLimitUsage;
 use crate::memento::Thread;
-use crate::trace::verify::{VerificationReport, VerificationVerdict};
+use crate::trace::verification::{VerificationReport, VerificationVerdict};
 
 mod sessions;
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use super::file::{ExistingFile, write_or_replace_file};
+use super::export_file::{ExistingFile, write_or_replace_file};
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
 use crate::reconstruct::{Artifact, ConversationSnapshot, SessionAccount, SnapshotError, written};
 

@@ -23,7 +23,7 @@ use sha2::Sha256;
 
 use super::acknowledgement::Acknowledgement;
 use super::actor::DRAFT_KIND;
-use super::actor::told::row;
+use super::actor::replies::row;
 use super::ledger::{Ledger, LogError};
 use super::notices::NOTICE_KIND;
 use super::threads::{THREAD, THREAD_DRAFT_KIND, unverified_thread};
@@ -35,7 +35,7 @@ use crate::engine::command::StateKind;
 use crate::store::{Batch, LogState, StateRow, Store};
 use crate::trace::event::{Payload, StoreRecovered};
 use crate::trace::note::Signer;
-use crate::trace::verify;
+use crate::trace::verification;
 
 /// State kind of the row with the seal.
 pub(super) const STATE_SEAL: &str = "state_seal";
@@ -107,7 +107,7 @@ pub(super) async fn writer_version(
         return Ok(WriterVersion::Sealing);
     };
     let changed = |what: String| LogError::ReadBack { what };
-    let (envelope, _) = verify::check(&entry.text, &entry.hash).map_err(changed)?;
+    let (envelope, _) = verification::check(&entry.text, &entry.hash).map_err(changed)?;
     let marker = serde_json::from_str::<SealMarker>(envelope.payload);
     match marker {
         Ok(marker) if !marker.state_sealed.unwrap_or_default() => Ok(WriterVersion::Earlier),

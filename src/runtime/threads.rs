@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, IdSource, RandomIds, SessionId};
@@ -24,17 +24,17 @@ use crate::memento::{
 use crate::store::StateRow;
 use crate::trace::event::{DriftFlagged, Payload, ThreadHandedOver};
 
-mod named;
-mod read;
-mod recorded;
-mod redacted;
-mod room;
+mod redaction;
+mod thread_limits;
+mod thread_names;
+mod turn_parser;
+mod turn_records;
 
-use named::check_reserved_name;
-use redacted::{edit_record, redact_shape};
-use room::DroppedThread;
+use redaction::{edit_record, redact_shape};
+use thread_limits::DroppedThread;
+use thread_names::check_reserved_name;
 
-pub use recorded::turn_record;
+pub use turn_records::turn_record;
 
 /// State kind of threads.
 pub(super) const THREAD: &str = "thread";

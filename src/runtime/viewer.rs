@@ -22,7 +22,7 @@ use crate::base::limits::COMMAND_QUEUE;
 use crate::engine::Engine;
 use crate::store::{StateRow, Store, StoreError};
 use crate::trace::note::Verifier;
-use crate::trace::verify::ChainHead;
+use crate::trace::verification::ChainHead;
 
 /// Interval between two reads of the store.
 const VIEW_TIME: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ use super::message::ActorMessage;
 use super::snapshot::{RuntimeSnapshot, StoreState};
 use crate::store::{Batch, Store, StoreError};
 use crate::trace::note::Verifier;
-use crate::trace::verify::TrustAnchors;
+use crate::trace::verification::TrustAnchors;
 
 /// Interval between two checks of the store.
 const WATCH_TIME: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::record::Record;
-use crate::trace::verify::{ChainHead, TrustAnchors, VerificationReport};
+use crate::trace::verification::{ChainHead, TrustAnchors, VerificationReport};
 
 pub mod disk;
 mod hang;

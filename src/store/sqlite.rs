@@ -18,30 +18,32 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
-use crate::trace::verify::{ChainHead, TrustAnchors, VerificationProgress, VerificationReport};
+use crate::trace::verification::{
+    ChainHead, TrustAnchors, VerificationProgress, VerificationReport,
+};
 
+mod file_verification;
 mod files;
-mod head;
+mod head_file;
 mod lock;
 mod log_reader;
 mod medium;
-mod migrate;
+mod migration;
 mod reader;
-mod room;
 mod rows;
 mod schema;
-mod verify;
+mod space_monitor;
 mod wal;
 mod wal_end;
 
-pub use head::HEAD_FILE_NAME;
+pub use head_file::HEAD_FILE_NAME;
 pub use reader::StoreReader;
 
 use files::{FileId, StoreFiles};
-use head::HeadFileWriter;
+use head_file::HeadFileWriter;
 use lock::StoreLock;
 use medium::SqliteMedium;
-use room::SpaceMonitor;
+use space_monitor::SpaceMonitor;
 
 /// Name of the database file in its folder.
 pub const FILE_NAME: &str = "cra.db";

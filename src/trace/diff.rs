@@ -17,7 +17,7 @@ use super::event::Event;
 use super::filter::ACTORS;
 use super::replay::ReplayState;
 use super::source::{EventSource, PAGE};
-use super::tell::quoted;
+use super::summary::quoted;
 
 mod step;
 #[cfg(test)]

@@ -8,30 +8,30 @@ use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 use crate::trace::note::Verifier;
 
-mod declare;
 mod durability;
+mod enums;
 mod governance;
-mod numbers;
+mod large_numbers;
+mod macros;
 mod operators;
 mod owed;
+mod parse;
 mod parts;
 mod payload;
-mod read;
-mod registered;
+mod registered_types;
 mod threads;
-mod words;
 mod wrapper;
 
+pub use enums::*;
 pub use governance::*;
-pub use numbers::NUMBERS_AS_TEXT;
+pub use large_numbers::NUMBERS_AS_TEXT;
 pub use operators::*;
 pub use owed::*;
+pub use parse::*;
 pub use parts::*;
 pub use payload::*;
-pub use read::*;
-pub use registered::*;
+pub use registered_types::*;
 pub use threads::*;
-pub use words::*;
 pub use wrapper::*;
 
 /// Version of the envelope; part of every hash.

@@ -9,7 +9,7 @@ use std::fmt;
 use super::event::Event;
 use super::jsonl;
 use super::source::{EventSource, each};
-use super::verify::{ChainVerification, ImportEntry};
+use super::verification::{ChainVerification, ImportEntry};
 use crate::base::id::SessionId;
 
 pub mod csv;

@@ -16,11 +16,11 @@ use super::event::{RiskTierInfo, canonical_type};
 use super::hash::Envelope;
 use crate::base::pattern::Pattern;
 
-mod parse;
+mod parser;
 #[cfg(test)]
 mod tests;
 
-pub use parse::EventFilterError;
+pub use parser::EventFilterError;
 
 /// Condition that selects events. Without terms it selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,7 +126,7 @@ impl FromStr for EventFilter {
     type Err = EventFilterError;
 
     fn from_str(text: &str) -> Result<Self, EventFilterError> {
-        parse::filter(text)
+        parser::filter(text)
     }
 }
 
@@ -371,7 +371,7 @@ fn listed<'v>(values: impl Iterator<Item = &'v String>) -> String {
     let mut text = String::new();
     for (at, value) in values.enumerate() {
         let gap = if at > 0 { "|" } else { "" };
-        let plain = !value.is_empty() && !value.chars().any(parse::ends_value);
+        let plain = !value.is_empty() && !value.chars().any(parser::ends_value);
         // Writing to a String cannot fail.
         let _ = if plain {
             write!(text, "{gap}{value}")

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::event::{Event, Payload};
-use super::verify::ImportEntry;
+use super::verification::ImportEntry;
 use crate::base::id::SessionId;
 
 /// Types of the log entries that this module reads.

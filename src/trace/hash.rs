@@ -5,7 +5,7 @@
 //! hashes cannot contain one. [`Envelope::split`] is the inverse: it parses a text only if a writer
 //! would have written exactly these bytes, so no byte can move from one field to the next.
 
-use crate::base::canon;
+use crate::base::canonical_json;
 use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
 use crate::base::id::{are_usual_names, is_id_length, is_restricted};
@@ -198,7 +198,7 @@ impl<'a> Envelope<'a> {
     /// A message, when a field is not.
     pub fn check(&self) -> Result<(), String> {
         self.check_names()?;
-        if !self.is_pruned() && !canon::is_canonical_object(self.payload) {
+        if !self.is_pruned() && !canonical_json::is_canonical_object(self.payload) {
             return Err(NOT_CANONICAL.to_owned());
         }
         if TimestampText::read(self.timestamp).is_none() {

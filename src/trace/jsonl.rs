@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::base::canon::{canonical, object_length};
+use crate::base::canonical_json::{canonical, object_length};
 use crate::base::clock::TimestampText;
 use crate::base::digest::{Digest, InterleavedDigest};
 use crate::base::id::SessionId;
@@ -12,7 +12,9 @@ use crate::base::json::{self, StrictJsonError};
 
 use super::event::{Event, TRACE_VERSION};
 use super::hash::{Envelope, read_number};
-use super::verify::{LogVerifier, RecordLink, TrustAnchors, VerificationReport, check_fields};
+use super::verification::{
+    LogVerifier, RecordLink, TrustAnchors, VerificationReport, check_fields,
+};
 
 /// Formats an event as a line, without the line feed.
 #[must_use]

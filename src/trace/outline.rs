@@ -15,12 +15,12 @@ use super::event::{Event, canonical_type};
 use super::spans::{MAX_DEPTH, key, stops};
 
 mod marks;
-mod tally;
+mod outcome_counts;
 #[cfg(test)]
 mod tests;
 
 pub use marks::EventMarks;
-pub use tally::OutcomeCounts;
+pub use outcome_counts::OutcomeCounts;
 
 /// Entries per block. Each block also keeps the union of its marks, so that long ranges are searched
 /// quickly.

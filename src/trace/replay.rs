@@ -10,19 +10,19 @@ use crate::base::pattern::Patterns;
 
 use super::event::{Event, canonical_type};
 use super::source::{EventSource, PAGE};
-use super::verify::ChainVerification;
+use super::verification::ChainVerification;
 
 mod fold;
-mod kept;
 pub mod state;
-mod stop;
+mod state_cache;
+mod stop_condition;
 #[cfg(test)]
 pub(crate) mod tests;
 mod turn;
 
-pub use kept::StateCache;
 pub use state::{HoldScope, ReplayState};
-pub use stop::{StopCondition, StopConditionError};
+pub use state_cache::StateCache;
+pub use stop_condition::{StopCondition, StopConditionError};
 
 /// Replay of one session.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use crate::base::id::SessionId;
 
 use super::event::Event;
-use super::verify::{ChainVerification, ImportEntry};
+use super::verification::{ChainVerification, ImportEntry};
 
 /// Events per read, so that memory use stays constant.
 pub const PAGE: usize = 1000;

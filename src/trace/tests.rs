@@ -5,7 +5,7 @@ use super::event::{Draft, Durability, Payload};
 use super::hash::Envelope;
 use super::jsonl;
 use super::record::Record;
-use super::verify::{
+use super::verification::{
     ChainHead, ListedEnd, LogVerifier, ProvenCounts, TrustAnchors, VerificationReport,
     VerificationVerdict, check,
 };
@@ -121,7 +121,7 @@ fn hash_matches_known_answers() {
         sequence: 0,
         timestamp: "2024-12-28T12:00:00.000000Z",
         event_type: "session_started",
-        payload: &crate::base::canon::canonical(&json!({
+        payload: &crate::base::canonical_json::canonical(&json!({
             "wrapper_version": "1.0.0",
             "agent_type": "claude-code",
             "note": "naïve \"q\"",
@@ -346,7 +346,7 @@ fn no_byte_can_move_between_fields() {
 fn a_field_outside_the_hash_is_rejected() {
     let mut value: Value = serde_json::from_str(&line(&chain(1)[0])).unwrap();
     value["zz_note"] = json!("approved");
-    let text = crate::base::canon::canonical(&value);
+    let text = crate::base::canonical_json::canonical(&value);
     let told = jsonl::read_line(&text).unwrap_err();
     assert_eq!(told, "has a field `zz_note` that no hash covers");
 }

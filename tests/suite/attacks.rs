@@ -18,7 +18,7 @@ use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use cra_core::trace::head::{KnownHead, LogHead};
 use cra_core::trace::jsonl::LinesVerifier;
 use cra_core::trace::note::{SignedNote, Verifier};
-use cra_core::trace::verify::{TrustAnchors, VerificationReport};
+use cra_core::trace::verification::{TrustAnchors, VerificationReport};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;

@@ -8,7 +8,7 @@ use cra_core::engine::command::{DenialReply, DenyCode, HeldOutcome};
 use cra_core::runtime::snapshot::RuntimeSnapshot;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use serde_json::json;
 use tokio::task::JoinHandle;
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cra_core::atlas::load_str;
-use cra_core::engine::explain::{
+use cra_core::engine::explanation::{
     ExplainedVerdict, HypotheticalRequest, HypotheticalSession, explain_under,
 };
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ fn credentials_do_not_reach_the_record_and_nothing_hides_behind_one() {
         .atlas;
     let atlases = [atlas];
     let kept = |params: serde_json::Value| {
-        let mut redactor = cra_core::atlas::redact::Redactor::new(&atlases, Some("shell.run"));
+        let mut redactor = cra_core::atlas::redaction::Redactor::new(&atlases, Some("shell.run"));
         redactor.params("p", &params).to_string()
     };
     let secrets = [

@@ -12,7 +12,7 @@ use cra_core::runtime::extension::{
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::{Event, OutputType, WrapperCapabilities};
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use serde_json::{Map, Value, json};
 
 use super::support::{Bench, clock, request};

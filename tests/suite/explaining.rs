@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::engine::command::{InputReport, InputSource};
-use cra_core::engine::explain::{
+use cra_core::engine::explanation::{
     CheckpointOutcome, ExplainQuestion, ExplainedSession, ExplainedVerdict, FullExplanation,
     HypotheticalSession, explain_under,
 };
@@ -165,7 +165,7 @@ async fn a_console_that_only_looks_can_have_things_explained() {
     let told = runtime.desk().explain(question).await.unwrap();
     // The same as the command line tells.
     let atlas = load_str("acme.yaml", ACME).unwrap().atlas;
-    let what_if = cra_core::engine::explain::HypotheticalRequest {
+    let what_if = cra_core::engine::explanation::HypotheticalRequest {
         action: "ticket.delete".to_owned(),
         params: json!({}),
         session: HypotheticalSession::default(),

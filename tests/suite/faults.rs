@@ -15,7 +15,7 @@ use cra_core::store::memory::MemoryStore;
 use cra_core::store::sqlite::{HEAD_FILE_NAME, SqliteStore};
 use cra_core::store::{Ack, AtlasText, Batch, LogState, StateRow, Store, StoreError};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::{ChainHead, TrustAnchors, VerificationReport};
+use cra_core::trace::verification::{ChainHead, TrustAnchors, VerificationReport};
 use serde_json::json;
 use tokio::sync::watch;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cra_core::base::canon::canonical;
+use cra_core::base::canonical_json::canonical;
 use cra_core::base::digest::Digest;
 use serde_json::{Value, json};
 

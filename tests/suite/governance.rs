@@ -302,11 +302,11 @@ fn sealed(mut event: Value) -> String {
         event["sequence"].to_string(),
         text("timestamp"),
         text("event_type"),
-        cra_core::base::canon::canonical(&event["payload"]),
+        cra_core::base::canonical_json::canonical(&event["payload"]),
         text("previous_hash"),
     ];
     event["hash"] = Digest::of(covered.join(":")).to_string().into();
-    cra_core::base::canon::canonical(&event)
+    cra_core::base::canonical_json::canonical(&event)
 }
 
 // covers T2
@@ -514,7 +514,7 @@ fn only_the_retention_of_atlases_that_were_in_force_prunes() {
 
 #[test]
 fn events_recorded_before_and_after_a_reload_are_kept_by_the_atlas_of_their_time() {
-    use cra_core::runtime::load::AtlasLoad;
+    use cra_core::runtime::atlas_load::AtlasLoad;
     let desk = Desk::of(|store| async move {
         let long = atlas("same", "{ default_days: 4000 }");
         let bench = Bench::under(vec![long], store, clock()).await;

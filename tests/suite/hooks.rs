@@ -10,7 +10,7 @@ use cra_core::runtime::snapshot::UndeliveredCounts;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::Event;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 

@@ -10,7 +10,7 @@ use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
 use cra_core::engine::command::{EndSession, FinalStatus};
 use cra_core::runtime::extension::Registry;
-use cra_core::runtime::upkeep::{Maintenance, MaintenanceMode, PruneRequest};
+use cra_core::runtime::maintenance::{Maintenance, MaintenanceMode, PruneRequest};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::{Batch, PruneRanges, Store};
 use cra_core::trace::chain::Chain;
@@ -19,10 +19,10 @@ use cra_core::trace::event::{
 };
 use cra_core::trace::head::{KnownHead, LogHead};
 use cra_core::trace::jsonl;
+use cra_core::trace::merkle_tree::MerkleTree;
 use cra_core::trace::note::{SignedNote, Verifier};
 use cra_core::trace::record::Record;
-use cra_core::trace::tree::MerkleTree;
-use cra_core::trace::verify::{LogVerifier, TrustAnchors, VerificationReport, check};
+use cra_core::trace::verification::{LogVerifier, TrustAnchors, VerificationReport, check};
 use serde_json::json;
 
 use super::cli::Desk;

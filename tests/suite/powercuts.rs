@@ -14,7 +14,7 @@ use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::memory::disk::Corruption;
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

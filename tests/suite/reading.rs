@@ -14,7 +14,7 @@ use cra_core::trace::event::Event;
 use cra_core::trace::replay::state::{HoldScope, ReplayPhase};
 use cra_core::trace::replay::{Replay, ReplayState};
 use cra_core::trace::source::MemorySource;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use serde_json::{Value, json};
 
 use super::cli::{Desk, Said};

@@ -11,7 +11,7 @@ use cra_core::runtime::{AtlasLoad, LoadRefusal, Runtime, RuntimeParts};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::Event;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use serde_json::json;
 
 use super::runtime::SlowStore;

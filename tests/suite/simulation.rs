@@ -21,7 +21,7 @@ use cra_core::runtime::snapshot::ConsoleAccess;
 use cra_core::runtime::{AnswerReply, RequestReply, Runtime, RuntimeParts};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use tokio::task::JoinHandle;
 
 use counts::{Counts, check_counts};

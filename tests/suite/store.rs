@@ -8,7 +8,7 @@ use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use cra_core::store::{Batch, StateRow, Store, StoreError};
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::Signer;
-use cra_core::trace::verify::{TrustAnchors, VerificationReport};
+use cra_core::trace::verification::{TrustAnchors, VerificationReport};
 use rusqlite::Connection;
 use serde_json::json;
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::atlas::compiled::CompiledQuestion;
 use cra_core::atlas::document::ResponseType;
+use cra_core::atlas::model::CompiledQuestion;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock, Timestamp};
 use cra_core::base::id::{CountedIds, SessionId};
 use cra_core::engine::command::{ActionRequest, DecisionRequest, Reply, Ruling, StartSession};
 use cra_core::engine::held::Held;
-use cra_core::gateway::hall::GatewayState;
+use cra_core::gateway::gateway_state::GatewayState;
 use cra_core::gateway::proof::AnswerSigner;
 use cra_core::runtime::extension::Registry;
 use cra_core::runtime::notices::{NoticesOff, Webhooks};

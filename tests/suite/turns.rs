@@ -13,7 +13,7 @@ use cra_core::runtime::{SessionTurn, ThreadAction, stored_threads};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::sqlite::SqliteStore;
 use cra_core::store::{StateRow, Store};
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use serde_json::{Value, json};
 
 use super::support::{Bench, clock, close, open_again};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CheckpointTrigger, CustomTriggerEvent, MatchMode, RiskTier};
 use crate::atlas::condition::ConditionDef;
-use crate::atlas::decode::OWN_KEY;
+use crate::atlas::decoder::OWN_KEY;
 
 /// The schema of a JSON Schema inside a manifest.
 pub(super) fn json_schema(_: &mut SchemaGenerator) -> Schema {

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{RegexSet, RegexSetBuilder};
 
-use crate::atlas::compiled::{Atlas, Checkpoint, InjectionRule, Trigger};
 use crate::atlas::document::InjectMode;
 use crate::atlas::keyword::{
     CaseSensitivity, FragmentPosition, KeywordCandidate, KeywordMatch, KeywordPrefilter, Keywords,
     MatchStart, plain,
 };
+use crate::atlas::model::{Atlas, Checkpoint, InjectionRule, Trigger};
 use crate::base::limits::{MAX_DENSE_KEYWORD_BYTES, MAX_REGEX_SET_BYTES};
 
 /// The keywords of an Atlas.

@@ -2,9 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::atlas::compiled::{
-    Atlas, Capability, Checkpoint, DeclaredAction, InjectionRule, Policy,
-};
+use crate::atlas::model::{Atlas, Capability, Checkpoint, DeclaredAction, InjectionRule, Policy};
 use crate::base::pattern::Pattern;
 
 /// Number of hits stored without heap allocation; few actions match more rules.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Number, Value};
 
-use crate::base::canon::{is_hidden, is_large};
+use crate::base::canonical_json::{is_hidden, is_large};
 
 /// One step of a path.
 pub(super) enum JsonPathStep {

@@ -298,7 +298,7 @@ proptest! {
 
     #[test]
     fn scanner_accepts_every_text_that_serde_json_accepts(
-        value in crate::base::canon::tests::any_json(),
+        value in crate::base::canonical_json::tests::any_json(),
         place in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {

@@ -16,7 +16,7 @@ use crate::cli::atlases::load_all;
 use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::engine::explain::{
+use crate::engine::explanation::{
     CheckpointEvidence, CheckpointOutcome, ContextEvidence, ExplainedVerdict, Explanation,
     HandlerPreview, HypotheticalRequest, HypotheticalSession, InputExplanation,
     explain_input_under, explain_under, handlers,

@@ -7,23 +7,23 @@ use serde_json::{Map, Value};
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
 #[cfg(test)]
-use crate::atlas::written::decode_bytes;
-use crate::atlas::written::{FileProblems, LocatedValue, decode_file};
+use crate::atlas::located_values::decode_bytes;
+use crate::atlas::located_values::{FileProblems, LocatedValue, decode_file};
 use crate::memento::TurnDecision;
 use crate::trace::event::Payload;
 
-mod deed;
-mod recorded;
-mod script;
+mod expected_records;
+mod scripted_answers;
+mod step_action;
 mod wrapper;
 
-pub(super) use deed::{
+pub(super) use expected_records::{ExpectedRecord, contains_all};
+pub(super) use scripted_answers::ScriptedAnswers;
+pub(super) use step_action::{
     AgentAnswers, ApprovalStep, DenialStep, ErrorRecovery, OperatorAnswers, PolicyQuestion,
     StepAction,
 };
-use deed::{STEP_KEYS, deed};
-pub(super) use recorded::{ExpectedRecord, contains_all};
-pub(super) use script::ScriptedAnswers;
+use step_action::{STEP_KEYS, deed};
 
 /// A scripted session with scripted answers.
 pub(in crate::cli) struct Scenario {
@@ -315,7 +315,7 @@ fn expected(
         settled: settled(value, faults),
         released: value.get("released").map(|list| list.texts(faults)),
         records: event_types(value, "records", faults),
-        recorded: recorded::read(value, faults),
+        recorded: expected_records::read(value, faults),
         not_recorded: event_types(value, "not_recorded", faults),
         synced: event_types(value, "synced", faults),
         not_synced: event_types(value, "not_synced", faults),

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::json;
 
-use super::record::SessionSource;
+use super::session_source::SessionSource;
 use crate::base::id::SessionId;
 use crate::cli::args::DiffArgs;
 use crate::cli::error::{Failure, verdict};
@@ -14,7 +14,7 @@ use crate::trace::diff::{
     DiffSide, SessionDiff, SessionTotals, StepChange, StepSummary, diff as compare,
 };
 use crate::trace::source::EventSource;
-use crate::trace::verify::ChainVerification;
+use crate::trace::verification::ChainVerification;
 
 /// Most differences shown in text output; `--json` has more.
 const SHOWN: usize = 40;

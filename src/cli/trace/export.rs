@@ -7,14 +7,14 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::record::SessionSource;
+use super::session_source::SessionSource;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::id::SessionId;
 use crate::cli::args::{ExportArgs, ExportFormatArg};
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::runtime::file::{TextWriter, write_whole};
+use crate::runtime::export_file::{TextWriter, write_whole};
 use crate::store::sqlite::{FILE_NAME, StoreReader};
 use crate::store::{StoreError, space};
 use crate::trace::event::Event;

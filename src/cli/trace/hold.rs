@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use super::keep::{in_runtime, keep_elsewhere, take_up};
+use super::maintenance::{in_runtime, keep_elsewhere, take_up};
 use super::{open, recorded};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
@@ -12,7 +12,7 @@ use crate::cli::console::signer;
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::runtime::upkeep::{Maintenance, MaintenanceError};
+use crate::runtime::maintenance::{Maintenance, MaintenanceError};
 use crate::store::sqlite::SqliteStore;
 
 /// Puts a session under a legal hold, or lists the legal holds.

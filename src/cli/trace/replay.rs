@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::json;
 
-use super::record::SessionSource;
+use super::session_source::SessionSource;
 use crate::base::pattern::Patterns;
 use crate::cli::args;
 use crate::cli::error::{Failure, verdict};
@@ -13,12 +13,12 @@ use crate::cli::settings::Settings;
 use crate::trace::SpanDepths;
 use crate::trace::event::Event;
 use crate::trace::replay::{Replay, ReplayState};
-use crate::trace::tell::{Tone, sentence, tone};
-use crate::trace::verify::ChainVerification;
+use crate::trace::summary::{Tone, sentence, tone};
+use crate::trace::verification::ChainVerification;
 
-mod shown;
+mod state_text;
 
-use shown::write_state;
+use state_text::write_state;
 
 /// Replays a session.
 pub(in crate::cli) fn replay(settings: &Settings, args: &args::ReplayArgs) -> Result<u8, Failure> {

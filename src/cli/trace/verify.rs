@@ -20,7 +20,7 @@ use crate::store::key;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl::LinesVerifier;
 use crate::trace::note::Verifier;
-use crate::trace::verify::{
+use crate::trace::verification::{
     ChainVerification, TrustAnchors, VerificationReport, VerificationVerdict,
 };
 

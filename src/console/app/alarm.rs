@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::App;
-use super::record::Banner;
+use super::record_faults::Banner;
 use crate::base::text::one_line;
 use crate::console::alarm::new_ones;
 use crate::console::cells::counted;

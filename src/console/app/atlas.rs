@@ -6,13 +6,13 @@ use super::{App, Tab};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
-use crate::console::dialog::explain::ExplainDialog;
+use crate::console::dialog::explanation::ExplainDialog;
 use crate::console::dialog::what_if::WhatIfDialog;
 use crate::console::layer::Layer;
 use crate::console::request::{ConsoleRequest, Ticket};
 use crate::console::screen::trace::HELD_NOTE;
 use crate::console::theme::Meaning;
-use crate::engine::explain::{ExplainQuestion, FullExplanation};
+use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::runtime::WatchSetting;
 
 impl App {

@@ -6,11 +6,11 @@ use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::console::dialog::atlas::AtlasDialog;
 use crate::console::dialog::atlas::page::PageDialog;
-use crate::console::dialog::confirm::ConfirmDialog;
+use crate::console::dialog::confirmation::ConfirmDialog;
 use crate::console::keymap::{KeyAction, Motion, ThreadKey};
 use crate::console::layer::Layer;
 use crate::console::request::{ConsoleRequest, ThreadEdit};
-use crate::console::screen::threads::{EnterResult, edit, find, legend};
+use crate::console::screen::threads::{EnterResult, find, legend, summary_text};
 use crate::console::study::StudyResult;
 use crate::console::theme::Meaning;
 use crate::engine::command::DecisionRefusal;
@@ -148,7 +148,7 @@ impl App {
         let edit = ThreadEdit {
             thread: thread.id.clone(),
             etag: latest.etag(),
-            text: edit::text(&thread.id, &latest.shape(), typed),
+            text: summary_text::text(&thread.id, &latest.shape(), typed),
         };
         if self.warn_if_read_only() {
             return Vec::new();
@@ -171,7 +171,7 @@ impl App {
         };
         let latest = find(&self.snapshot, &edit.thread).and_then(|thread| thread.latest.as_ref());
         let kept = latest.map(|memento| (memento.etag(), memento.shape()));
-        let shape = match edit::read(&text) {
+        let shape = match summary_text::read(&text) {
             Ok(shape) => shape,
             Err(why) => {
                 let why = one_line(&why);

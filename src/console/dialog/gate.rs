@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use self::batch::RequestBatch;
 use self::context::ContextPane;
+use self::failed_recording::FailedRecording;
 use self::form::{AnswerForm, FormFocus, MoveDirection};
-use self::refusal::FailedRecording;
 use self::step::{Arming, DenyFocus, GatePane, ReviewFocus};
 use super::super::keymap::{KeyAction, KeyScope, lookup};
 use super::super::layer::{KeyResult, LayerChange, Repaint};
@@ -32,34 +32,34 @@ use crate::engine::command::AnswerProblem;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 
-mod bar;
-mod bars;
 mod batch;
-mod changed;
-mod claimed;
+mod blockers;
+mod button_press;
+mod changed_request;
+mod claim_question;
 mod context;
 mod draft;
+mod external_editor;
+mod failed_recording;
 mod field;
 mod form;
 mod keys;
 mod markdown;
-mod outside;
+mod minimised_bar;
 mod pace;
-mod pick;
-mod press;
-mod records;
-mod refusal;
+mod picker;
+mod planned_records;
 mod reply;
 mod scroll;
 mod skeleton;
 mod step;
-pub(super) mod text;
+pub(super) mod text_editing;
 mod view;
 
 pub(crate) use self::context::{LayoutJob, RequestLayout, hidden_chars_text, request_text};
 pub(crate) use self::form::AnswerForm as Draft;
 pub(crate) use self::pace::RecentPass;
-pub(crate) use self::records::{PlannedAnswers, justified_by_answers, plan_records};
+pub(crate) use self::planned_records::{PlannedAnswers, justified_by_answers, plan_records};
 pub(crate) use self::reply::ReplyEffect;
 pub(crate) use self::step::{
     CHALLENGE_CHARS, DecisionContext, DecisionKind, DecisionStep, DialogEntry, PassCare, PassProof,

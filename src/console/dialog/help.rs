@@ -9,7 +9,7 @@ use ratatui::widgets::{Clear, Paragraph};
 use super::super::cells::{clip, fit, wrap};
 use super::super::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, lookup};
 use super::super::layer::{KeyResult, LayerChange};
-use super::super::line::{InputChange, LineEdit};
+use super::super::line_edit::{InputChange, LineEdit};
 use super::super::theme::{Appearance, Focus, Meaning};
 
 /// Answer to a search for a feature that does not exist.

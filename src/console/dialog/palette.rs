@@ -13,7 +13,7 @@ use ratatui::widgets::{Clear, Paragraph};
 use super::super::cells::{clip, fit, width};
 use super::super::keymap::{BINDINGS, KeyAction, KeyScope, lookup};
 use super::super::layer::{KeyResult, LayerChange};
-use super::super::line::{InputChange, LineEdit};
+use super::super::line_edit::{InputChange, LineEdit};
 use super::super::screen::queue::highlighted;
 use super::super::theme::{Appearance, Focus, Meaning};
 use crate::base::id::{GateId, SessionId};

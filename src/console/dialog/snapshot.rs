@@ -13,21 +13,21 @@ use ratatui::layout::Rect;
 
 use super::super::keymap::{KeyAction, KeyScope, Motion, SnapshotKey, lookup};
 use super::super::layer::{KeyResult, LayerChange};
-use super::super::line::LineEdit;
+use super::super::line_edit::LineEdit;
 use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::Appearance;
-use super::confirm::ConfirmDialog;
+use super::confirmation::ConfirmDialog;
 use super::sheet::TextSheet;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::memento::ExternalName;
 use crate::reconstruct::{Artifact, Reconstruction};
-use crate::runtime::file::ExistingFile;
+use crate::runtime::export_file::ExistingFile;
 
-mod ask;
+mod messages;
 mod view;
 
-pub(crate) use self::ask::{
+pub(crate) use self::messages::{
     SnapshotReadFailure, SnapshotRequest, SnapshotResponse, SnapshotWrite, SnapshotWriteFailure,
 };
 

@@ -16,10 +16,12 @@ use super::super::keymap::{KeyAction, KeyScope, lookup};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::{Appearance, Meaning};
-use super::gate::text::{edit, edit_line, editor, numbered, paste, paste_line, replace, text_of};
+use super::gate::text_editing::{
+    edit, edit_line, editor, numbered, paste, paste_line, replace, text_of,
+};
 use crate::base::id::SessionId;
 use crate::base::json;
-use crate::engine::explain::{
+use crate::engine::explanation::{
     ExplainQuestion, ExplainedSession, FullExplanation, HypotheticalSession,
 };
 use crate::runtime::snapshot::SessionList;

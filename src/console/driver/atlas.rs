@@ -6,14 +6,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::atlas::load::load_if_changed;
+use crate::atlas::loader::load_if_changed;
 use crate::atlas::{LoadError, ManifestTransform};
 use crate::console::AtlasFileSource;
 use crate::console::request::{ConsoleMessage, Ticket};
 use crate::console::screen::atlas::{
     ChangedFile, FileCheck, FileCheckResult, FileStamp, FileState, FolderCheck, FolderListing,
 };
-use crate::engine::explain::ExplainQuestion;
+use crate::engine::explanation::ExplainQuestion;
 use crate::runtime::OperatorHandle;
 
 /// Requests explanations, one after another.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::record::{QuitFlag, QuittableRecords, RecordSource};
+use super::record_reader::{QuitFlag, QuittableRecords, RecordSource};
 use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::console::dialog::snapshot::{
     SnapshotReadFailure, SnapshotRequest, SnapshotResponse, SnapshotWrite, SnapshotWriteFailure,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use super::record::QuitFlag;
+use super::record_reader::QuitFlag;
 use crate::atlas::Atlas;
 use crate::base::clock::{Clock as _, SystemClock, Timestamp};
 use crate::base::id::SessionId;
@@ -15,7 +15,7 @@ use crate::console::cells::counted;
 use crate::console::study::{PageLine, Study, StudyResult, StudySummary};
 use crate::console::theme::Meaning;
 use crate::console::{ScenarioReport, ScenarioRunner};
-use crate::engine::explain::{
+use crate::engine::explanation::{
     ExplainedVerdict, HypotheticalRequest, HypotheticalSession, explain_under,
 };
 use crate::runtime::{OperatorHandle, RecordedSession};

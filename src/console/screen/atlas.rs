@@ -19,14 +19,14 @@ use crate::atlas::origin::PartKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_COPY_BYTES;
-use crate::engine::explain::CheckpointOutcome;
+use crate::engine::explanation::CheckpointOutcome;
 use crate::runtime::WatchSetting;
 use crate::runtime::snapshot::{RuntimeSnapshot, WatchedEvaluation};
 
 mod files;
 mod folder;
-mod item;
 mod notices;
+mod part_details;
 mod problems;
 mod session;
 mod steward;

@@ -16,24 +16,24 @@ use crate::engine::held::{Gate, GateOrigin, Held, HeldSubject, TierSource};
 use crate::runtime::snapshot::ConsoleAccess;
 
 use self::filter::QueueFilter;
-use self::glance::LatestEvents;
-use self::narrow::QueuePrompt;
-use self::order::SortOrder;
-use self::roll::HeldIndex;
+use self::held_index::HeldIndex;
+use self::latest_events::LatestEvents;
+use self::prompt::QueuePrompt;
+use self::sort_order::SortOrder;
 use super::super::keymap::{KeyAction, Motion, QueueKey};
 
-mod arrive;
-mod decided;
-mod detail;
 mod filter;
-mod glance;
+mod held_index;
+mod latest_events;
 mod marks;
-mod narrow;
-mod order;
-mod roll;
+mod prompt;
+mod recent_decisions;
+mod request_summary;
+mod sort_order;
+mod updates;
 mod view;
 
-pub(crate) use narrow::{ListDirection, QueuePromptPurpose};
+pub(crate) use prompt::{ListDirection, QueuePromptPurpose};
 pub(crate) use view::{QueueTarget, draw, highlighted, place_of};
 
 /// View state of the queue.

@@ -17,9 +17,9 @@ use crate::memento::{ExternalName, ProcessedTurn, Thread};
 use crate::runtime::ThreadDrafts;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
-pub(crate) mod edit;
 mod legend;
 mod search;
+pub(crate) mod summary_text;
 mod view;
 
 pub(crate) use self::legend::lines as legend;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 
-use self::compare::SessionComparison;
-use self::opened::{EventDirection, FollowMode, OpenSession, Playback};
+use self::comparison::SessionComparison;
+use self::open_session::{EventDirection, FollowMode, OpenSession, Playback};
 use self::prompt::{PromptHistory, PromptResult, TracePrompt, TracePromptPurpose};
 use super::super::keymap::{KeyAction, Motion, TraceKey};
 use super::super::request::ConsoleRequest;
@@ -21,27 +21,27 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::runtime::RecordedSession;
 use crate::trace::outline::FoldState;
-use crate::trace::verify::{ChainVerification, LogVerification, VerificationProgress};
+use crate::trace::verification::{ChainVerification, LogVerification, VerificationProgress};
 
-mod ask;
-mod check;
 mod click;
 mod commands;
-mod compare;
-mod detail;
-mod opened;
+mod comparison;
+mod event_detail;
+mod explanation_request;
+mod open_session;
 mod pages;
 mod prompt;
+mod reads;
 mod rows;
 mod scan;
+mod verification;
 mod view;
-mod why;
 
-pub(crate) use ask::{
+pub(crate) use explanation_request::HELD_NOTE;
+pub(crate) use reads::{
     EventRow, FullEvent, HashProof, TraceQuery, TraceRead, TraceReadResult, WindowMatches,
 };
 pub(crate) use view::draw;
-pub(crate) use why::HELD_NOTE;
 
 /// Interval at which the progress of a running check is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);

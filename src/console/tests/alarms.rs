@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, now};
-use super::stage::{TestConsole, decisions};
-use crate::console::linear::talk::LineConsole;
+use super::test_console::{TestConsole, decisions};
+use crate::console::linear::line_console::LineConsole;
 use crate::console::request::{Bell, ConsoleRequest};
 use crate::console::theme::Meaning;
 

@@ -7,12 +7,12 @@ use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
 use super::fixture::now;
-use super::stage::TestConsole;
-use crate::base::canon::canonical;
+use super::test_console::TestConsole;
+use crate::base::canonical_json::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::console::driver::record::{RecordSource, read};
+use crate::console::driver::record_reader::{RecordSource, read};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::trace::TraceRead;
 use crate::runtime::RecordedSession;
@@ -20,7 +20,7 @@ use crate::trace::event::Event;
 use crate::trace::hash::Envelope;
 use crate::trace::record::Record;
 use crate::trace::source::EventSource;
-use crate::trace::verify::{
+use crate::trace::verification::{
     ChainVerification, ProvenCounts, VerificationReport, VerificationVerdict,
 };
 

@@ -7,12 +7,12 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use serde_json::json;
 
 use super::fixture::{busy, idle};
-use super::stage::TestConsole;
-use super::studied::{WORDS, account, evaluated, request, studied};
+use super::sample_atlases::{WORDS, account, evaluated, request, studied};
+use super::test_console::TestConsole;
 use crate::atlas::load_str;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, Ticket};
 use crate::console::theme::{Appearance, ColourMode, Glyphs};
-use crate::engine::explain::{ExplainQuestion, ExplainedSession};
+use crate::engine::explanation::{ExplainQuestion, ExplainedSession};
 use crate::runtime::WatchSetting;
 use crate::runtime::snapshot::EvaluationOutcome;
 

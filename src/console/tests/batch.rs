@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::fixture::{acknowledgment, gate, held, snapshot, ticket_delete, user_ban, with_params};
 use super::rules::{answer, denied};
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
 use crate::base::limits::DIALOG_ARMING_TIME;

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, idle};
-use super::stage::TestConsole;
+use super::test_console::TestConsole;
 use crate::console::request::ConsoleRequest;
 use crate::runtime::snapshot::{
     ChainVerdict, HeadCopyState, RuntimeSnapshot, StoreState, UndeliveredCounts,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{busy, gate, held, onboarding, question, snapshot, ticket_delete};
 use super::gate::{REASON, fill};
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
 use crate::console::request::ConsoleRequest;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::RiskTier;
+use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModif
 use serde_json::json;
 
 use super::fixture::{busy, detected, held, onboarding, snapshot, ticket_delete, with_params};
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::engine::command::{DecisionRequest, Ruling};

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, decided, onboarding, snapshot, ticket_delete};
 use super::gate::fill;
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::engine::command::{AnswerProblem, DecisionRefusal, HeldOutcome, InvalidAnswers, Reply};
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::fixture::{onboarding, snapshot};
 use super::linear::LineConsoleTester;
-use super::stage::TestConsole;
+use super::test_console::TestConsole;
 use crate::engine::held::{Held, HeldSubject, HeldText, SessionEvent};
 
 /// An input with this text that waits at a gate.

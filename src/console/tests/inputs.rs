@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use serde_json::{Value, json};
 
 use super::fixture::{gate, held, question, snapshot};
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::engine::command::Ruling;
 use crate::engine::held::Held;

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::fixture::{busy, decided, now, snapshot, ticket_delete, user_ban, with_params};
 use crate::base::clock::Timestamp;
-use crate::console::linear::talk::{LineConsole, LineEffect};
+use crate::console::linear::line_console::{LineConsole, LineEffect};
 use crate::engine::command::{
     Confirmation, DecisionRefusal, HeldOutcome, InvalidAnswers, Reply, Ruling,
 };
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot, StoreState};
-use crate::trace::verify::{VerificationProgress, VerificationReport};
+use crate::trace::verification::{VerificationProgress, VerificationReport};
 
 /// A line console in which a second passes before every line.
 pub(super) struct LineConsoleTester {

@@ -12,7 +12,7 @@ use super::linear::{LineConsoleTester, answers};
 use super::rules::denied;
 use crate::atlas::document::{Approvers, RiskTier};
 use crate::base::digest::Digest;
-use crate::console::linear::talk::LineEffect;
+use crate::console::linear::line_console::LineEffect;
 use crate::engine::command::{
     AcknowledgedSubject, ClaimChange, ClaimChangeKind, Confirmation, DecisionRefusal,
     DecisionRequest, InvalidAnswers, OperatorAcknowledgement, OperatorAction, OperatorChange,

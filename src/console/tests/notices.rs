@@ -6,9 +6,9 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, idle, now};
-use super::stage::TestConsole;
-use super::studied::studied;
-use crate::console::linear::talk::LineConsole;
+use super::sample_atlases::studied;
+use super::test_console::TestConsole;
+use crate::console::linear::line_console::LineConsole;
 use crate::runtime::notices::{AtlasNoticeSummary, NoticeSummary, NoticesOff};
 use crate::runtime::snapshot::{RuntimeSnapshot, UndeliveredCounts};
 

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::KeyCode;
 
 use super::fixture::{busy, held, idle, onboarding, snapshot, ticket_delete, user_ban};
-use super::stage::TestConsole;
+use super::test_console::TestConsole;
 use crate::atlas::document::RiskTier;
 use crate::console::request::{Bell, ConsoleRequest, TerminalNotice};
 use crate::console::theme::{Appearance, ColourMode, Glyphs};

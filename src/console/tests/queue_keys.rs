@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use super::fixture::{
     busy, decided, events, held, onboarding, snapshot, ticket_delete, user_ban, with_params,
 };
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::console::app::Tab;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, TrailPurpose};

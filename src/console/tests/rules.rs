@@ -12,7 +12,7 @@ use serde_json::json;
 use super::fixture::{
     busy, decided, gate, held, idle, onboarding, question, snapshot, ticket_delete, user_ban,
 };
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::keymap::{BINDINGS, KeyScope};

@@ -7,7 +7,7 @@ use std::path::Path;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use serde_json::{Value, json};
 
-use super::live::{LiveConsole, WIDE};
+use super::live_console::{LiveConsole, WIDE};
 use crate::base::limits::DIALOG_ARMING_TIME;
 
 /// All rules, with the tests that cover them: the tests here, and older tests that cover a part.

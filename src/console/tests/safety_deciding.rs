@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
-use super::live::{LiveConsole, RULES};
+use super::live_console::{LiveConsole, RULES};
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::engine::command::{DecisionRefusal, DecisionRequest, DenyCode, Reply, Ruling};
 use crate::engine::held::Held;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::{Value, json};
 
-use super::live::LiveConsole;
+use super::live_console::LiveConsole;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::request::ConsoleRequest;
 use crate::engine::command::{

@@ -9,9 +9,9 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use serde_json::{Value, json};
 
 use super::fixture;
-use super::live::LiveConsole;
-use super::stage::TestConsole;
-use super::talks::{two, with};
+use super::live_console::LiveConsole;
+use super::sample_threads::{two, with};
+use super::test_console::TestConsole;
 use crate::base::text::is_deceptive;
 use crate::console::dialog::snapshot::{
     SnapshotReadFailure, SnapshotRequest, SnapshotResponse, SnapshotWrite, SnapshotWriteFailure,
@@ -19,7 +19,7 @@ use crate::console::dialog::snapshot::{
 use crate::console::request::{ConsoleMessage, ConsoleRequest, Ticket};
 use crate::console::theme::{Appearance, Glyphs};
 use crate::reconstruct::Reconstruction;
-use crate::runtime::file::ExistingFile;
+use crate::runtime::export_file::ExistingFile;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 use crate::runtime::snapshot_file::{SnapshotFileError, of_text};
 

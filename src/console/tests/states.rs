@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::fixture::{busy, decided, events, snapshot, ticket_delete, with_params};
 use super::gate::fill;
-use super::stage::{TestConsole, decisions};
+use super::test_console::{TestConsole, decisions};
 use crate::base::digest::Digest;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, TrailPurpose};

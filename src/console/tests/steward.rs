@@ -8,8 +8,8 @@ use insta::assert_snapshot;
 use ratatui::crossterm::event::{Event, KeyCode};
 
 use super::fixture::{busy, idle, now};
-use super::stage::TestConsole;
-use super::studied::{WORDS, on_disk, studied};
+use super::sample_atlases::{WORDS, on_disk, studied};
+use super::test_console::TestConsole;
 use crate::atlas::{Atlas, ManifestTransform, load_str};
 use crate::base::digest::Digest;
 use crate::base::limits::{ATLAS_FILE_CHECK_INTERVAL, DIALOG_ARMING_TIME};

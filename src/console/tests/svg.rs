@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::archive::Archive;
 use super::fixture::busy;
-use super::stage::TestConsole;
+use super::test_console::TestConsole;
 
 /// Size of a cell in pixels.
 const WIDTH: f32 = 8.4;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::fixture;
 use super::linear::LineConsoleTester;
-use super::stage::TestConsole;
-use super::talks::{calm, frozen, hostile, take, two, with};
+use super::sample_threads::{calm, frozen, hostile, take, two, with};
+use super::test_console::TestConsole;
 use crate::base::text::is_deceptive;
 use crate::console::app::Tab;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, ThreadEdit};

@@ -5,9 +5,9 @@ use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
 use super::fixture;
-use super::live::LiveConsole;
-use super::stage::TestConsole;
-use super::talks::{calm, with};
+use super::live_console::LiveConsole;
+use super::sample_threads::{calm, with};
+use super::test_console::TestConsole;
 use crate::console::app::Tab;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, ThreadEdit};
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
@@ -52,13 +52,15 @@ fn an_imported_session_is_marked_on_the_trace_screen() {
     let mut stage = TestConsole::new(fixture::busy(), (120, 36));
     stage.press(KeyCode::Char('2'));
     let mut sessions = fixture::sessions();
-    sessions[1].imports.push(crate::trace::verify::ImportEntry {
-        by: Some("mallory".to_owned()),
-        at: "2026-01-01T00:00:00.000000Z".to_owned(),
-        events: 6,
-        source: "forged.jsonl".to_owned(),
-        file_hash: None,
-    });
+    sessions[1]
+        .imports
+        .push(crate::trace::verification::ImportEntry {
+            by: Some("mallory".to_owned()),
+            at: "2026-01-01T00:00:00.000000Z".to_owned(),
+            events: 6,
+            source: "forged.jsonl".to_owned(),
+            file_hash: None,
+        });
     stage.message(ConsoleMessage::Sessions(Ok(sessions)));
     stage.paint();
     stage.shows("IMPORTED");

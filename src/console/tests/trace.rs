@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::archive::Archive;
 use super::fixture::{busy, now};
-use super::stage::TestConsole;
+use super::test_console::TestConsole;
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::console::layer::Layer;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
-use crate::trace::verify::{
+use crate::trace::verification::{
     ChainVerification, VerificationProgress, VerificationReport, VerificationVerdict,
 };
 

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::archive::{Archive, asks};
 use super::fixture::{busy, idle};
-use super::stage::TestConsole;
-use crate::console::driver::record::{QuitFlag, QuittableRecords, read};
+use super::test_console::TestConsole;
+use crate::console::driver::record_reader::{QuitFlag, QuittableRecords, read};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::trace::{TraceRead, TraceReadResult};
 use crate::trace::export::ExportFormatArg;

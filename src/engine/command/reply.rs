@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{GuidanceBlock, RiskTier};
+use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, ExecutionId, GateId, SessionId, SpanId, TraceId};
-use crate::engine::consult::ConsultationAnswer;
+use crate::engine::consultation::ConsultationAnswer;
 use crate::engine::held::Held;
-use crate::engine::resolve::Resolution;
+use crate::engine::resolution::Resolution;
 use crate::trace::event::InjectTrigger;
 
 /// A reply to a caller.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
 use crate::trace::event::{OutputType, UsageOutcome, WrapperCapabilities, WrapperConstructed};

@@ -144,7 +144,7 @@ fn tried(bench: &EngineBench, kind: &str) -> Vec<String> {
 impl EngineBench {
     /// Asks, as a client of a server, whether a session belongs to this secret.
     fn claim_to_own(&mut self, session: &str, secret: Option<&str>) -> CallerId {
-        let consult = consult::Consultation::Owner {
+        let consult = consultation::Consultation::Owner {
             session: session.parse().unwrap(),
             owner: secret.map(Digest::of),
             from: Some(Caller::Http("127.0.0.1:4711".to_owned())),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::atlas::document::InjectMode;
-use crate::engine::consult::{Consultation, ConsultationAnswer, PolicyAnswer};
+use crate::engine::consultation::{Consultation, ConsultationAnswer, PolicyAnswer};
 use crate::engine::extension::PolicyDecisionKind;
 
 const ATLAS: &str = "\

@@ -1,6 +1,6 @@
 //! Tests of explanations: they agree with real requests, give reasons, and change nothing.
 
-use super::super::explain::{
+use super::super::explanation::{
     CheckpointOutcome, ExplainedVerdict, HypotheticalRequest, HypotheticalSession,
     explain_input_under, explain_under,
 };

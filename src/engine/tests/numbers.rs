@@ -136,7 +136,7 @@ fn requests_that_hash_differently_never_read_the_same_on_record() {
         let session = "s-1".parse().unwrap();
         hashes.insert(held::request_hash(&session, "pay", params));
         let told = [&record["action_params"], &record["numbers_as_text"]];
-        seen.insert(crate::base::canon::canonical(&told));
+        seen.insert(crate::base::canonical_json::canonical(&told));
     }
     assert_eq!((hashes.len(), seen.len()), (sent.len(), sent.len()));
 }

@@ -1,7 +1,7 @@
 //! Tests of records: their content, durability and redaction.
 
 use super::*;
-use crate::atlas::redact::MARKER;
+use crate::atlas::redaction::MARKER;
 use crate::base::id::EventId;
 use crate::trace::event::{Durability, Payload, RiskTierInfo};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::limits::RESOLUTION_LIFETIME;
-use crate::engine::resolve::{ConstraintKind, Resolution};
+use crate::engine::resolution::{ConstraintKind, Resolution};
 
 const ATLAS: &str = "\
 capabilities:

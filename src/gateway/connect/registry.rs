@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::agent_table::{Folders, related_settings_files};
 use super::file::{SettingsFile, replace};
-use super::table::{Folders, related_settings_files};
 use super::{ConnectScope, HookConfig, SettingsState, disabling_settings, inspect};
 use crate::base::json;
 use crate::gateway::hook::Host;

@@ -9,8 +9,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::HttpState;
-use super::listen::{ConnectionSlot, HttpPeer};
-use super::serve::{fault, refusal};
+use super::call_handler::{fault, refusal};
+use super::listener::{ConnectionSlot, HttpPeer};
 use crate::base::digest::Digest;
 use crate::gateway::call::CallFault;
 

@@ -10,8 +10,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::HttpState;
+use super::call_handler;
 use super::guard::{TOO_MANY_CONNECTIONS, admit, exceeds_limit};
-use super::serve;
 use crate::base::json::read_with_inexact_as_text;
 use crate::gateway::client::ConnectionCanceller;
 use crate::gateway::hook::{self, AnswerCommand, HookOptions, Host, OfflineBehavior, Transport};
@@ -27,7 +27,7 @@ pub(super) async fn serve(
         Ok(answer) => answer,
         Err(why) => stop(&why, event.as_deref()),
     };
-    serve::json(StatusCode::OK, &answer)
+    call_handler::json(StatusCode::OK, &answer)
 }
 
 /// Returns the answer. Sets `event` as soon as the event is known.
@@ -51,7 +51,7 @@ async fn answer(
         .map(str::to_owned);
     let timer = timer(request.uri().query().unwrap_or_default());
     let unread = |_| "cra: the hook cannot be read, so nothing goes on".to_owned();
-    let body = serve::body(shared, request).await.map_err(unread)?;
+    let body = call_handler::body(shared, request).await.map_err(unread)?;
     *event = event_of(&body);
     let busy = |_| "cra: too many hooks wait already; try again later".to_owned();
     let room = Arc::clone(&shared.hooks)

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::serve;
+use super::call_handler;
 use crate::gateway::call;
 
 /// All calls: summary, parameters, and the name of the result in [`RESULTS`].
@@ -15,7 +15,7 @@ const RESULTS: &str = include_str!("results.json");
 
 /// `GET /v1/openapi.json`
 pub(super) async fn serve() -> Response {
-    serve::json(StatusCode::OK, &document())
+    call_handler::json(StatusCode::OK, &document())
 }
 
 /// Returns the document.

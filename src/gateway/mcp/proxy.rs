@@ -27,19 +27,19 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::gate::{ConsoleIdentity, ConsoleSession};
+use super::console_session::{ConsoleIdentity, ConsoleSession};
 use super::message::{AgentMessage, MessageLine, ServerMessage};
 use crate::base::limits::MAX_LARGE_MESSAGES;
 use crate::base::text::one_line;
-use crate::gateway::socket::lines::{LineEnd, LineReader};
+use crate::gateway::unix_server::lines::{LineEnd, LineReader};
 
-mod calls;
 mod own_tool;
-mod pending;
+mod pending_requests;
+mod proxy_state;
 
-use calls::ProxyState;
 use own_tool::OwnTool;
-use pending::{PendingRequests, RequestStage};
+use pending_requests::{PendingRequests, RequestStage};
+use proxy_state::ProxyState;
 
 /// Most messages in the queue to one side. The sender waits when the queue is full.
 const ON_THE_WAY: usize = 64;

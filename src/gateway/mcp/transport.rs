@@ -17,7 +17,7 @@ use super::message;
 use crate::base::json::{self, StrictJsonError};
 use crate::base::limits::MAX_LARGE_MESSAGES;
 use crate::gateway::call::CallFault;
-use crate::gateway::socket::lines::LineReader;
+use crate::gateway::unix_server::lines::LineReader;
 
 /// Transport that checks each line.
 pub(super) struct StrictTransport<R, W> {

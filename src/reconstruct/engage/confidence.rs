@@ -2,7 +2,7 @@
 
 use super::super::challenge::{alternatives, certainty_of_answer, is_unsure};
 use super::super::snapshot::{ConfidenceLevel, ConversationSnapshot, SnapshotDecision};
-use super::super::words::{SHOWN, bounded, capitalised, clause, within};
+use super::super::wording::{SHOWN, bounded, capitalised, clause, within};
 use super::section;
 
 /// Most decisions of one group that are shown; the rest is counted.

@@ -1,7 +1,7 @@
 //! A conversation near its end: finished work, open work, and ways to finish.
 
 use super::super::snapshot::ConversationSnapshot;
-use super::super::words::{bounded, humanised, lowered};
+use super::super::wording::{bounded, humanised, lowered};
 use super::{NOT_RECORDED, section};
 
 /// Progress in percent from which a conversation is near its end.

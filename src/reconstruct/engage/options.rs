@@ -3,7 +3,7 @@
 use super::super::challenge::is_premature;
 use super::super::infer::deferred;
 use super::super::snapshot::{ConversationSnapshot, NextStep, Tradeoff};
-use super::super::words::{
+use super::super::wording::{
     SHOWN, all_mid_sentence, bounded, clause, humanised, joined, share_subject, within,
 };
 use super::{NOT_RECORDED, listed, section};

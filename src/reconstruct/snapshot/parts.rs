@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::look::JsonView;
-use super::super::words::{
+use super::super::json_view::JsonView;
+use super::super::wording::{
     SHOWN, all_mid_sentence, bounded, capitalised, clause, joined, percent, within,
 };
 

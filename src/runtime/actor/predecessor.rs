@@ -4,7 +4,7 @@ use super::Actor;
 use crate::engine::command::EngineCommand;
 use crate::store::{Store, StoreError};
 use crate::trace::event::{Payload, SessionEnded};
-use crate::trace::verify::ChainHead;
+use crate::trace::verification::ChainHead;
 
 /// Records that are read at once. The end of a session is its last record, or near it.
 const PAGE: u64 = 32;

@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::atlas::document::InjectMode;
 use crate::base::id::SessionId;
 use crate::engine::command::{EngineCommand, InjectedContext, Reply};
-use crate::engine::consult::{Consultation, ConsultationAnswer, PolicyAnswer};
+use crate::engine::consultation::{Consultation, ConsultationAnswer, PolicyAnswer};
 use crate::runtime::message::{ActorMessage, AskIds};
 
 /// Client for an extension's questions about its session. The questions change nothing, and no answer

@@ -16,7 +16,7 @@ use super::{EventTypeDefinition, Extension, Registry, Role};
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
 use crate::atlas::document::CheckpointTrigger;
-use crate::atlas::written::{FileProblems, LocatedValue, decode_file};
+use crate::atlas::located_values::{FileProblems, LocatedValue, decode_file};
 use crate::base::id::is_restricted;
 use crate::base::limits::{
     DEFAULT_WASM_FUEL, DEFAULT_WASM_MEMORY_BYTES, EXTENSION_TIMEOUT, MAX_EXTENSION_TIMEOUT,
@@ -61,7 +61,7 @@ impl Registry {
         let decode = |root: &LocatedValue<'_>, faults: &mut FileProblems<'_>| {
             list(Self::default(), root, Path::new(""), faults)
         };
-        crate::atlas::written::decode_bytes("extensions", bytes, decode)
+        crate::atlas::located_values::decode_bytes("extensions", bytes, decode)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::base::clock::Boxed;
 use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::ExtensionCall;
-use crate::runtime::outgoing;
+use crate::runtime::http_client;
 
 /// An address that is called with POST: question and answer are JSON.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl HttpExtension {
     pub fn new(address: &str, timeout: Duration) -> Result<Self, String> {
         address::check(address).map_err(|error| error.to_string())?;
         Ok(Self {
-            agent: outgoing::agent(timeout),
+            agent: http_client::agent(timeout),
             address: address.to_owned(),
         })
     }

@@ -9,8 +9,8 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-use super::kept::{DeliveryState, RetryDecision, SendResult, StoredNotice};
-use super::post::NoticeSender;
+use super::notice_sender::NoticeSender;
+use super::stored_notice::{DeliveryState, RetryDecision, SendResult, StoredNotice};
 use super::{AtlasNoticeSummary, NoticeSummary, Webhooks};
 use crate::base::clock::Timestamp;
 use crate::base::clock_step::ClockStep;

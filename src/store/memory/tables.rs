@@ -10,7 +10,7 @@ use crate::trace::governance::SessionGovernance;
 use crate::trace::head::LogHead;
 use crate::trace::note::SignedNote;
 use crate::trace::record::Record;
-use crate::trace::verify::{self, ChainHead, LogVerifier, TrustAnchors, VerificationReport};
+use crate::trace::verification::{self, ChainHead, LogVerifier, TrustAnchors, VerificationReport};
 
 /// Name of the log of an in-memory store.
 const LOG: &str = "log-00000000-0000-7000-8000-000000000000";
@@ -166,7 +166,7 @@ impl MemoryTables {
         });
         let mut verifier = LogVerifier::new(trust.of_log(log_id()).signed(signed));
         for record in &self.records {
-            match verify::check(&record.text, &record.hash) {
+            match verification::check(&record.text, &record.hash) {
                 Ok((envelope, link)) => verifier.push(&envelope, &link, &record.text),
                 Err(what) => {
                     let place = verifier.place(&record.session);

@@ -9,13 +9,15 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Params, Row, params};
 
 use super::super::{AtlasText, LogState, RecordedSession, Seal, StateRow, StoreError};
-use super::head::read_head;
+use super::head_file::read_head;
 use super::{damaged, open_error, rows, schema, with_suffix};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
-use crate::trace::verify::{ChainHead, TrustAnchors, VerificationProgress, VerificationReport};
+use crate::trace::verification::{
+    ChainHead, TrustAnchors, VerificationProgress, VerificationReport,
+};
 
 /// Read-only connection to the store.
 #[derive(Debug)]
@@ -279,7 +281,12 @@ impl StoreReader {
         trust: TrustAnchors,
         threads: NonZeroUsize,
     ) -> Result<VerificationReport, StoreError> {
-        super::verify::verify(self, trust, threads.get(), &VerificationProgress::default())
+        super::file_verification::verify(
+            self,
+            trust,
+            threads.get(),
+            &VerificationProgress::default(),
+        )
     }
 
     /// Verifies the whole record with progress and cancellation.
@@ -293,7 +300,7 @@ impl StoreReader {
     ) -> Result<VerificationReport, StoreError> {
         let cores = std::thread::available_parallelism();
         let cores = cores.unwrap_or(NonZeroUsize::MIN);
-        super::verify::verify(self, trust, cores.get(), progress)
+        super::file_verification::verify(self, trust, cores.get(), progress)
     }
 
     pub(super) fn one<T>(

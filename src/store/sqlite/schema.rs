@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, Transaction};
 use uuid::Uuid;
 
 use super::super::StoreError;
-use super::migrate;
+use super::migration;
 use crate::base::id::SessionId;
 
 /// Application id that marks the file as ours: `CRA1`.
@@ -224,7 +224,7 @@ pub(super) fn prepare(
         }
         DatabaseKind::Older(format) => {
             let transaction = connection.transaction().map_err(failed)?;
-            let moved = migrate::bring_up(&transaction, format)?;
+            let moved = migration::bring_up(&transaction, format)?;
             check_shape(&transaction)?;
             transaction.commit().map_err(failed)?;
             Ok(Some(format!(

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
-use crate::trace::tell::{quoted, sentence};
+use crate::trace::summary::{quoted, sentence};
 
 /// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Payload;
-use super::declare::payload;
+use super::macros::payload;
 
 payload! {
     /// An Atlas came into force.

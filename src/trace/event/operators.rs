@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::declare::payload;
+use super::enums::Acknowledged;
+use super::enums::ClaimWord;
+use super::macros::payload;
 use super::parts::SealedHead;
-use super::words::Acknowledged;
-use super::words::ClaimWord;
 
 payload! {
     /// The operator at the console changed. The name is claimed, not proven.

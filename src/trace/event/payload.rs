@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::StoreRecovered;
-use super::declare::payloads;
+use super::enums::{
+    ActionTaken, FinalStatus, InjectTrigger, InputSource, JustificationSource, OutputType,
+    PolicyOutcome, Recommendation, RequestType, RiskTierInfo, UsageOutcome, Validity,
+};
 use super::governance::{
     AlarmRaised, AtlasLoaded, HoldPlaced, HoldReleased, RetentionApplied, TraceImported,
 };
+use super::macros::payloads;
 use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
     OperatorChanged, RequestClaimed,
 };
 use super::owed::Owed;
+use super::parse::{PayloadError, canonical_type};
 use super::parts::{AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction};
-use super::read::{PayloadError, canonical_type};
 use super::threads::{
     BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
-};
-use super::words::{
-    ActionTaken, FinalStatus, InjectTrigger, InputSource, JustificationSource, OutputType,
-    PolicyOutcome, Recommendation, RequestType, RiskTierInfo, UsageOutcome, Validity,
 };
 use super::wrapper::{WrapperConstructed, WrapperVerified};
 use crate::base::id::{EventId, SessionId};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::declare::payload;
+use super::macros::payload;
 use super::parts::Redaction;
 
 payload! {

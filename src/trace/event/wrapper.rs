@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::declare::payload;
+use super::macros::payload;
 use super::parts::{Redaction, WrapperCapabilities};
 
 payload! {

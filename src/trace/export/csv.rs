@@ -9,9 +9,9 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::trace::event::Event;
-use crate::trace::tell::{about, sentence};
+use crate::trace::summary::{about, sentence};
 
 /// The columns, in their order.
 pub const COLUMNS: [&str; 15] = [

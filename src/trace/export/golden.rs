@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::clock::TimestampText;
 use crate::trace::event::{Event, canonical_type};
 

@@ -20,19 +20,19 @@ use crate::trace::event::Event;
 use crate::trace::replay::ReplayState;
 use crate::trace::source::EventSource;
 use crate::trace::spans::{MAX_DEPTH, SpanDepths, SpanTree};
-use crate::trace::tell::cut;
-use crate::trace::verify::ChainVerification;
+use crate::trace::summary::cut;
+use crate::trace::verification::ChainVerification;
 
 mod decisions;
 mod log;
-mod proof;
 mod text;
 mod timeline;
+mod verdict_text;
 
 use decisions::DecisionWriter;
-use proof::{VerdictClass, meaning};
 use text::{EscapedText, counted, lasting, moment};
 use timeline::Timeline;
+use verdict_text::{VerdictClass, meaning};
 
 /// Base style of the page. [`style`] appends the many similar rules for bars and levels.
 const STYLE: &str = include_str!("html/report.css");

@@ -19,14 +19,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{ExportError, imported, visit};
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, SpanId, TraceId};
 use crate::trace::event::Event;
 use crate::trace::source::EventSource;
 use crate::trace::spans::{SpanTree, stops};
-use crate::trace::tell::{about, clipped, sentence};
+use crate::trace::summary::{about, clipped, sentence};
 
 /// Longest name of a span.
 const MAX_NAME_CHARS: usize = 120;

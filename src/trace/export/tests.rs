@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::html::HtmlReport;
 use super::{csv, html, otlp};
-use crate::base::canon::canonical;
+use crate::base::canonical_json::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::text::is_deceptive;

@@ -3,7 +3,7 @@
 use std::ops::{BitOr, BitOrAssign, BitXorAssign};
 
 use super::{Details, Event, canonical_type, stops};
-use crate::trace::tell::is_frozen;
+use crate::trace::summary::is_frozen;
 
 /// Marks of an event as a bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

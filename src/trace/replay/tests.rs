@@ -13,7 +13,7 @@ use crate::base::id::SessionId;
 use crate::base::pattern::Patterns;
 use crate::trace::event::Event;
 use crate::trace::source::{EventSource, MemorySource, PAGE};
-use crate::trace::verify::ChainVerification;
+use crate::trace::verification::ChainVerification;
 
 fn fields(value: Value) -> Map<String, Value> {
     match value {

@@ -4,7 +4,7 @@ use super::ReplayState;
 use super::state::{RECENT, ThreadPosition};
 use crate::trace::details::Details;
 use crate::trace::event::Event;
-use crate::trace::tell::is_frozen;
+use crate::trace::summary::is_frozen;
 
 impl ReplayState {
     pub(super) fn turn(&mut self, event: &Event, details: Details<'_>) {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::trace::outline::EventMarks;
     use crate::trace::replay::tests::event;
-    use crate::trace::tell::{Tone, about, sentence, telling, tone};
+    use crate::trace::summary::{Tone, about, sentence, telling, tone};
 
     fn turned(sequence: u64, thread: &str, frozen: bool, update: &str) -> Event {
         let payload = json!({

@@ -8,7 +8,7 @@ use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
 use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::event::{Draft, Durability, Payload};
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use rusqlite::{Connection, params};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use cra_core::base::canon::canonical;
+use cra_core::base::canonical_json::canonical;
 use cra_core::base::digest::Digest;
 use cra_core::store::sqlite::FILE_NAME;
 use cra_core::trace::hash::Envelope;

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 use cra_core::atlas::diagnostic::ReportColour;
 use cra_core::atlas::load_file;
-use cra_core::base::canon::canonical;
+use cra_core::base::canonical_json::canonical;
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
 use cra_core::engine::command::{
     ClaimChange, ClaimChangeKind, DecisionRequest, OperatorAction, Reply, Ruling,

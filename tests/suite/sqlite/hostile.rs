@@ -13,7 +13,7 @@ use cra_core::runtime::snapshot::ConsoleAccess;
 use cra_core::runtime::{Runtime, RuntimeParts};
 use cra_core::store::sqlite::{FILE_NAME, StoreReader};
 use cra_core::store::{Store, StoreError};
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 
 use super::{connect, of_sessions, recorded};
 use crate::support::{APART, Dice, acme, clock, key_of, retry_or_refuse};

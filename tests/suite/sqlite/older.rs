@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cra_core::store::sqlite::{FILE_NAME, StoreReader};
 use cra_core::store::{Store, StoreError};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use rusqlite::params;
 use tempfile::TempDir;
 

@@ -8,7 +8,7 @@ use cra_core::base::id::SessionId;
 use cra_core::store::sqlite::{FILE_NAME, StoreReader};
 use cra_core::store::{LogState, Store};
 use cra_core::trace::record::Record;
-use cra_core::trace::verify::TrustAnchors;
+use cra_core::trace::verification::TrustAnchors;
 use rusqlite::params;
 use tempfile::TempDir;
 

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::deed::StepAction;
+use super::step_action::StepAction;
 use crate::atlas::diagnostic::Code;
-use crate::atlas::written::{FileProblems, LocatedValue};
+use crate::atlas::located_values::{FileProblems, LocatedValue};
 use crate::engine::command::{AgentReport, Wrapper};
 use crate::gateway::call::{WrapperConstructed, WrapperVerified};
 

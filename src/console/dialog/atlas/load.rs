@@ -16,7 +16,7 @@ use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::cells::{clip, coordinate, wrap};
 use crate::console::keymap::{KeyAction, KeyScope, lookup};
 use crate::console::layer::{KeyResult, LayerChange};
-use crate::console::line::LineEdit;
+use crate::console::line_edit::LineEdit;
 use crate::console::request::ConsoleRequest;
 use crate::console::study::PageLine;
 use crate::console::theme::{Appearance, Focus, Meaning};

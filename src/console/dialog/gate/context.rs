@@ -10,9 +10,9 @@
 
 use std::sync::Arc;
 
-use self::find::SearchState;
 use self::remarks::{Remark, RemarkBody};
-use self::written::{RequestText, starts};
+use self::request_layout::{RequestText, starts};
+use self::search::SearchState;
 use super::markdown;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
@@ -21,18 +21,18 @@ use crate::console::theme::{Appearance, Meaning};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 use crate::trace::event::Event;
-use crate::trace::tell;
+use crate::trace::summary;
 
-mod find;
 mod remarks;
-mod request;
-mod written;
+mod request_layout;
+mod request_text;
+mod search;
 
-pub(super) use self::find::{SearchDirection, SearchResult};
-pub(super) use self::request::describe;
-pub(crate) use self::request::{hidden_chars_text, request_text};
-pub(super) use self::written::is_longer;
-pub(crate) use self::written::{LayoutJob, RequestLayout};
+pub(super) use self::request_layout::is_longer;
+pub(crate) use self::request_layout::{LayoutJob, RequestLayout};
+pub(super) use self::request_text::describe;
+pub(crate) use self::request_text::{hidden_chars_text, request_text};
+pub(super) use self::search::{SearchDirection, SearchResult};
 
 /// Heading of the remark about the thread.
 const THREAD: &str = "THREAD";
@@ -146,7 +146,7 @@ impl ContextPane {
             .iter()
             .map(|event| {
                 let kind = one_line(&event.event_type);
-                format!("{} {kind}: {}", event.sequence, tell::sentence(event))
+                format!("{} {kind}: {}", event.sequence, summary::sentence(event))
             })
             .collect();
         self.remarks.retain(|remark| remark.heading != "TRAIL");

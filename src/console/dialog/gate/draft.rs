@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::GateDialog;
 use super::field::AnswerField;
 use super::form::AnswerForm;
-use super::text::{paste, text_of};
+use super::text_editing::{paste, text_of};
 use crate::base::digest::Digest;
 use crate::console::request::ConsoleRequest;
 use crate::engine::held::Held;

@@ -4,13 +4,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_textarea::TextArea;
 use serde_json::Value;
 
-use super::pick::{FilterCleared, OptionPicker};
+use super::picker::{FilterCleared, OptionPicker};
 use super::skeleton::skeleton;
-use super::text::{
+use super::text_editing::{
     edit, edit_line, editor, is_of_number, numbered, paste, paste_line, replace, text_of,
 };
-use crate::atlas::compiled::CompiledQuestion;
 use crate::atlas::document::{InvalidAnswerAction, ResponseType};
+use crate::atlas::model::CompiledQuestion;
 use crate::console::keymap::{KeyAction, KeyScope, lookup};
 use crate::engine::answer::{JudgedAnswer, judge};
 

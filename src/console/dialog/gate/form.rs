@@ -6,7 +6,7 @@ use ratatui_textarea::TextArea;
 use serde_json::Value;
 
 use super::field::{AnswerField, AnswerStatus};
-use super::text::{editor, text_of};
+use super::text_editing::{editor, text_of};
 use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::base::digest::Digest;
 use crate::console::cells::counted;

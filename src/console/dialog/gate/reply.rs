@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::changed::ATLAS_CHANGED;
+use super::changed_request::ATLAS_CHANGED;
 use super::form::FormFocus;
 use super::step::DecisionStep;
 use super::{DecisionKind, GateDialog};

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use ratatui_textarea::TextArea;
 
-use super::changed::ChangedRequest;
-use super::claimed::ClaimQuestion;
+use super::changed_request::ChangedRequest;
+use super::claim_question::ClaimQuestion;
 use super::form::AnswerForm;
 use super::pace::RecentPass;
 use super::scroll::ScrollState;
-use super::text::{editor, text_of};
+use super::text_editing::{editor, text_of};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;

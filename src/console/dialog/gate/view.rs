@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
 use super::GateDialog;
-use super::bars::DecisionBlocker;
+use super::blockers::DecisionBlocker;
 use super::scroll::SheetSize;
 use super::step::{DecisionStep, GatePane};
 use crate::base::clock::Timestamp;
@@ -15,11 +15,11 @@ use crate::console::screen::queue::risk_text;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning, of_tier};
 
 mod buttons;
-mod ending;
 mod form;
 mod question;
 mod request;
 mod review;
+mod step_views;
 
 /// Minimum width for both panes side by side.
 const SIDE_BY_SIDE: u16 = 100;
@@ -84,7 +84,7 @@ pub(super) fn sheet(
     };
     match &dialog.step {
         DecisionStep::Reviewing(review) => Some(review::sheet(dialog, review, content, look, now)),
-        DecisionStep::Changed(changed) => Some(ending::sheet(changed, content, look)),
+        DecisionStep::Changed(changed) => Some(step_views::sheet(changed, content, look)),
         DecisionStep::Editing
         | DecisionStep::Denying(_)
         | DecisionStep::Claimed(_)
@@ -262,12 +262,16 @@ impl GateDialog {
             DecisionStep::Reviewing(review) => {
                 review::draw(self, review, frame, content, look, now)
             }
-            DecisionStep::Denying(spot) => ending::draw_deny(self, *spot, frame, content, look),
-            DecisionStep::Claimed(over) => ending::draw_claimed(self, over, frame, content, look),
-            DecisionStep::Writing(verb) => ending::draw_writing(*verb, frame, content, look),
-            DecisionStep::Changed(changed) => ending::draw_changed(changed, frame, content, look),
+            DecisionStep::Denying(spot) => step_views::draw_deny(self, *spot, frame, content, look),
+            DecisionStep::Claimed(over) => {
+                step_views::draw_claimed(self, over, frame, content, look)
+            }
+            DecisionStep::Writing(verb) => step_views::draw_writing(*verb, frame, content, look),
+            DecisionStep::Changed(changed) => {
+                step_views::draw_changed(changed, frame, content, look)
+            }
             DecisionStep::Settled(decided) => {
-                ending::draw_settled(self, decided.as_deref(), frame, content, look)
+                step_views::draw_settled(self, decided.as_deref(), frame, content, look)
             }
         };
         for (line, row) in words.into_iter().zip(status.rows()) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{AtlasPane, AtlasScreen, FileState, StudyTotals};
-use crate::atlas::compare::{AtlasChange, ChangeKind, Comparison, fates};
+use crate::atlas::comparison::{AtlasChange, ChangeKind, Comparison, fates};
 use crate::atlas::{Atlas, origin::PartKind};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{AtlasPane, AtlasScreen, FocusDepth, item, session};
+use super::{AtlasPane, AtlasScreen, FocusDepth, part_details, session};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, fit, width, wrap};
 use crate::console::evidence;
@@ -14,8 +14,8 @@ use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::WatchSetting;
 use crate::runtime::snapshot::{EvaluationOutcome, RuntimeSnapshot, WatchedEvaluation};
 
-mod branches;
-mod reload;
+mod reload_panel;
+mod tree_view;
 
 /// Areas of the panels.
 struct AtlasAreas {
@@ -31,7 +31,7 @@ struct AtlasAreas {
 
 fn areas(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, area: Rect) -> AtlasAreas {
     let wide = area.width >= 120 && area.height >= 26;
-    let brief = !wide && reload::brief(atlases, snapshot).is_some();
+    let brief = !wide && reload_panel::brief(atlases, snapshot).is_some();
     let [status, rest, reload] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Fill(1),
@@ -51,7 +51,7 @@ fn areas(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, area: Rect) -> Atlas
         let thirds = [
             Constraint::Percentage(52),
             Constraint::Fill(1),
-            Constraint::Length(reload::ROWS),
+            Constraint::Length(reload_panel::ROWS),
         ];
         let [left, right] =
             Layout::horizontal([Constraint::Length(46), Constraint::Fill(1)]).areas(rest);
@@ -117,7 +117,7 @@ pub(crate) fn draw(
         return;
     }
     if !all.tree.is_empty() {
-        branches::draw(atlases, snapshot, frame, all.tree, look);
+        tree_view::draw(atlases, snapshot, frame, all.tree, look);
     }
     if !all.session.is_empty() {
         draw_session(atlases, snapshot, frame, all.session, look);
@@ -131,8 +131,8 @@ pub(crate) fn draw(
         }
     }
     if all.reload.height > 1 {
-        reload::draw(atlases, snapshot, frame, all.reload, look);
-    } else if let Some((words, meaning)) = reload::brief(atlases, snapshot) {
+        reload_panel::draw(atlases, snapshot, frame, all.reload, look);
+    } else if let Some((words, meaning)) = reload_panel::brief(atlases, snapshot) {
         let words = clip(&format!(" {words}"), usize::from(all.reload.width), look);
         frame.render_widget(Line::styled(words, look.style(meaning)), all.reload);
     }
@@ -175,9 +175,8 @@ fn status(
     }
     let (words, meaning) = match &atlases.said {
         Some((meaning, words)) => (words.clone(), *meaning),
-        None => {
-            reload::differs(atlases, snapshot, cells, look).unwrap_or((String::new(), Meaning::Dim))
-        }
+        None => reload_panel::differs(atlases, snapshot, cells, look)
+            .unwrap_or((String::new(), Meaning::Dim)),
     };
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let words = clip(&words, cells.saturating_sub(used + 3), look);
@@ -445,7 +444,7 @@ fn chosen(
     look: Appearance,
 ) -> (String, Vec<Line<'static>>) {
     let found = match atlases.pane {
-        AtlasPane::Tree | AtlasPane::Session => item::lines(atlases, snapshot, cells, look),
+        AtlasPane::Tree | AtlasPane::Session => part_details::lines(atlases, snapshot, cells, look),
         AtlasPane::Stream => atlases.chosen(snapshot).map(|evaluated| {
             let (words, meaning) = came(&evaluated.came);
             let mut lines = evidence::lines(&evaluated.account, cells, look);

@@ -8,8 +8,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use self::table::QueueColumns;
-use super::narrow::{QueuePrompt, QueuePromptPurpose};
-use super::{QueueScreen, decided, detail, risk_text};
+use super::prompt::{QueuePrompt, QueuePromptPurpose};
+use super::{QueueScreen, recent_decisions, request_summary, risk_text};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::console::cells::{clip, coordinate, counted, width};
@@ -109,12 +109,13 @@ pub(crate) fn draw(
     let parts = parts(queue, area);
     draw_list(queue, snapshot, frame, parts.list, look, now);
     if parts.about.height > 0 {
-        detail::draw(queue, snapshot, frame, parts.about, look, now);
+        request_summary::draw(queue, snapshot, frame, parts.about, look, now);
     }
     if parts.tall {
-        decided::draw(snapshot, frame, parts.past, look, now);
-    } else if let Some(last) = decided::lately(snapshot, now).next() {
-        let mut line = decided::line(last, usize::from(parts.past.width).saturating_sub(2), look);
+        recent_decisions::draw(snapshot, frame, parts.past, look, now);
+    } else if let Some(last) = recent_decisions::lately(snapshot, now).next() {
+        let mut line =
+            recent_decisions::line(last, usize::from(parts.past.width).saturating_sub(2), look);
         line.spans.insert(0, Span::raw("  "));
         frame.render_widget(line, parts.past);
     }

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::{ThreadsScreen, find};
 use crate::console::keymap::{KeyAction, KeyScope, Motion, lookup};
-use crate::console::line::{InputChange, LineEdit};
+use crate::console::line_edit::{InputChange, LineEdit};
 use crate::memento::{ExternalName, SummaryShape, Thread, ThreadMemento};
 use crate::runtime::snapshot::RuntimeSnapshot;
 

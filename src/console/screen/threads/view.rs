@@ -11,12 +11,12 @@ use crate::base::text::one_line;
 use crate::console::cells::{asker, clip, coordinate, counted, fit, width};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
-use crate::console::thread::{frozen_threads, heat, phase_and_intensity_text};
+use crate::console::thread_text::{frozen_threads, heat, phase_and_intensity_text};
 use crate::memento::{Thread, TurnDecision};
 use crate::runtime::snapshot::RuntimeSnapshot;
 
-mod about;
 mod history;
+mod intensity_panel;
 mod memento;
 
 /// Width of the list in cells, with its borders.
@@ -146,7 +146,7 @@ pub(crate) fn draw(
         draw_list(threads, snapshot, frame, parts.list, look, now);
     }
     let title = about_title(threads, snapshot, thread, parts.about, look);
-    about::draw(thread, title, frame, parts.about, look, now);
+    intensity_panel::draw(thread, title, frame, parts.about, look, now);
     draw_memento(threads, thread, frame, parts.memento, look);
     if parts.history.height > 1 {
         let focus = Focus::from(threads.pane() == ThreadsPane::History);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     ConsoleRequest, EventDirection, FoldState, FollowMode, LetterCommand, Meaning, Timestamp,
-    TraceKey, TracePane, TracePrompt, TracePromptPurpose, TraceRead, TraceScreen, detail,
+    TraceKey, TracePane, TracePrompt, TracePromptPurpose, TraceRead, TraceScreen, event_detail,
 };
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::base::text::one_line;
@@ -264,7 +264,7 @@ impl TraceScreen {
         let found = match (self.pane, &self.opened) {
             (TracePane::Spans, Some(opened)) => opened
                 .whole()
-                .map(|whole| ("the event", detail::as_json(whole))),
+                .map(|whole| ("the event", event_detail::as_json(whole))),
             (TracePane::Event, Some(opened)) => opened
                 .whole()
                 .and_then(|whole| opened.detail.value(whole))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ask::EventRow;
+use super::reads::EventRow;
 
 /// Rows in a page.
 pub(super) const PAGE_ROWS: usize = 100;

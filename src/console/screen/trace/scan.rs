@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ask::{TraceQuery, TraceRead, WindowMatches};
+use super::reads::{TraceQuery, TraceRead, WindowMatches};
 use crate::base::id::SessionId;
 
 /// Events scanned at a time: some tens of milliseconds.

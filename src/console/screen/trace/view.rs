@@ -5,22 +5,22 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::opened::{FollowMode, OpenSession};
+use super::open_session::{FollowMode, OpenSession};
 use super::{LetterCommand, TracePane, TracePrompt, TraceScreen, VerificationState};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, coordinate, counted, width, wrap_within};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::snapshot::RuntimeSnapshot;
-use crate::trace::verify::VerificationProgress;
+use crate::trace::verification::VerificationProgress;
 
 pub(super) mod click;
-mod compared;
+mod comparison_view;
 mod event;
+mod event_tree;
 mod minimap;
 mod replay;
 mod sessions;
-mod spans;
 mod time;
 mod verdict;
 
@@ -122,10 +122,12 @@ pub(crate) fn draw(
     );
     draw_bar(trace, frame, all.bar, look);
     match (trace.pane, &trace.opened, &trace.compared) {
-        (TracePane::Compared, _, Some(compared)) => compared::draw(compared, frame, rest, look),
+        (TracePane::Compared, _, Some(compared)) => {
+            comparison_view::draw(compared, frame, rest, look)
+        }
         (TracePane::Spans | TracePane::Event, Some(opened), _) => {
             if !all.spans.is_empty() {
-                spans::draw(trace, opened, frame, all.spans, look);
+                event_tree::draw(trace, opened, frame, all.spans, look);
             }
             if !all.event.is_empty() {
                 event::draw(trace, opened, frame, all.event, look);
@@ -334,7 +336,7 @@ fn following(opened: &OpenSession, cells: usize) -> (String, Meaning) {
         let part = percent(opened.outline.len(), total);
         return (format!("reading {part}, Esc stops "), Meaning::Waiting);
     }
-    if opened.reading == super::opened::OutlineReading::Stopped {
+    if opened.reading == super::open_session::OutlineReading::Stopped {
         let part = percent(opened.outline.len(), total);
         return (format!("read to {part}, r goes on "), Meaning::Warning);
     }

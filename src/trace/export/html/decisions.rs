@@ -13,7 +13,7 @@ use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 use crate::trace::replay::ReplayState;
 use crate::trace::replay::state::{HeldGate, HeldRequest};
-use crate::trace::tell::cut;
+use crate::trace::summary::cut;
 
 /// Longest answer or reason in a decision; the full text is in its event.
 const MAX_TEXT_CHARS: usize = 2000;

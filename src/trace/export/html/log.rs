@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::text::{EscapedText, moment};
 use crate::trace::details::Details;
 use crate::trace::event::Event;
-use crate::trace::tell::sentence;
+use crate::trace::summary::sentence;
 
 /// Writes the entries; nothing if there are none.
 pub(super) fn write(out: &mut impl Write, entries: &[Event]) -> fmt::Result {

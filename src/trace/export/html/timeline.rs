@@ -9,7 +9,7 @@ use super::text::{EscapedText, lasting, moment};
 use crate::base::clock::Timestamp;
 use crate::trace::event::Event;
 use crate::trace::spans::{SpanDepths, SpanTree};
-use crate::trace::tell::{Tone, sentence, tone};
+use crate::trace::summary::{Tone, sentence, tone};
 
 /// Time range of a session and its spans.
 pub(super) struct Timeline<'t> {

@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use super::super::bars::DecisionBlocker;
-use super::super::claimed::ClaimFocus;
+use super::super::blockers::DecisionBlocker;
+use super::super::claim_question::ClaimFocus;
 use super::super::step::{DecisionKind, DecisionStep};
 use super::super::{DenyFocus, FormFocus, GateDialog, ReviewFocus};
 use crate::base::clock::Timestamp;

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::super::GateDialog;
 use super::super::field::{AnswerField, AnswerInput, AnswerStatus};
-use super::super::pick::OptionPicker;
+use super::super::picker::OptionPicker;
 use super::form::{FocusedRows, FormPiece, lines_of, rows_of};
 use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::base::text::one_line;

@@ -10,7 +10,7 @@ use super::super::context::{ContextRow, RequestRowPart, hidden_chars_text};
 use super::super::step::{DecisionStep, GatePane};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, width, wrap};
-use crate::console::json;
+use crate::console::json_line;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 impl GateDialog {
@@ -122,7 +122,7 @@ impl GateDialog {
                 RequestRowPart::Heading => {
                     Line::styled(text.to_owned(), look.style(Meaning::Strong))
                 }
-                RequestRowPart::Line => json::line(text, look),
+                RequestRowPart::Line => json_line::line(text, look),
                 RequestRowPart::Continued => Line::from(text.to_owned()),
             }
         } else {

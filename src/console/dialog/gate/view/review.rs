@@ -6,7 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::GateDialog;
-use super::super::records::{PlannedAnswers, PlannedRecord, justified_by_answers, plan_records};
+use super::super::planned_records::{
+    PlannedAnswers, PlannedRecord, justified_by_answers, plan_records,
+};
 use super::super::scroll::{SheetSize, beyond};
 use super::super::step::{CHALLENGE_CHARS, PassProof, Review, ReviewFocus, shown_action};
 use super::form::{FormPiece, ScrollTarget, paint, rows_of};

@@ -9,7 +9,7 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{asker, fit, span, width};
 use crate::console::theme::{Appearance, Focus, Meaning, of_tier};
-use crate::console::thread;
+use crate::console::thread_text;
 use crate::engine::held::Held;
 use crate::memento::Thread;
 use crate::runtime::snapshot::RuntimeSnapshot;
@@ -65,7 +65,7 @@ impl QueueColumns {
     fn who(&self, snapshot: &RuntimeSnapshot, held: &Held, look: Appearance) -> Vec<Span<'static>> {
         const FROZEN: &str = "FROZEN";
         let who = asker(&held.agent, &held.session);
-        let thread = thread::of_session(snapshot, &held.session);
+        let thread = thread_text::of_session(snapshot, &held.session);
         // Two spaces, because the number after it belongs to another column.
         let room = self.agent.saturating_sub(FROZEN.len() + 2);
         if room < 12 || !thread.is_some_and(Thread::is_frozen) {

@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 use crate::console::cells::{clip, fit, width};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
-use crate::console::thread::phase_and_intensity_text;
+use crate::console::thread_text::phase_and_intensity_text;
 use crate::memento::{AffectPhase, Intensity, KeptReason, ProcessedTurn, SummaryResult, Thread};
 
 /// Paints the turns. `at` is the index of the selected one.

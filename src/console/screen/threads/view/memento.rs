@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::about::thaws;
+use super::intensity_panel::thaws;
 use crate::base::text::{LineFeeds, one_line, visible};
 use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_chars_text;
 use crate::console::theme::{Appearance, Mark, Meaning};
-use crate::console::thread::{offered_text, refused_text, unverified_text};
+use crate::console::thread_text::{offered_text, refused_text, unverified_text};
 use crate::memento::{ChangeSide, HeldProposal, KeptReason, SummaryShape, Thread};
 
 /// Width of the labels in cells.

@@ -5,9 +5,9 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::ask::HashProof;
-use super::super::detail;
-use super::super::opened::{EventRead, OpenSession};
+use super::super::event_detail;
+use super::super::open_session::{EventRead, OpenSession};
+use super::super::reads::HashProof;
 use super::super::{TracePane, TraceScreen};
 use super::{centred, chosen};
 use crate::base::text::one_line;
@@ -129,7 +129,7 @@ fn draw_lines(
 }
 
 fn row(
-    line: &detail::EventLine,
+    line: &event_detail::EventLine,
     chain: BreakPosition,
     cells: usize,
     look: Appearance,
@@ -234,7 +234,7 @@ fn draw_short(
     let event = &whole.event;
     let (link, own) = (chain.word(&whole.link), chain.word(&whole.own));
     let label = |text: &'static str| Span::styled(text, look.style(Meaning::Label));
-    let said = crate::trace::tell::sentence(event);
+    let said = crate::trace::summary::sentence(event);
     let hashes = Line::from(vec![
         label("prev "),
         Span::raw(format!(

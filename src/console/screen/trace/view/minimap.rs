@@ -3,8 +3,8 @@
 use ratatui::text::Span;
 
 use super::super::TraceScreen;
-use super::super::opened::OpenSession;
-use super::spans::meaning;
+use super::super::open_session::OpenSession;
+use super::event_tree::meaning;
 use crate::console::theme::{Appearance, Glyphs, Meaning};
 use crate::trace::outline::EventMarks;
 

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::TraceScreen;
-use super::super::opened::{OpenSession, Playback};
+use super::super::open_session::{OpenSession, Playback};
 use super::{TraceLayout, apart, minimap};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, width};

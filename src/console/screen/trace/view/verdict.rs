@@ -6,14 +6,14 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::super::TraceScreen;
-use super::super::opened::OpenSession;
+use super::super::open_session::OpenSession;
 use super::{TraceLayout, is_verifying, verifying};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, width, wrap_within};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::snapshot::{HeadCopyState, RuntimeSnapshot};
-use crate::trace::verify::{ChainVerification, VerificationProgress, VerificationVerdict};
+use crate::trace::verification::{ChainVerification, VerificationProgress, VerificationVerdict};
 
 /// Legend of the proof letters next to the events.
 const LEGEND: &str = " W witnessed  S sealed  ? not proven  X wrong ";

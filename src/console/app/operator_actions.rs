@@ -1,0 +1,157 @@
+//! Operator actions other than decisions: claims, acknowledgments, change of operator. The console
+//! sends each to the runtime; the screen shows it once it is recorded.
+
+use super::App;
+use crate::base::operator::{parse_operator_name, same_name};
+use crate::base::text::one_line;
+use crate::console::dialog::confirmation::ConfirmDialog;
+use crate::console::layer::Layer;
+use crate::console::request::ConsoleRequest;
+use crate::console::theme::Meaning;
+use crate::engine::command::{
+    AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, OperatorAcknowledgement,
+    OperatorAction, OperatorChange,
+};
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
+
+impl App {
+    /// Claims the selected request, releases it, or asks whether to take it over from another
+    /// operator.
+    pub(super) fn claim(&mut self) -> Vec<ConsoleRequest> {
+        let Some(held) = self.queue.selected() else {
+            return Vec::new();
+        };
+        let seen = held.claim.as_ref().map(|claim| claim.by.clone());
+        let own = seen
+            .as_ref()
+            .is_some_and(|by| same_name(by, &self.snapshot.operator));
+        let claiming = ClaimChange {
+            gate: held.id.clone(),
+            operator: self.snapshot.operator.clone(),
+            wish: if own {
+                ClaimChangeKind::Release
+            } else {
+                ClaimChangeKind::Take
+            },
+            seen,
+        };
+        if self.warn_if_read_only() {
+            return Vec::new();
+        }
+        if claiming.seen.is_some() && !own {
+            let dialog = ConfirmDialog::new(claiming);
+            self.layers.push(Layer::Confirm(dialog));
+            return Vec::new();
+        }
+        vec![ConsoleRequest::Operate(OperatorAction::Claim(claiming))]
+    }
+
+    /// Acknowledges the fault in the record.
+    pub(super) fn acknowledge_broken_chain(&mut self) -> Vec<ConsoleRequest> {
+        let Some(fault) = self.chain_fault() else {
+            self.say(Meaning::Text, "no chain is broken".to_owned());
+            return Vec::new();
+        };
+        self.acknowledge(AcknowledgedSubject::Fault(fault))
+    }
+
+    /// Acknowledges the overridden denials that the header shows.
+    pub(super) fn know_overruled(&mut self) -> Vec<ConsoleRequest> {
+        let overruled = self.snapshot.acts.overruled.iter();
+        let gates: Vec<_> = overruled.map(|denial| denial.gate.clone()).collect();
+        if gates.is_empty() {
+            self.say(Meaning::Text, "no denial was overruled".to_owned());
+            return Vec::new();
+        }
+        self.acknowledge(AcknowledgedSubject::Overruled(gates))
+    }
+
+    fn acknowledge(&mut self, of: AcknowledgedSubject) -> Vec<ConsoleRequest> {
+        if self.warn_if_read_only() {
+            return Vec::new();
+        }
+        let operator = self.snapshot.operator.clone();
+        let acknowledge = OperatorAcknowledgement { operator, of };
+        vec![ConsoleRequest::Operate(OperatorAction::Acknowledge(
+            acknowledge,
+        ))]
+    }
+
+    /// Changes the operator of this console.
+    pub(super) fn take_seat(&mut self, name: &str) -> Vec<ConsoleRequest> {
+        let before = self.snapshot.operator.clone();
+        match parse_operator_name(name) {
+            Err(fault) => self.say(Meaning::Error, fault.to_string()),
+            Ok(name) if name == before => {
+                self.say(
+                    Meaning::Text,
+                    format!("{} sits here already", one_line(&name)),
+                );
+            }
+            Ok(_) if self.warn_if_read_only() => {}
+            Ok(operator) => {
+                let seat = OperatorChange { operator, before };
+                return vec![ConsoleRequest::Operate(OperatorAction::TakeSeat(seat))];
+            }
+        }
+        Vec::new()
+    }
+
+    /// Returns true if this console is read-only, and shows a notice in that case.
+    pub(super) fn warn_if_read_only(&mut self) -> bool {
+        let looks = self.snapshot.access == ConsoleAccess::ReadOnly;
+        if looks {
+            self.say(Meaning::Warning, "this console is read-only".to_owned());
+        }
+        looks
+    }
+
+    /// Shows the result of an operator action.
+    pub(super) fn on_operated(
+        &mut self,
+        operate: &OperatorAction,
+        acted: &Result<(), DecisionRefusal>,
+    ) {
+        match acted {
+            Ok(()) => self.say(Meaning::Passed, done(operate)),
+            Err(refused) => self.say(Meaning::Error, format!("not recorded: {refused}")),
+        }
+    }
+
+    /// Closes all dialogs if the operator changed: they belonged to the operator before. Drafts are
+    /// kept.
+    pub(super) fn leave_to(&mut self, before: &RuntimeSnapshot) -> Vec<ConsoleRequest> {
+        if before.operator == self.snapshot.operator {
+            return Vec::new();
+        }
+        let mut requests: Vec<ConsoleRequest> = self.dismiss().into_iter().collect();
+        while !self.layers.is_empty() {
+            requests.extend(self.close());
+        }
+        requests
+    }
+}
+
+fn done(operate: &OperatorAction) -> String {
+    match operate {
+        OperatorAction::Claim(claiming) => {
+            let word = match claiming.wish {
+                ClaimChangeKind::Take => "claimed",
+                ClaimChangeKind::Release => "no longer claimed",
+            };
+            format!("{} {word}, and recorded", claiming.gate)
+        }
+        OperatorAction::Acknowledge(OperatorAcknowledgement { of, .. }) => match of {
+            AcknowledgedSubject::Fault(_) => {
+                "acknowledged and recorded: deciding is possible again".to_owned()
+            }
+            AcknowledgedSubject::Overruled(gates) => {
+                format!("{} acknowledged and recorded", gates.len())
+            }
+        },
+        OperatorAction::TakeSeat(seat) => {
+            let name = one_line(&seat.operator);
+            format!("{name} sits here now, by their own word")
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Confirmation of an action that decides nothing: taking over another operator's claim, flagging a
+//! thread's drift, or overwriting a file. The focus starts on cancel.
+
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+
+use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::layer::{KeyResult, LayerChange};
+use super::super::request::ConsoleRequest;
+use super::super::theme::Appearance;
+use super::quit_confirmation::paint_question;
+use crate::base::text::one_line;
+use crate::engine::command::{ClaimChange, OperatorAction};
+use crate::memento::ExternalName;
+use crate::runtime::ThreadAction;
+
+/// Dialog that asks for confirmation.
+#[derive(Debug)]
+pub(crate) struct ConfirmDialog {
+    title: &'static str,
+    text: String,
+    /// Label of the button that confirms.
+    does: &'static str,
+    request: ConsoleRequest,
+    spot: ConfirmFocus,
+}
+
+/// Focusable element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConfirmFocus {
+    Leave,
+    Do,
+}
+
+impl ConfirmDialog {
+    /// Creates the question before a claim is taken over.
+    pub(crate) fn new(claiming: ClaimChange) -> Self {
+        let by = claiming.seen.as_deref().unwrap_or_default();
+        let text = format!(
+            "{} is claimed by {}. Taking it over is recorded and decides nothing. Take it over?",
+            claiming.gate,
+            one_line(by)
+        );
+        Self {
+            title: " Take over ",
+            text,
+            does: "Take it over",
+            request: ConsoleRequest::Operate(OperatorAction::Claim(claiming)),
+            spot: ConfirmFocus::Leave,
+        }
+    }
+
+    /// Creates the question before a thread's drift is flagged.
+    pub(crate) fn drift(thread: &ExternalName) -> Self {
+        let text = format!(
+            "Say that {} drifts? Its next turn is then worth a summary, even if it only acknowledges. This is \
+             recorded, and decides nothing.",
+            one_line(thread.as_str())
+        );
+        Self {
+            title: " Drift ",
+            text,
+            does: "It drifts",
+            request: ConsoleRequest::ActOnThread(thread.clone(), ThreadAction::FlagDrift),
+            spot: ConfirmFocus::Leave,
+        }
+    }
+
+    /// Creates the question before a file is overwritten.
+    pub(crate) fn over(path: &str, request: ConsoleRequest) -> Self {
+        let text = format!(
+            "`{}` is there already. What is in it is gone when it is written over. Write over it?",
+            one_line(path)
+        );
+        Self {
+            title: " Write over it ",
+            text,
+            does: "Write over it",
+            request,
+            spot: ConfirmFocus::Leave,
+        }
+    }
+
+    /// Handles a key press.
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        let action = lookup(KeyScope::Quit, key);
+        if action == Some(KeyAction::Next) {
+            self.spot = match self.spot {
+                ConfirmFocus::Leave => ConfirmFocus::Do,
+                ConfirmFocus::Do => ConfirmFocus::Leave,
+            };
+        }
+        match (self.spot, action) {
+            (ConfirmFocus::Do, Some(KeyAction::Press)) => {
+                let request = self.request.clone();
+                KeyResult::Consumed(vec![LayerChange::Close, LayerChange::Ask(request)])
+            }
+            (ConfirmFocus::Leave, Some(KeyAction::Press)) | (_, Some(KeyAction::Back)) => {
+                KeyResult::with(LayerChange::Close)
+            }
+            (ConfirmFocus::Do | ConfirmFocus::Leave, Some(_) | None) => KeyResult::quietly(),
+        }
+    }
+
+    /// Paints the dialog in the centre.
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+        let buttons = [
+            ("Leave it", self.spot == ConfirmFocus::Leave),
+            (self.does, self.spot == ConfirmFocus::Do),
+        ];
+        paint_question(frame, area, look, self.title, &self.text, &buttons);
+    }
+}

@@ -1,0 +1,94 @@
+//! Explanation of a hold, actual or hypothetical: every checkpoint and policy, with its condition and
+//! the values found. Nothing is decided here.
+
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::super::cells::wrap;
+use super::super::evidence;
+use super::super::layer::KeyResult;
+use super::super::request::Ticket;
+use super::super::theme::{Appearance, Meaning};
+use super::sheet::TextSheet;
+use crate::base::text::one_line;
+use crate::engine::explanation::FullExplanation;
+
+/// Dialog that shows an explanation.
+#[derive(Debug)]
+pub(crate) struct ExplainDialog {
+    ticket: Ticket,
+    title: String,
+    /// Background needed to read the explanation.
+    note: String,
+    told: Vec<Result<Box<FullExplanation>, String>>,
+    sheet: TextSheet,
+}
+
+impl ExplainDialog {
+    /// Creates a dialog that waits for its explanation.
+    pub(crate) fn new(number: u64, title: &str, note: &str) -> Self {
+        Self {
+            ticket: Ticket(number, 0),
+            title: one_line(title),
+            note: one_line(note),
+            told: Vec::new(),
+            sheet: TextSheet::default(),
+        }
+    }
+
+    /// Creates a dialog with a known explanation.
+    pub(crate) fn of(account: FullExplanation, title: &str, note: &str) -> Self {
+        let mut dialog = Self::new(0, title, note);
+        dialog.told = vec![Ok(Box::new(account))];
+        dialog
+    }
+
+    /// Ticket of the request that the dialog waits for.
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Takes over the explanation, if it has the dialog's ticket.
+    pub(crate) fn on_explained(
+        &mut self,
+        ticket: Ticket,
+        told: &[Result<Box<FullExplanation>, String>],
+    ) {
+        if ticket == self.ticket {
+            self.told = told.to_vec();
+            self.sheet.outdate();
+        }
+    }
+
+    /// Lays out the lines for the area they will be painted in.
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
+        let (note, told) = (&self.note, &self.told);
+        self.sheet.lay_out(area, |cells| {
+            let note = wrap(note, cells).into_iter();
+            let note = note.map(|row| Line::styled(row, look.style(Meaning::Hint)));
+            let mut lines: Vec<_> = note.collect();
+            if told.is_empty() {
+                let asking = "asking the engine ...";
+                lines.push(Line::styled(asking, look.style(Meaning::Dim)));
+            }
+            for told in told {
+                lines.push(Line::default());
+                lines.extend(evidence::told(told, cells, look));
+            }
+            lines
+        });
+    }
+
+    /// Handles a key press: scrolls or goes back.
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
+        self.sheet.on_key(key)
+    }
+
+    /// Paints the dialog over the whole area.
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+        let title = format!("Why: {}", self.title);
+        self.sheet.draw(&title, frame, area, look);
+    }
+}

@@ -1,0 +1,247 @@
+//! Views of the steps other than answering: claim, denial, wait, changed request, and settled request.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use serde_json::Value;
+
+use super::super::changed_request::{ChangedRequest, RequestDiffSide};
+use super::super::claim_question::ClaimQuestion;
+use super::super::field::AnswerField;
+use super::super::form::AnswerForm;
+use super::super::scroll::{SheetSize, beyond};
+use super::super::step::PassCare;
+use super::super::text_editing::text_of;
+use super::super::{DecisionKind, DenyFocus, GateDialog};
+use super::form::{FormPiece, ScrollTarget, paint, rows_of};
+use super::question::labelled;
+use super::review::member_lines;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, wrap};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning, outcome_meaning};
+use crate::engine::command::{HeldOutcome, SettledRequest};
+use crate::engine::held::HeldSubject;
+
+/// Paints the question about another operator's claim, and returns the hint about hidden rows.
+pub(super) fn draw_claimed(
+    dialog: &GateDialog,
+    over: &ClaimQuestion,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let verb = match over.verb {
+        DecisionKind::Pass => "pass",
+        DecisionKind::Deny => "deny",
+    };
+    let since = dialog.held.claim.as_ref().map(|claim| claim.at);
+    let since = since.filter(|_| !dialog.is_batch());
+    let since = since.map_or_else(String::new, |at| format!(" since {}", at.time_of_day()));
+    let told = format!("{}{since}", over.by);
+    let mut lines = labelled("CLAIMED", &told, cells, look);
+    lines.push(Line::default());
+    let ask = format!(
+        "They may be about to decide it. A claim decides nothing and bars nobody: you can {verb} it, and \
+         the record says who did."
+    );
+    lines.extend(wrap(&ask, cells).into_iter().map(Line::from));
+    frame.render_widget(Paragraph::new(lines), area);
+    ""
+}
+
+/// Paints the denial step, and returns the hint about hidden rows.
+pub(super) fn draw_deny(
+    dialog: &GateDialog,
+    spot: DenyFocus,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let needed = if dialog.care() == PassCare::Direct {
+        "optional"
+    } else {
+        "required"
+    };
+    let writes = match &dialog.held.subject {
+        HeldSubject::Action(_) => "checkpoint_blocked, action_blocked",
+        HeldSubject::SessionStart | HeldSubject::Moment(_) => "checkpoint_blocked",
+    };
+    let mut lines = labelled("DENY", &dialog.request_summary(), cells, look);
+    if dialog.is_batch() {
+        lines = member_lines(dialog, cells, look);
+    }
+    let by = one_line(&dialog.around.operator);
+    lines.extend(labelled("BY", &by, cells, look));
+    lines.extend(labelled("WRITES", writes, cells, look));
+    lines.push(Line::default());
+    lines.push(Line::from(vec![
+        Span::styled("Reason", look.style(Meaning::Strong)),
+        Span::styled(
+            format!(", {needed}: the agent is told, and it is recorded"),
+            look.style(Meaning::Dim),
+        ),
+    ]));
+    let reason = &dialog.form.reason;
+    let focus = Focus::from(spot == DenyFocus::Reason);
+    let rows = rows_of(reason, cells).max(3);
+    let pieces = [
+        FormPiece::Lines(lines),
+        FormPiece::Editor(reason, focus, rows),
+    ];
+    paint(&pieces, &ScrollTarget::on(1..2), frame, area, look)
+}
+
+/// Paints the wait for the disk.
+pub(super) fn draw_writing(
+    verb: DecisionKind,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) -> &'static str {
+    let what = match verb {
+        DecisionKind::Pass => "the pass and its records",
+        DecisionKind::Deny => "the refusal and its reason",
+    };
+    let lines = vec![
+        Line::styled("writing...", look.style(Meaning::Waiting)),
+        Line::from(format!("waiting until {what} are on disk")),
+    ];
+    frame.render_widget(Paragraph::new(lines), area);
+    ""
+}
+
+/// Paints the difference from the version before, and returns the hint about hidden rows.
+pub(super) fn draw_changed(
+    changed: &ChangedRequest,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) -> &'static str {
+    let (mut lines, rest) = changed_lines(changed, usize::from(area.width), look);
+    let place = placed(&lines, &rest, area);
+    let top = changed.sheet.top.min(place.most());
+    lines.extend(rest.into_iter().skip(top).take(place.room));
+    frame.render_widget(Paragraph::new(lines), area);
+    beyond(top, place.most())
+}
+
+/// Returns the size of the difference as painted.
+pub(super) fn sheet(changed: &ChangedRequest, area: Rect, look: Appearance) -> SheetSize {
+    let (head, rest) = changed_lines(changed, usize::from(area.width), look);
+    placed(&head, &rest, area)
+}
+
+fn placed(head: &[Line], rest: &[Line], area: Rect) -> SheetSize {
+    SheetSize {
+        rows: rest.len(),
+        room: usize::from(area.height).saturating_sub(head.len()),
+        cells: usize::from(area.width),
+    }
+}
+
+/// Builds the head about a changed request, and the lines of the difference below it.
+fn changed_lines(
+    changed: &ChangedRequest,
+    cells: usize,
+    look: Appearance,
+) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
+    let told = "This is another request by now. What was typed for the one before does not count.";
+    let mut head: Vec<Line> = wrap(told, cells)
+        .into_iter()
+        .map(|row| Line::styled(row, look.style(Meaning::Warning)))
+        .collect();
+    head.push(Line::default());
+    let typed = typed_lines(&changed.typed, cells, look);
+    // The difference comes first. The typed answers follow if there is room, or by scrolling.
+    let differs = changed.lines.iter().map(|(side, text)| {
+        let (mark, meaning) = match side {
+            RequestDiffSide::Before => ("- ", Meaning::Denied),
+            RequestDiffSide::Now => ("+ ", Meaning::Passed),
+            RequestDiffSide::Both => ("  ", Meaning::Dim),
+            RequestDiffSide::Gap => ("...", Meaning::Dim),
+        };
+        let text = format!("{mark}{text}");
+        Line::styled(clip(&text, cells, look), look.style(meaning))
+    });
+    (head, differs.chain(typed).collect())
+}
+
+/// Paints how the request was settled, and the answers typed but not sent.
+pub(super) fn draw_settled(
+    dialog: &GateDialog,
+    decided: Option<&SettledRequest>,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let mut lines = Vec::new();
+    match decided {
+        Some(decided) => {
+            let at = decided.at.time_of_day();
+            let how = match (&decided.by, decided.outcome) {
+                (Some(by), _) => format!(" by {} at {at}", one_line(by)),
+                // A request that expires without a decision is denied at that moment.
+                (None, HeldOutcome::Expired) => {
+                    format!(" at {at} {} DENIED: nobody decided", look.mark(Mark::Arrow))
+                }
+                (
+                    None,
+                    HeldOutcome::Passed
+                    | HeldOutcome::Denied
+                    | HeldOutcome::Withdrawn
+                    | HeldOutcome::Voided,
+                ) => format!(" at {at}: nobody decided"),
+            };
+            let word = decided.outcome.as_str().to_uppercase();
+            let meaning = outcome_meaning(decided.outcome);
+            lines.push(Line::from(vec![
+                Span::styled(word, look.style(meaning)),
+                Span::raw(how),
+            ]));
+            if !decided.detail.is_empty() {
+                let detail = wrap(&one_line(&decided.detail), cells);
+                lines.extend(detail.into_iter().map(Line::from));
+            }
+        }
+        None => lines.push(Line::from(format!("{} is no longer held", dialog.held.id))),
+    }
+    lines.extend(typed_lines(&dialog.form, cells, look));
+    frame.render_widget(Paragraph::new(lines), area);
+    ""
+}
+
+/// Builds the lines with the answers that were typed but not sent.
+fn typed_lines(form: &AnswerForm, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if !form.is_touched() {
+        return lines;
+    }
+    lines.push(Line::default());
+    let rule = look.mark(Mark::Rule);
+    let head = format!("{rule}{rule} what you had typed, not sent {rule}{rule}");
+    lines.push(Line::styled(head, look.style(Meaning::Dim)));
+    for (at, field) in form.fields.iter().enumerate() {
+        let label = format!("Q{}", at + 1);
+        lines.extend(labelled(&label, &typed(field), cells, look));
+    }
+    for (label, area) in [("REASON", &form.reason), ("WHY", &form.why)] {
+        let text = one_line(&text_of(area));
+        if !text.is_empty() {
+            lines.extend(labelled(label, &text, cells, look));
+        }
+    }
+    lines
+}
+
+fn typed(field: &AnswerField) -> String {
+    match field.raw() {
+        Value::String(text) => one_line(&text),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => String::new(),
+    }
+}

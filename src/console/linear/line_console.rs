@@ -1,0 +1,441 @@
+//! State machine of the line console: the current question, and the input so far.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::pending_pass::{NextInput, PendingPass, decide};
+use super::wording;
+use crate::base::clock::Timestamp;
+use crate::base::id::GateId;
+use crate::base::limits::DIALOG_ARMING_TIME;
+use crate::base::text::one_line;
+use crate::console::app::record_faults::unsound;
+use crate::console::dialog::gate::{PassCare, care};
+use crate::console::screen::queue::find;
+use crate::engine::command::{
+    Confirmation, DecisionRequest, OperatorAction, RecordFault, Reply, Ruling,
+};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::RuntimeSnapshot;
+use crate::trace::verification::{VerificationProgress, VerificationReport};
+
+mod alarms;
+mod checks;
+mod commands;
+mod operator_commands;
+mod question_input;
+mod store_status;
+
+/// Effect that the driver carries out.
+#[derive(Debug, PartialEq)]
+pub(in crate::console) enum LineEffect {
+    /// Decides about a held request.
+    Decide(Box<DecisionRequest>),
+    /// Carries out an operator command that passes no request.
+    Operate(Box<OperatorAction>),
+    /// Verifies every chain.
+    Verify(VerificationProgress),
+    /// Quits the console.
+    Leave,
+}
+
+/// State of the line console.
+#[derive(Debug)]
+pub(in crate::console) struct LineConsole {
+    snapshot: Arc<RuntimeSnapshot>,
+    /// Held requests that the operator was told about.
+    known: BTreeSet<GateId>,
+    /// Number of requests that arrived while a question was open.
+    arrived: usize,
+    doing: LineState,
+    /// Lines so far of an answer with several lines.
+    several: Option<String>,
+    /// Time at which the console asks for the deciding word. Input before that time was not meant for it and
+    /// does not count.
+    arms_at: Option<Timestamp>,
+    found: Option<RecordFault>,
+    /// Progress of the running check.
+    checking: Option<VerificationProgress>,
+    /// Current alarms. `untold` holds those that are not announced yet.
+    alarms: Arc<[String]>,
+    untold: Vec<String>,
+    /// Number of undelivered notices that was last announced.
+    unheard: usize,
+    out: String,
+}
+
+#[derive(Debug)]
+enum LineState {
+    Nothing,
+    Passing(Box<PendingPass>),
+    Denying(Arc<Held>, Option<String>),
+    /// A decision is being written to disk.
+    Writing(GateId),
+    /// An invalid answer is being written to disk. After that the questions continue.
+    Recording(Box<PendingPass>),
+}
+
+impl LineConsole {
+    pub(in crate::console) fn new(snapshot: Arc<RuntimeSnapshot>, now: Timestamp) -> Self {
+        let mut talk = Self {
+            known: snapshot.held.iter().map(|held| held.id.clone()).collect(),
+            snapshot,
+            arrived: 0,
+            doing: LineState::Nothing,
+            several: None,
+            arms_at: None,
+            found: None,
+            checking: None,
+            alarms: Arc::default(),
+            untold: Vec::new(),
+            unheard: 0,
+            out: String::new(),
+        };
+        talk.say("CRA console, line by line. Type help to hear what can be typed.");
+        talk.list(now);
+        talk.prompt(now);
+        talk
+    }
+
+    /// Takes the output since the last call.
+    pub(in crate::console) fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    fn say(&mut self, line: &str) {
+        self.out.push_str(line);
+        self.out.push('\n');
+    }
+
+    fn prompt(&mut self, now: Timestamp) {
+        self.arms_at = None;
+        self.several = None;
+        match &mut self.doing {
+            LineState::Nothing => {
+                if self.arrived > 0 {
+                    let more = std::mem::take(&mut self.arrived);
+                    let told = format!("{more} more came meanwhile. Type list to hear them.");
+                    self.say(&told);
+                }
+                self.print_alarms();
+                self.out.push_str(self.prompt_text());
+            }
+            LineState::Passing(passing) => {
+                if passing.wanted() == NextInput::Listening {
+                    let told = passing.tell();
+                    self.out.push_str(&told);
+                }
+                let told = if passing.wanted() == NextInput::Word {
+                    self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
+                    passing.review(&self.snapshot.operator)
+                } else {
+                    passing.prompt(&self.snapshot.operator, now)
+                };
+                self.out.push_str(&told);
+            }
+            LineState::Denying(held, None) => {
+                let left = wording::left(held, now);
+                let told = format!(
+                    "Why is {} denied? The agent is told. ({left} left)",
+                    held.id
+                );
+                self.say(&told);
+            }
+            LineState::Denying(held, Some(reason)) => {
+                let reason = one_line(reason);
+                let told = match reason.as_str() {
+                    "" => format!("{} will be denied, without a reason.", held.id),
+                    reason => format!("{} will be denied, because: {reason}", held.id),
+                };
+                self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
+                self.say(&told);
+            }
+            LineState::Writing(_) | LineState::Recording(_) => {}
+        }
+    }
+
+    /// Time of the next output that no input triggers.
+    pub(in crate::console) fn next_change(&self) -> Option<Timestamp> {
+        self.arms_at
+    }
+
+    /// Asks for the deciding word once its time has come.
+    pub(in crate::console) fn on_tick(&mut self, now: Timestamp) -> Vec<LineEffect> {
+        if self.arms_at.is_some_and(|at| at <= now) {
+            self.arms_at = None;
+            let told = match &self.doing {
+                LineState::Passing(passing) => passing.prompt(&self.snapshot.operator, now),
+                LineState::Denying(held, _) => {
+                    wording::ask_word(held, &self.snapshot.operator, "deny")
+                }
+                LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => {
+                    String::new()
+                }
+            };
+            self.out.push_str(&told);
+        }
+        Vec::new()
+    }
+
+    /// Handles a typed line.
+    pub(in crate::console) fn on_line(&mut self, line: &str, now: Timestamp) -> Vec<LineEffect> {
+        let line = line.trim_end_matches(['\n', '\r']);
+        if self.arms_at.is_some_and(|at| now < at) && line.trim() != "/back" {
+            self.say(TOO_EARLY_MESSAGE);
+            return Vec::new();
+        }
+        let Some(text) = self.collect_answer(line) else {
+            return Vec::new();
+        };
+        let deeds = match &self.doing {
+            LineState::Nothing => self.command(text.trim(), now),
+            LineState::Writing(_) | LineState::Recording(_) => {
+                let gate = self.written().map(ToString::to_string).unwrap_or_default();
+                let told = format!("{gate} is being written. Wait for what comes of it.");
+                self.say(&told);
+                return Vec::new();
+            }
+            LineState::Passing(_) | LineState::Denying(..) => self.reply(&text),
+        };
+        if self.written().is_none() && !deeds.contains(&LineEffect::Leave) {
+            self.prompt(now);
+        }
+        deeds
+    }
+
+    /// Collects the lines of an answer. An answer with several lines ends at a line that has only a dot.
+    fn collect_answer(&mut self, line: &str) -> Option<String> {
+        let asked = matches!(
+            self.doing,
+            LineState::Passing(_) | LineState::Denying(_, None)
+        );
+        match &mut self.several {
+            None if asked && line.trim() == "<<" => {
+                self.several = Some(String::new());
+                self.say("Type the lines, and a dot alone to end.");
+                None
+            }
+            None => Some(line.to_owned()),
+            Some(_) if line.trim() == "." => self.several.take(),
+            Some(text) => {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(line);
+                None
+            }
+        }
+    }
+
+    fn handle_denial_input(
+        &mut self,
+        held: Arc<Held>,
+        reason: Option<String>,
+        text: &str,
+    ) -> Vec<LineEffect> {
+        let Some(reason) = reason else {
+            let reason = text.trim().to_owned();
+            let needed = care(&held) != PassCare::Direct && reason.is_empty();
+            if needed {
+                self.say("A reason is needed.");
+            }
+            self.doing = LineState::Denying(held, (!needed).then_some(reason));
+            return Vec::new();
+        };
+        if !self.is_word(&held, "deny", text) {
+            self.say("It stays held.");
+            return self.record_wrong_word(&held, Confirmation::DenyWord, text);
+        }
+        if !self.check_may_decide() {
+            return Vec::new();
+        }
+        let ruling = Ruling::Deny { reason };
+        let operator = self.snapshot.operator.clone();
+        self.write(decide(&held, &operator, PassCare::Direct, None, ruling))
+    }
+
+    fn write(&mut self, decide: DecisionRequest) -> Vec<LineEffect> {
+        let told = format!("{} is being written.", decide.gate);
+        self.say(&told);
+        self.doing = LineState::Writing(decide.gate.clone());
+        vec![LineEffect::Decide(Box::new(decide))]
+    }
+
+    /// Handles a newer snapshot. New requests do not interrupt an open question. A change of the request in
+    /// question does.
+    pub(in crate::console) fn on_snapshot(
+        &mut self,
+        snapshot: Arc<RuntimeSnapshot>,
+        now: Timestamp,
+    ) -> Vec<LineEffect> {
+        let before = std::mem::replace(&mut self.snapshot, snapshot);
+        if before.operator != self.snapshot.operator {
+            self.rise(now);
+        }
+        self.announce_store_change(&before, now);
+        let held = self.snapshot.held.clone();
+        let new: Vec<_> = held
+            .iter()
+            .filter(|held| !self.known.contains(&held.id))
+            .collect();
+        self.known = held.iter().map(|held| held.id.clone()).collect();
+        let about = match &self.doing {
+            LineState::Passing(passing) => Some(Arc::clone(&passing.held)),
+            LineState::Denying(held, _) => Some(Arc::clone(held)),
+            LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => None,
+        };
+        if let Some(about) = about {
+            self.arrived += new.len();
+            self.interrupt(&about, now);
+            return Vec::new();
+        }
+        if self.written().is_some() {
+            self.arrived += new.len();
+            return Vec::new();
+        }
+        if !new.is_empty() {
+            // A bell, and a new line after the prompt.
+            self.out.push_str("\u{7}\n");
+            for held in new {
+                let told = format!("New: {}", wording::line(held, now));
+                self.say(&told);
+            }
+            self.out.push_str(self.prompt_text());
+        }
+        self.on_notices();
+        Vec::new()
+    }
+
+    /// Cancels the open question after the operator changed: the question was for the previous operator.
+    fn rise(&mut self, now: Timestamp) {
+        match self.doing {
+            LineState::Passing(_) | LineState::Denying(..) => {
+                self.doing = LineState::Nothing;
+                self.say("Somebody else sits here now. What was typed does not count.");
+                self.prompt(now);
+            }
+            LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => {}
+        }
+    }
+
+    /// Cancels the open question if its request has changed or is no longer held.
+    fn interrupt(&mut self, about: &Held, now: Timestamp) {
+        let current = self.snapshot.held.iter().find(|held| held.id == about.id);
+        let what = match current {
+            Some(current)
+                if current.request_hash == about.request_hash
+                    && current.atlas_hash == about.atlas_hash
+                    && current.answered.len() == about.answered.len() =>
+            {
+                return;
+            }
+            Some(_) => format!("{} has changed. What was typed does not count.", about.id),
+            None => {
+                let mut decided = self.snapshot.decided.iter();
+                let ended = decided.find(|decided| decided.gate == about.id);
+                let how = ended.map_or_else(String::new, |ended| wording::decided(ended));
+                format!("{} is no longer held. {how}", about.id)
+            }
+        };
+        self.doing = LineState::Nothing;
+        self.say(&what);
+        self.prompt(now);
+    }
+
+    /// Reports the result of a decision.
+    pub(in crate::console) fn on_reply(
+        &mut self,
+        gate: &GateId,
+        reply: &Reply,
+        now: Timestamp,
+    ) -> Vec<LineEffect> {
+        if matches!(reply, Reply::Acted) {
+            // A wrong confirmation was recorded. Its question is already open again.
+            return Vec::new();
+        }
+        if let Some(told) = self.on_invalid_recorded(reply) {
+            self.say(&one_line(&told));
+            self.prompt(now);
+            return Vec::new();
+        }
+        let told = match reply {
+            Reply::Decided(decided) => format!("Recorded. {}", wording::decided(decided)),
+            Reply::Invalid(invalid) => {
+                let problems = invalid.problems.iter();
+                let problems: Vec<_> = problems.map(|problem| problem.rules.join("; ")).collect();
+                format!(
+                    "{gate} is still held, the answers were not taken: {}",
+                    problems.join("; ")
+                )
+            }
+            Reply::Approved(_) => format!(
+                "Recorded. {gate} has 1 of 2 approvals and is still held: another operator has to pass it too."
+            ),
+            Reply::Refused(refused) => format!("{gate} was not decided: {refused}"),
+            Reply::Started(_)
+            | Reply::Ended(_)
+            | Reply::Accepted(_)
+            | Reply::Allowed(_)
+            | Reply::Denied(_)
+            | Reply::Asked(_)
+            | Reply::Resolved(_)
+            | Reply::Consulted(_)
+            | Reply::Completed(_)
+            | Reply::Acted
+            | Reply::Noted(_) => format!("{gate}: nobody can tell what became of it. Type list."),
+        };
+        self.say(&one_line(&told));
+        self.doing = LineState::Nothing;
+        self.prompt(now);
+        Vec::new()
+    }
+
+    /// Reports the result of a check.
+    pub(in crate::console) fn on_verified(
+        &mut self,
+        report: &Result<VerificationReport, String>,
+    ) -> Vec<LineEffect> {
+        self.checking = None;
+        self.found = unsound(report);
+        let told = match (&self.found, report) {
+            (Some(fault), _) => one_line(&fault.what),
+            (None, Err(what)) => one_line(what),
+            (None, Ok(report)) => {
+                let (chains, events) = (report.chains.len(), report.events());
+                let what = match self.snapshot.store.problem() {
+                    Some(_) => "What was recorded before holds",
+                    None => "The record holds",
+                };
+                format!("{what}: {chains} chains, {events} events.")
+            }
+        };
+        self.out.push('\n');
+        if self.snapshot.store.problem().is_some() {
+            self.say("NOT RECORDING: this check says nothing about what was asked since.");
+        }
+        self.say(&told);
+        self.ask_again();
+        Vec::new()
+    }
+
+    /// Prints the prompt again after other output.
+    fn ask_again(&mut self) {
+        if matches!(self.doing, LineState::Nothing) {
+            self.out.push_str(self.prompt_text());
+        }
+    }
+
+    /// Returns true if the typed text is the word that decides about the request in its current state.
+    fn is_word(&self, held: &Held, verb: &str, typed: &str) -> bool {
+        let now = find(&self.snapshot.held, &held.id);
+        let held = now.map_or(held, |held| held);
+        let typed: Vec<_> = typed.split_whitespace().collect();
+        typed.join(" ") == wording::word(held, &self.snapshot.operator, verb)
+    }
+}
+
+/// Message for a deciding word that was typed too early.
+const TOO_EARLY_MESSAGE: &str = "That was typed before it was asked for, and does not count.";
+
+/// Message when the console is read-only.
+const READ_ONLY_MESSAGE: &str = "This console only looks: it was opened read-only.";

@@ -1,0 +1,135 @@
+//! Operator commands other than decisions: claims, acknowledgements, change of operator.
+
+use super::{LineConsole, LineEffect};
+use crate::base::operator::{parse_operator_name, same_name};
+use crate::base::text::one_line;
+use crate::console::app::record_faults::find_record_trouble;
+use crate::console::dialog::gate::RecordTrouble;
+use crate::engine::command::{
+    AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, OperatorAcknowledgement,
+    OperatorAction, OperatorChange,
+};
+use crate::runtime::snapshot::ConsoleAccess;
+
+impl LineConsole {
+    /// Handles `claim c-1`, `claim c-1 over o2` and `unclaim c-1`.
+    pub(super) fn claim(&mut self, wish: ClaimChangeKind, rest: &str) -> Vec<LineEffect> {
+        let (gate, over) = match rest.split_once(" over ") {
+            Some((gate, over)) => (gate.trim(), Some(over.trim())),
+            None => (rest, None),
+        };
+        let Some(held) = self.find(gate) else {
+            return Vec::new();
+        };
+        let operator = self.snapshot.operator.clone();
+        let seen = held.claim.as_ref().map(|claim| claim.by.clone());
+        if let (ClaimChangeKind::Take, Some(by)) = (wish, held.claimed_by_other(&operator))
+            && over.is_none_or(|over| !same_name(over, by))
+        {
+            let by = one_line(by);
+            let told =
+                format!("{gate} is claimed by {by}. Type claim {gate} over {by} to take it.");
+            self.say(&told);
+            return Vec::new();
+        }
+        self.operate(OperatorAction::Claim(ClaimChange {
+            gate: held.id.clone(),
+            operator,
+            seen,
+            wish,
+        }))
+    }
+
+    /// Handles `ack-broken-chain`.
+    pub(super) fn know_fault(&mut self) -> Vec<LineEffect> {
+        match find_record_trouble(&self.snapshot, self.found.as_ref()) {
+            Some(RecordTrouble::Chain(fault)) => {
+                self.acknowledge(AcknowledgedSubject::Fault(fault))
+            }
+            Some(RecordTrouble::Store(_)) | None => {
+                self.say("No chain is broken.");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Handles `ack-override`.
+    pub(super) fn know_overruled(&mut self) -> Vec<LineEffect> {
+        let overruled = self.snapshot.acts.overruled.iter();
+        let gates: Vec<_> = overruled.map(|overruled| overruled.gate.clone()).collect();
+        if gates.is_empty() {
+            self.say("No denial was overruled.");
+            return Vec::new();
+        }
+        self.acknowledge(AcknowledgedSubject::Overruled(gates))
+    }
+
+    fn acknowledge(&mut self, of: AcknowledgedSubject) -> Vec<LineEffect> {
+        let operator = self.snapshot.operator.clone();
+        self.operate(OperatorAction::Acknowledge(OperatorAcknowledgement {
+            operator,
+            of,
+        }))
+    }
+
+    /// Handles `operator ann@ops`.
+    pub(super) fn take_seat(&mut self, name: &str) -> Vec<LineEffect> {
+        match parse_operator_name(name) {
+            Ok(operator) => {
+                let before = self.snapshot.operator.clone();
+                self.operate(OperatorAction::TakeSeat(OperatorChange {
+                    operator,
+                    before,
+                }))
+            }
+            Err(fault) => {
+                self.say(&format!("Nobody sits down: {fault}."));
+                Vec::new()
+            }
+        }
+    }
+
+    fn operate(&mut self, operate: OperatorAction) -> Vec<LineEffect> {
+        if self.snapshot.access == ConsoleAccess::ReadOnly {
+            self.say(super::READ_ONLY_MESSAGE);
+            return Vec::new();
+        }
+        vec![LineEffect::Operate(Box::new(operate))]
+    }
+
+    /// Reports the result of an operator command.
+    pub(in crate::console) fn on_operated(
+        &mut self,
+        operate: &OperatorAction,
+        done: &Result<(), DecisionRefusal>,
+    ) -> Vec<LineEffect> {
+        let told = match (done, operate) {
+            (Ok(()), OperatorAction::Claim(claiming)) => match claiming.wish {
+                ClaimChangeKind::Take => format!("Recorded. You claim {}.", claiming.gate),
+                ClaimChangeKind::Release => format!("Recorded. Nobody claims {}.", claiming.gate),
+            },
+            (Ok(()), OperatorAction::Acknowledge(_)) => "Recorded as acknowledged.".to_owned(),
+            (Ok(()), OperatorAction::TakeSeat(seat)) => format!(
+                "Recorded. {} sits here now, by their own word.",
+                one_line(&seat.operator)
+            ),
+            (Err(refused), _) => format!("Not recorded: {refused}"),
+        };
+        self.out.push('\n');
+        self.say(&one_line(&told));
+        self.ask_again();
+        Vec::new()
+    }
+
+    /// Prints the overridden denials that no operator has acknowledged.
+    pub(super) fn print_overrides(&mut self) {
+        for overruled in self.snapshot.acts.overruled.clone() {
+            let told = format!(
+                "Override: the denial of {} was overruled by {}. Type ack-override when you know.",
+                overruled.gate,
+                one_line(&overruled.by)
+            );
+            self.say(&told);
+        }
+    }
+}

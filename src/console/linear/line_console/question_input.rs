@@ -1,0 +1,124 @@
+//! Input while a question is open, and the handling of wrong answers.
+
+use super::super::pending_pass::{InputResult, NextInput, PendingPass, decide};
+use super::{LineConsole, LineEffect, LineState};
+use crate::base::id::GateId;
+use crate::console::dialog::gate::care;
+use crate::engine::command::{Confirmation, Reply, Ruling};
+use crate::engine::held::Held;
+
+impl LineConsole {
+    /// Handles input while a question is open.
+    pub(super) fn reply(&mut self, text: &str) -> Vec<LineEffect> {
+        match text.trim() {
+            "/back" => {
+                self.say("It stays held.");
+                self.doing = LineState::Nothing;
+                return Vec::new();
+            }
+            "/again" => return Vec::new(),
+            _ => {}
+        }
+        match std::mem::replace(&mut self.doing, LineState::Nothing) {
+            LineState::Passing(passing) => self.handle_pass_input(passing, text),
+            LineState::Denying(held, reason) => self.handle_denial_input(held, reason, text),
+            doing @ (LineState::Nothing | LineState::Writing(_) | LineState::Recording(_)) => {
+                self.doing = doing;
+                Vec::new()
+            }
+        }
+    }
+
+    fn handle_pass_input(&mut self, mut passing: Box<PendingPass>, text: &str) -> Vec<LineEffect> {
+        let wanted = passing.wanted();
+        let taken = match wanted {
+            NextInput::Listening => InputResult::Yes,
+            NextInput::Answer => passing.answer(text),
+            NextInput::Proof(proof) => passing.prove(proof, text),
+            NextInput::Word if !self.is_word(&passing.held, "pass", text) => {
+                self.say("It stays held.");
+                return self.record_wrong_word(&passing.held, Confirmation::PassWord, text);
+            }
+            NextInput::Word => {
+                if !self.check_may_decide() {
+                    return Vec::new();
+                }
+                let decide = passing.decide(&self.snapshot.operator);
+                return self.write(decide);
+            }
+        };
+        let (told, ruling) = match taken {
+            InputResult::Yes => (String::new(), None),
+            InputResult::With(told) | InputResult::No(told) => (told, None),
+            InputResult::Breaks(told, answers) => (told, Some(Ruling::Invalid { answers })),
+            InputResult::Wrong(told, wanted, typed) => {
+                (told, Some(Ruling::Unconfirmed { wanted, typed }))
+            }
+        };
+        self.out.push_str(&told);
+        let ruling = ruling.filter(|_| self.check_may_decide());
+        let waits = matches!(ruling, Some(Ruling::Invalid { .. }));
+        let decide = ruling.map(|ruling| {
+            let (held, operator) = (&passing.held, &self.snapshot.operator);
+            decide(held, operator, care(held), None, ruling)
+        });
+        self.doing = if waits {
+            LineState::Recording(passing)
+        } else {
+            LineState::Passing(passing)
+        };
+        decide
+            .into_iter()
+            .map(|decide| LineEffect::Decide(Box::new(decide)))
+            .collect()
+    }
+
+    /// Has a last word recorded that was typed and is wrong.
+    pub(super) fn record_wrong_word(
+        &mut self,
+        held: &Held,
+        wanted: Confirmation,
+        typed: &str,
+    ) -> Vec<LineEffect> {
+        if typed.trim().is_empty() || !self.check_may_decide() {
+            return Vec::new();
+        }
+        let typed = typed.to_owned();
+        let ruling = Ruling::Unconfirmed { wanted, typed };
+        let decide = decide(held, &self.snapshot.operator, care(held), None, ruling);
+        vec![LineEffect::Decide(Box::new(decide))]
+    }
+
+    /// The request whose record is on its way to the disk.
+    pub(super) fn written(&self) -> Option<&GateId> {
+        match &self.doing {
+            LineState::Writing(gate) => Some(gate),
+            LineState::Recording(passing) => Some(&passing.held.id),
+            LineState::Nothing | LineState::Passing(_) | LineState::Denying(..) => None,
+        }
+    }
+
+    /// Continues with the questions after an invalid answer was recorded, unless it refused the request.
+    pub(super) fn on_invalid_recorded(&mut self, reply: &Reply) -> Option<String> {
+        let Reply::Invalid(invalid) = reply else {
+            return None;
+        };
+        match std::mem::replace(&mut self.doing, LineState::Nothing) {
+            LineState::Recording(mut passing) => {
+                passing.go_on((*invalid.held).clone());
+                let attempts = invalid.held.invalid_attempts;
+                self.doing = LineState::Passing(passing);
+                Some(format!(
+                    "Recorded as invalid answer {attempts}. It is still held."
+                ))
+            }
+            doing @ (LineState::Nothing
+            | LineState::Passing(_)
+            | LineState::Denying(..)
+            | LineState::Writing(_)) => {
+                self.doing = doing;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Details of one part of an Atlas: its effect in words, and its source lines.
+
+use ratatui::text::{Line, Span};
+
+use super::session::labelled;
+use super::tree::{self, PARTS, TreeRow, plural};
+use super::{AtlasScreen, FileState, notices};
+use crate::atlas::Atlas;
+use crate::atlas::document::{
+    CheckpointMode, ContextBlockDef, DefaultDecision, InjectMode, LimitScope, Respondent,
+    UnknownActions,
+};
+use crate::atlas::model::{Capability, Checkpoint, DeclaredAction, Limit, Policy, Trigger};
+use crate::atlas::origin::PartKind;
+use crate::base::pattern::Patterns;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted};
+use crate::console::evidence::policy_word;
+use crate::console::theme::{Appearance, Meaning, of_tier};
+use crate::runtime::notices::NoticeSummary;
+use crate::runtime::snapshot::RuntimeSnapshot;
+
+/// Maximum number of source lines shown for one part.
+const MAX_SOURCE_LINES: usize = 400;
+
+/// Lines of the details while they are built.
+struct PartDetails {
+    lines: Vec<Line<'static>>,
+    cells: usize,
+    look: Appearance,
+}
+
+impl PartDetails {
+    fn add(&mut self, label: &str, text: &str, meaning: Meaning) {
+        let (cells, look) = (self.cells, self.look);
+        labelled(
+            &mut self.lines,
+            (label, &one_line(text)),
+            meaning,
+            cells,
+            look,
+        );
+    }
+
+    fn add_some<'t>(&mut self, label: &str, items: impl IntoIterator<Item = &'t String>) {
+        let items: Vec<&str> = items.into_iter().map(String::as_str).collect();
+        if !items.is_empty() {
+            self.add(label, &items.join(", "), Meaning::Text);
+        }
+    }
+
+    fn add_patterns(&mut self, label: &str, patterns: &Patterns) {
+        if !patterns.is_empty() {
+            self.add(label, &listed(patterns), Meaning::Text);
+        }
+    }
+
+    fn head(&mut self, name: &str, words: &str) {
+        if !name.is_empty() {
+            let name = clip(&one_line(name), self.cells, self.look);
+            self.lines
+                .push(Line::styled(name, self.look.style(Meaning::Strong)));
+        }
+        let words = clip(words, self.cells, self.look);
+        self.lines
+            .push(Line::styled(words, self.look.style(Meaning::Dim)));
+    }
+
+    /// Adds the source lines of a part.
+    fn source(&mut self, atlas: &Atlas, part: PartKind, id: &str) {
+        let name = atlas.origin.name.rsplit('/').next().unwrap_or_default();
+        let Some((first, last)) = atlas.origin.lines_of(part, id) else {
+            self.add(
+                "SOURCE",
+                "made from checkpoint_config; it has no lines of its own",
+                Meaning::Dim,
+            );
+            return;
+        };
+        self.add("SOURCE", &format!("{name}:{first}-{last}"), Meaning::Key);
+        let digits = last.to_string().len();
+        let rows = atlas.text.lines().enumerate().skip(first - 1);
+        for (at, row) in rows.take((last + 1 - first).min(MAX_SOURCE_LINES)) {
+            let text = clip(
+                &one_line(row),
+                self.cells.saturating_sub(digits + 3),
+                self.look,
+            );
+            self.lines.push(Line::from(vec![
+                Span::styled(
+                    format!("{:>digits$}  ", at + 1),
+                    self.look.style(Meaning::Dim),
+                ),
+                Span::styled(text, self.look.style(Meaning::Text)),
+            ]));
+        }
+    }
+}
+
+/// Returns the title and the details of the row at the cursor of the tree.
+pub(super) fn lines(
+    atlases: &AtlasScreen,
+    snapshot: &RuntimeSnapshot,
+    cells: usize,
+    look: Appearance,
+) -> Option<(String, Vec<Line<'static>>)> {
+    let TreeRow {
+        atlas: at,
+        part,
+        item,
+    } = atlases.row;
+    let atlas = snapshot.loaded.get(at)?;
+    let mut page = PartDetails {
+        lines: Vec::new(),
+        cells,
+        look,
+    };
+    let title = if let (Some(part), Some(item)) = (part, item) {
+        let id = tree::id(atlas, part, item)?;
+        one_part(&mut page, atlases, atlas, (part, item))?;
+        page.source(atlas, part, id);
+        one_line(id)
+    } else {
+        let file = atlases.files.states.get(&at);
+        whole(&mut page, atlas, file, &snapshot.notices);
+        one_line(&atlas.id)
+    };
+    Some((title, page.lines))
+}
+
+fn one_part(
+    page: &mut PartDetails,
+    atlases: &AtlasScreen,
+    atlas: &Atlas,
+    (part, at): (PartKind, usize),
+) -> Option<()> {
+    match part {
+        PartKind::Checkpoint => {
+            let definition = atlas.checkpoints.get(at)?;
+            checkpoint(page, definition);
+            let key = (atlas.id.clone(), definition.id.clone());
+            let times = atlases.fired.get(&key).copied().unwrap_or(0);
+            let words = format!("fired {} while watched", counted(times, "time"));
+            page.add(
+                "SEEN",
+                &words,
+                if times == 0 {
+                    Meaning::Dim
+                } else {
+                    Meaning::Waiting
+                },
+            );
+        }
+        PartKind::Policy => policy(page, atlas.policies.get(at)?),
+        PartKind::Capability => capability(page, atlas.capabilities.get(at)?),
+        PartKind::Context => context(page, atlas.contexts.values().nth(at)?),
+        PartKind::Action => {
+            let (id, definition) = atlas.actions.iter().nth(at)?;
+            action(page, atlas, id, definition);
+        }
+    }
+    Some(())
+}
+
+fn whole(page: &mut PartDetails, atlas: &Atlas, file: Option<&FileState>, told: &NoticeSummary) {
+    let words = format!(
+        "Atlas {} version {}",
+        one_line(&atlas.id),
+        one_line(&atlas.version)
+    );
+    page.head(&atlas.name, &words);
+    if !atlas.description.is_empty() {
+        page.add("ABOUT", &atlas.description, Meaning::Text);
+    }
+    let counts = PARTS.map(|part| format!("{} {}", plural(part), tree::count(atlas, part)));
+    page.add("HAS", &counts.join(", "), Meaning::Text);
+    if let Some((told, (goes, meaning))) = notices::words(atlas, told) {
+        page.add("TELLS", &told, Meaning::Text);
+        page.add("NOTICES", &goes, meaning);
+    }
+    let default = match atlas.default_decision {
+        DefaultDecision::Allow => "allowed",
+        DefaultDecision::Deny => "denied",
+    };
+    let unknown = match atlas.unknown_actions {
+        UnknownActions::Deny => "denied",
+        UnknownActions::Allow => "allowed",
+        UnknownActions::Approve => "held for approval",
+    };
+    let rules =
+        format!("a known action that no policy mentions is {default}, an unknown one {unknown}");
+    page.add("DEFAULT", &rules, Meaning::Text);
+    match &atlas.origin.file {
+        Some(file) => page.add("FILE", &file.to_string_lossy(), Meaning::Text),
+        None => page.add("FILE", "none: it comes with the program", Meaning::Dim),
+    }
+    let (words, meaning) = file_state_text(file);
+    if atlas.origin.file.is_some() {
+        page.add("STATE", words, meaning);
+    }
+    page.add("HASH", &atlas.hash.to_string(), Meaning::Dim);
+}
+
+/// Describes the state of a file in a few words.
+pub(super) fn file_state_text(file: Option<&FileState>) -> (&'static str, Meaning) {
+    match file {
+        None => ("the file was not looked at yet", Meaning::Dim),
+        Some(FileState::Same | FileState::AsBefore) => {
+            ("LIVE = FILE: the file says what is loaded", Meaning::Passed)
+        }
+        Some(FileState::Newer(newer)) if newer.loads() => (
+            "FILE NEWER: the file says something else than what is loaded; L loads it",
+            Meaning::Warning,
+        ),
+        Some(FileState::Newer(_)) => (
+            "KEPT OLD: errors in the file block the load; what is loaded stays in force",
+            Meaning::Error,
+        ),
+        Some(FileState::Unreadable(_)) => (
+            "FILE UNREADABLE: what is loaded stays in force",
+            Meaning::Error,
+        ),
+    }
+}
+
+fn checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
+    let mode = checkpoint.mode.as_str();
+    page.head(
+        &checkpoint.name,
+        &format!(
+            "checkpoint, {}, {mode}, priority {}",
+            checkpoint.kind, checkpoint.priority
+        ),
+    );
+    page.add("FIRES", &trigger_text(&checkpoint.trigger), Meaning::Text);
+    if let Trigger::Custom(custom) = &checkpoint.trigger
+        && let Some(when) = &custom.when
+    {
+        page.add("IF", &when.to_string(), Meaning::Text);
+    }
+    if let Some(when) = &checkpoint.when {
+        page.add("WHEN", &when.to_string(), Meaning::Text);
+    }
+    if !checkpoint.unless.is_empty() {
+        page.add(
+            "UNLESS",
+            &format!("a closer rule names it: {}", listed(&checkpoint.unless)),
+            Meaning::Text,
+        );
+    }
+    let stops = match checkpoint.mode {
+        CheckpointMode::Blocking => {
+            let who = match checkpoint.respondent {
+                Respondent::Operator if !checkpoint.approvers.is_one() => "each of two operators",
+                Respondent::Operator => "the operator",
+                Respondent::Agent => "the agent",
+                Respondent::Either => "operator or agent",
+            };
+            let seconds = checkpoint.timeout_seconds;
+            format!("stops the agent until {who} answers; {seconds} s of silence deny it")
+        }
+        CheckpointMode::Advisory => "takes effect and the agent goes on".to_owned(),
+        CheckpointMode::Observational => "is recorded, and nothing else".to_owned(),
+    };
+    page.add("THEN", &stops, Meaning::Text);
+    for question in &checkpoint.questions {
+        let kind = question.response_type().as_str();
+        let text = format!("{} ({kind}): {}", question.id(), question.text());
+        page.add("ASKS", &text, Meaning::Text);
+    }
+    page.add_some("UNLOCKS", &checkpoint.unlock_capabilities);
+    page.add_some("LOCKS", &checkpoint.lock_capabilities);
+    page.add_some("INJECTS", &checkpoint.inject_contexts);
+    page.add_patterns("ALLOWS", &checkpoint.allow_actions);
+    page.add_patterns("DENIES", &checkpoint.deny_actions);
+    if let Some(guidance) = &checkpoint.guidance {
+        page.add("SAYS", &guidance.content, Meaning::Text);
+    }
+    if let Some(handler) = &checkpoint.handler {
+        page.add("HANDLER", handler, Meaning::Text);
+    }
+}
+
+/// Describes when a checkpoint fires.
+fn trigger_text(trigger: &Trigger) -> String {
+    match trigger {
+        Trigger::SessionStart => "when a session begins".to_owned(),
+        Trigger::SessionEnd => "when a session ends".to_owned(),
+        Trigger::ActionPre(patterns) => format!("before an action like {}", listed(patterns)),
+        Trigger::ActionPost(patterns) => format!("after an action like {}", listed(patterns)),
+        Trigger::RiskThreshold(tier) => format!("before an action of tier {tier} or higher"),
+        Trigger::CapabilityAccess(gated) => {
+            let gated: Vec<_> = gated.iter().map(String::as_str).collect();
+            format!(
+                "before an action of [{}] while that is locked",
+                gated.join(", ")
+            )
+        }
+        Trigger::Keyword(keywords) => {
+            let texts: Vec<_> = keywords.texts().collect();
+            let mode = format!("{:?}", keywords.mode()).to_lowercase();
+            format!("on input with {mode} of [{}]", texts.join(", "))
+        }
+        Trigger::TimeInterval(span) => {
+            format!(
+                "when an action is asked for and {} s have passed",
+                span.as_secs()
+            )
+        }
+        Trigger::CountInterval(count) => {
+            format!("when an action is asked for and {count} have run")
+        }
+        Trigger::ExplicitRequest => "when the agent asks for context".to_owned(),
+        Trigger::ErrorOccurred => "when the agent reports an error".to_owned(),
+        Trigger::Interactive => "when the agent asks for it by its name".to_owned(),
+        Trigger::Custom(custom) => {
+            let on = match (custom.on_input, custom.on_action) {
+                (true, true) => "input and actions",
+                (true, false) => "input",
+                (false, _) => "actions",
+            };
+            format!("on {on}, as custom trigger `{}` says", custom.trigger_id)
+        }
+    }
+}
+
+fn policy(page: &mut PartDetails, policy: &Policy) {
+    page.head("", &format!("policy, {}", policy_word(policy.kind)));
+    page.add(
+        "ABOUT",
+        &format!("actions like {}", listed(&policy.actions)),
+        Meaning::Text,
+    );
+    if let Some(when) = &policy.when {
+        page.add("WHEN", &when.to_string(), Meaning::Text);
+    }
+    if let Some(limit) = &policy.limit {
+        let scope = match limit.scope() {
+            LimitScope::Session => "each session",
+            LimitScope::Agent => "all sessions of an agent",
+            LimitScope::All => "all sessions together",
+        };
+        let words = match limit {
+            Limit::Rate {
+                max_calls, window, ..
+            } => {
+                format!("{max_calls} runs in {} s for {scope}", window.as_secs())
+            }
+            Limit::Budget { limit, cost, .. } => {
+                let cost = cost
+                    .as_deref()
+                    .map_or("1 a run".to_owned(), |field| format!("`{field}`"));
+                format!("{limit} in all for {scope}, at a cost of {cost}")
+            }
+        };
+        page.add("LIMIT", &words, Meaning::Text);
+    }
+    page.add("REASON", &policy.reason, Meaning::Text);
+    if policy.overridable {
+        page.add("OVERRIDE", "an operator may overrule it", Meaning::Warning);
+    }
+}
+
+fn capability(page: &mut PartDetails, capability: &Capability) {
+    page.head(&capability.name, "capability");
+    page.add("ACTIONS", &listed(&capability.actions), Meaning::Text);
+    let starts = if capability.starts_locked {
+        "locked, until a checkpoint unlocks it"
+    } else {
+        "unlocked"
+    };
+    page.add("STARTS", starts, Meaning::Text);
+}
+
+fn context(page: &mut PartDetails, context: &ContextBlockDef) {
+    page.head(
+        &context.name,
+        &format!("context, priority {}", context.priority),
+    );
+    let mode = match context.inject_mode {
+        InjectMode::Always => "with every session",
+        InjectMode::OnMatch => "when its keywords or actions match",
+        InjectMode::OnDemand => "when it is asked for, or a checkpoint names it",
+        InjectMode::RiskBased => "when an action is risky",
+    };
+    page.add("GIVEN", mode, Meaning::Text);
+    page.add_some("KEYWORDS", &context.keywords);
+    page.add_some("ACTIONS", &context.actions);
+    page.add(
+        "SIZE",
+        &format!("{} bytes", context.content.len()),
+        Meaning::Text,
+    );
+}
+
+fn action(page: &mut PartDetails, atlas: &Atlas, id: &str, action: &DeclaredAction) {
+    page.head(&action.name, "action");
+    match action.risk_tier {
+        Some(tier) => page.add("TIER", &format!("{tier}, declared"), of_tier(tier)),
+        None => page.add(
+            "TIER",
+            "not declared: it is read from the name",
+            Meaning::Dim,
+        ),
+    }
+    let schema = if action.parameters.is_some() {
+        "checked against a schema"
+    } else {
+        "not checked"
+    };
+    page.add("PARAMS", schema, Meaning::Text);
+    page.add_some(
+        "IN",
+        atlas.capabilities_of(id).map(|capability| &capability.id),
+    );
+    let about = atlas
+        .policies
+        .iter()
+        .filter(|policy| policy.actions.matches(id));
+    page.add_some("POLICIES", about.map(|policy| &policy.id));
+    let before = atlas
+        .checkpoints
+        .iter()
+        .filter(|checkpoint| matches!(&checkpoint.trigger, Trigger::ActionPre(patterns) if patterns.matches(id)));
+    page.add_some("GATES", before.map(|checkpoint| &checkpoint.id));
+    page.add("TRY", "x asks what would happen to it", Meaning::Hint);
+}
+
+fn listed(patterns: &Patterns) -> String {
+    let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+    format!("[{}]", patterns.join(", "))
+}

@@ -1,0 +1,334 @@
+//! Panel about one conversation: its intensity, the decision of its last turn, the freeze of its summary, and
+//! the source of each value.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted, fit};
+use crate::console::theme::{Appearance, Focus, Glyphs, Meaning};
+use crate::console::thread_text::heat;
+use crate::memento::{
+    AffectPhase, DecisionRule, Intensity, ProcessedTurn, SignalKind, ThawCondition, Thread,
+    TurnClassification, TurnDecision,
+};
+
+/// Width of the labels in cells.
+const LABEL: usize = 11;
+
+/// Maximum number of turns in the intensity strip.
+const STRIP: usize = 32;
+
+/// Paints the whole panel, or its most important lines if there is little room.
+pub(super) fn draw(
+    thread: &Thread,
+    title: Line<'static>,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+    now: Timestamp,
+) {
+    let block = look.panel(Focus::Elsewhere).title(title);
+    let inner = block.inner(area);
+    let cells = usize::from(inner.width);
+    let lines = if inner.height >= 9 && cells >= 76 {
+        whole(thread, cells, look, now)
+    } else {
+        short(thread, cells, usize::from(inner.height), look, now)
+    };
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+fn whole(thread: &Thread, cells: usize, look: Appearance, now: Timestamp) -> Vec<Line<'static>> {
+    let (phase, intensity) = heat(thread);
+    let mut first = label("PHASE", look);
+    first.extend(marked(
+        AffectPhase::ALL.map(|other| (other.as_str(), other == phase)),
+        look,
+    ));
+    first.push(Span::styled("INTENSITY ", look.style(Meaning::Label)));
+    let intensities = Intensity::ALL.map(|other| (other.as_str(), other == intensity));
+    first.extend(marked(intensities, look));
+    let mut second = vec![Span::raw(" ".repeat(LABEL))];
+    second.extend(strip(thread, STRIP, look));
+    let room = cells.saturating_sub(LABEL + STRIP);
+    let point = Span::styled(clip(&point(thread), room, look), look.style(Meaning::Dim));
+    second.extend([Span::raw("  "), point]);
+    let Some(last) = thread.turns.first() else {
+        return vec![Line::from(first), Line::from(second)];
+    };
+    let mut third = label("BREAKPOINT", look);
+    let decisions = TurnDecision::ALL.map(|other| (other.as_str(), other == last.decided.decision));
+    third.extend(marked(decisions, look));
+    third.push(Span::raw(format!("  {}", rule_words(last.decided))));
+    let plain = |name: &str, text: &str| {
+        let mut spans = label(name, look);
+        spans.push(Span::raw(clip(text, cells.saturating_sub(LABEL), look)));
+        Line::from(spans)
+    };
+    let mut guard = label("GUARDRAIL", look);
+    guard.extend(guardrail(thread, cells.saturating_sub(LABEL), look, now));
+    vec![
+        Line::from(first),
+        Line::from(second),
+        Line::from(third),
+        plain("SIGNALS", &signals(thread, last)),
+        plain("INPUTS", &inputs(last)),
+        Line::from(guard),
+        plain(
+            "",
+            "freeze = (phase=peak or intensity=high) and decision!=must",
+        ),
+        plain("", &format!("       = {}", truth(last))),
+        ends(thread, last).map_or_else(Line::default, |words| plain("ENDS WITH", words)),
+    ]
+}
+
+/// Returns the panel in a few lines. The least important lines are dropped first.
+fn short(
+    thread: &Thread,
+    cells: usize,
+    height: usize,
+    look: Appearance,
+    now: Timestamp,
+) -> Vec<Line<'static>> {
+    let (phase, intensity) = heat(thread);
+    let mut first = vec![Span::styled("PHASE ", look.style(Meaning::Label))];
+    first.push(current(phase.as_str(), look));
+    first.push(Span::styled("  INT ", look.style(Meaning::Label)));
+    first.push(current(intensity.as_str(), look));
+    let Some(last) = thread.turns.first() else {
+        return vec![Line::from(first)];
+    };
+    first.push(Span::styled("  BREAKPOINT ", look.style(Meaning::Label)));
+    first.push(current(last.decided.decision.as_str(), look));
+    first.push(Span::raw(format!(" rule {}", last.decided.rule.number())));
+    if cells >= 72 {
+        first.push(Span::raw("  "));
+        first.extend(strip(thread, 14, look));
+    }
+    let plain = |name: &'static str, text: &str| {
+        let room = cells.saturating_sub(name.len());
+        Line::from(vec![
+            Span::styled(name, look.style(Meaning::Label)),
+            Span::raw(clip(text, room, look)),
+        ])
+    };
+    let formula = if cells >= 68 {
+        "(peak or high) and not must = "
+    } else {
+        ""
+    };
+    let truth = format!("freeze = {formula}{}", truth(last));
+    let mut lines = vec![
+        (0, Line::from(first)),
+        (4, plain("SIGNALS ", &signals(thread, last))),
+        (5, plain("", &inputs(last))),
+        (1, Line::from(guardrail(thread, cells, look, now))),
+        (2, plain("", &truth)),
+    ];
+    lines.extend(ends(thread, last).map(|words| (3, plain("ENDS WITH ", words))));
+    while lines.len() > height.max(1) {
+        let spare = lines.iter().map(|(weight, _)| *weight).max();
+        lines.retain(|(weight, _)| Some(*weight) != spare);
+    }
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+fn label(name: &str, look: Appearance) -> Vec<Span<'static>> {
+    let text = fit(name, LABEL, look);
+    vec![Span::styled(text, look.style(Meaning::Label))]
+}
+
+/// Marks the word that applies with brackets and capitals.
+fn marked<const N: usize>(words: [(&str, bool); N], look: Appearance) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    for (word, holds) in words {
+        spans.push(if holds {
+            current(word, look)
+        } else {
+            Span::styled(format!(" {word} "), look.style(Meaning::Dim))
+        });
+        spans.push(Span::raw(" "));
+    }
+    spans
+}
+
+fn current(word: &str, look: Appearance) -> Span<'static> {
+    let text = format!("[{}]", word.to_uppercase());
+    let meaning = match word {
+        "peak" | "high" => Meaning::High,
+        _ => Meaning::Strong,
+    };
+    Span::styled(text, look.style(meaning))
+}
+
+/// Returns the intensity of each turn as a strip, the oldest on the left.
+fn strip(thread: &Thread, cells: usize, look: Appearance) -> Vec<Span<'static>> {
+    let shown = thread.turns.iter().take(cells);
+    let mut steps: Vec<Span> = shown.map(|turned| step(turned, look)).collect();
+    let missing = cells.saturating_sub(steps.len());
+    steps.reverse();
+    steps.push(Span::raw(" ".repeat(missing)));
+    steps
+}
+
+fn step(turned: &ProcessedTurn, look: Appearance) -> Span<'static> {
+    let (at, meaning) = match turned.intensity {
+        None => (0, Meaning::Dim),
+        Some(value) if value < 0.34 => (1, Meaning::Text),
+        Some(value) if value < 0.7 => (2, Meaning::Text),
+        Some(value) if value < 0.8 => (3, Meaning::High),
+        Some(_) => (4, Meaning::High),
+    };
+    let marks = match look.glyphs {
+        Glyphs::Rounded => ["·", "▁", "▃", "▅", "█"],
+        Glyphs::Ascii => [" ", ".", "-", "=", "#"],
+    };
+    let mark = marks.get(at).copied().unwrap_or_default();
+    Span::styled(mark, look.style(meaning))
+}
+
+/// Describes the newest point of the conversation.
+fn point(thread: &Thread) -> String {
+    let points = thread
+        .latest
+        .as_ref()
+        .map(|memento| memento.affect.points.as_slice());
+    let Some([.., last]) = points else {
+        return "nobody said how heated it is".to_owned();
+    };
+    format!(
+        "{} {:.2}, {}, {}",
+        one_line(last.label.as_str()),
+        last.intensity,
+        last.confidence.as_str(),
+        last.source.as_str()
+    )
+}
+
+fn rule_words(decided: TurnClassification) -> String {
+    format!("rule {}: {}", decided.rule.number(), decided.rule.words())
+}
+
+/// Returns the signals of the last turn, from its memento or else from the turn.
+fn signals(thread: &Thread, last: &ProcessedTurn) -> String {
+    let kept = thread
+        .latest
+        .as_ref()
+        .and_then(|memento| memento.signals.as_ref());
+    let told: Vec<String> = match kept {
+        Some(signals) if !thread.edited => {
+            let items = signals.items.iter();
+            let told = items.map(|signal| {
+                let (sure, by) = (signal.confidence.as_str(), signal.source.as_str());
+                format!("{} {sure}/{by}", signal.kind.as_str())
+            });
+            told.collect()
+        }
+        Some(_) | None => last
+            .signals
+            .iter()
+            .map(|signal| signal.as_str().to_owned())
+            .collect(),
+    };
+    if told.is_empty() {
+        return "none".to_owned();
+    }
+    told.join(", ")
+}
+
+fn inputs(last: &ProcessedTurn) -> String {
+    let word = |truth: bool| if truth { "YES" } else { "no" };
+    format!(
+        "context pressure {}  drift {}  ack-only {}  summary changed {}",
+        word(last.given.context_pressure),
+        word(last.given.drift_risk),
+        ack_only(last),
+        word(last.given.summary_changed)
+    )
+}
+
+/// Tells if the turn was only an acknowledgement, if that was evaluated: an earlier matching rule ends the
+/// evaluation.
+fn ack_only(last: &ProcessedTurn) -> &'static str {
+    if last.signals.contains(&SignalKind::AckOnly) {
+        return "YES";
+    }
+    match last.decided.rule {
+        DecisionRule::Acknowledgment => "YES",
+        DecisionRule::Default => "no",
+        DecisionRule::SummaryChanged
+        | DecisionRule::MustSignal
+        | DecisionRule::ShouldSignal
+        | DecisionRule::PressureOrDrift => "-",
+    }
+}
+
+fn guardrail(
+    thread: &Thread,
+    cells: usize,
+    look: Appearance,
+    now: Timestamp,
+) -> Vec<Span<'static>> {
+    let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
+    let held_back = format!("{} held back", counted(count, "update"));
+    let Some(since) = thread.frozen_since else {
+        let text = if count == 0 {
+            "not frozen: the summary follows the turns".to_owned()
+        } else {
+            format!("not frozen; {held_back}")
+        };
+        return vec![Span::styled(text, look.style(Meaning::Text))];
+    };
+    let minutes = now.since(since).as_secs() / 60;
+    let lasting = if cells >= 64 {
+        format!(" ({minutes} min)")
+    } else {
+        String::new()
+    };
+    let since = since.time_of_day();
+    let text = if cells >= 58 {
+        format!(" since {since}{lasting}, {held_back}")
+    } else {
+        format!(" since {since}, {count} held back")
+    };
+    vec![
+        Span::styled("*** SUMMARY FROZEN ***", look.style(Meaning::Frozen)),
+        Span::raw(text),
+    ]
+}
+
+fn truth(last: &ProcessedTurn) -> String {
+    let word = |truth: bool| if truth { "TRUE" } else { "FALSE" };
+    let freeze = last.freeze;
+    format!(
+        "({} or {}) and {} = {}",
+        word(freeze.peak),
+        word(freeze.high),
+        word(!freeze.must),
+        word(freeze.holds())
+    )
+}
+
+/// Describes what would end the freeze, while the summary is frozen.
+fn ends(thread: &Thread, last: &ProcessedTurn) -> Option<&'static str> {
+    let thaw_condition = thread.thaw_condition()?;
+    Some(thaws(thaw_condition, last.after))
+}
+
+/// Describes what would end a freeze. The guardrail uses the intensity before a turn: a turn that cools the
+/// conversation down is still held back, and the next one is not.
+pub(super) fn thaws(
+    thaw_condition: ThawCondition,
+    after: (AffectPhase, Intensity),
+) -> &'static str {
+    let (phase, intensity) = after;
+    if phase == AffectPhase::Peak || intensity == Intensity::High {
+        return thaw_condition.words();
+    }
+    "the next turn: it has left peak and high"
+}

@@ -1,0 +1,449 @@
+//! One full event: its envelope, its hashes, and its payload as foldable JSON.
+//!
+//! Contract: only unfolded values are laid out, at most [`MOST_LINES`] lines, and only after a key changed
+//! the layout, however large the event is. A line reports the number of values left out.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::reads::{FullEvent, HashProof};
+use crate::base::text::{one_line, visible};
+use crate::console::cells::{break_exactly, counted};
+use crate::console::keymap::Motion;
+use crate::trace::jsonl;
+use crate::trace::outline::FoldState;
+
+/// Maximum number of lines laid out for an event.
+const MOST_LINES: usize = 5_000;
+
+/// Maximum bytes of a text that are laid out. A line reports the rest. Copy and export include it.
+const MOST_TEXT: usize = 64 * 1024;
+
+/// Maximum length of a text shown on one line while folded.
+const MAX_FOLDED_CHARS: usize = 400;
+
+/// One line of the layout.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EventLine {
+    pub(super) depth: usize,
+    pub(super) label: String,
+    /// Value, safe to show.
+    pub(super) value: String,
+    pub(super) fold: Option<FoldState>,
+    pub(super) proof: Option<HashProof>,
+    /// Path for display: `.payload.items[3]`.
+    pub(super) path: String,
+    /// JSON pointer below the payload.
+    pointer: Option<String>,
+}
+
+/// View state of one event.
+#[derive(Debug, Default)]
+pub(super) struct EventDetail {
+    lines: Vec<EventLine>,
+    /// Paths whose fold state differs from the default.
+    turned: BTreeSet<String>,
+    pub(super) at: usize,
+    /// Width of a line in cells.
+    cells: usize,
+    /// Number of deceptive characters that were escaped.
+    pub(super) escaped: usize,
+}
+
+impl EventDetail {
+    pub(super) fn lines(&self) -> &[EventLine] {
+        &self.lines
+    }
+
+    pub(super) fn line(&self) -> Option<&EventLine> {
+        self.lines.get(self.at)
+    }
+
+    /// Shows another event.
+    pub(super) fn open(&mut self, whole: &FullEvent) {
+        self.turned.clear();
+        self.at = 0;
+        self.lay_out(whole);
+    }
+
+    /// Sets the width of a line. Returns true if it changed.
+    pub(super) fn set_cells(&mut self, cells: usize) -> bool {
+        let news = self.cells != cells;
+        self.cells = cells;
+        news
+    }
+
+    pub(super) fn go(&mut self, motion: Motion) {
+        self.at = motion.from(self.at, self.lines.len());
+    }
+
+    /// Opens or closes a fold. Closing an element that is closed or has no fold selects its parent.
+    pub(super) fn fold(&mut self, whole: &FullEvent, fold: FoldState) {
+        let Some(line) = self.line().cloned() else {
+            return;
+        };
+        match line.fold {
+            Some(now) if now != fold => {
+                if !self.turned.remove(&line.path) {
+                    self.turned.insert(line.path);
+                }
+                self.lay_out(whole);
+            }
+            Some(_) | None => {
+                if fold == FoldState::Closed {
+                    let mut above = self.lines.iter().take(self.at);
+                    let above = above.rposition(|above| above.depth < line.depth);
+                    self.at = above.unwrap_or(self.at);
+                }
+            }
+        }
+    }
+
+    /// Returns the value of the selected line as JSON, or its text.
+    pub(super) fn value(&self, whole: &FullEvent) -> Option<String> {
+        let line = self.line()?;
+        let Some(pointer) = &line.pointer else {
+            return Some(match line.path.as_str() {
+                ".hash" => whole.event.hash.to_string(),
+                ".previous_hash" => whole.event.previous_hash.to_string(),
+                _ => line.value.clone(),
+            });
+        };
+        if pointer.is_empty() {
+            return serde_json::to_string(&whole.event.payload).ok();
+        }
+        let value = at_pointer(whole, pointer)?;
+        Some(match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+    }
+
+    pub(super) fn lay_out(&mut self, whole: &FullEvent) {
+        let event = &whole.event;
+        let mut page = EventLayout {
+            lines: Vec::new(),
+            turned: &self.turned,
+            cells: self.cells.max(20),
+            left_out: 0,
+            escaped: 0,
+        };
+        let parent = event.parent_span_id.as_ref();
+        page.plain("seq", "sequence", &event.sequence.to_string());
+        page.plain("type", "event_type", &event.event_type);
+        page.plain("time", "timestamp", &event.timestamp.to_string());
+        page.plain("span", "span_id", event.span_id.as_str());
+        let parent = parent.map_or("none", |id| id.as_str());
+        page.plain("parent", "parent_span_id", parent);
+        page.plain("trace", "trace_id", event.trace_id.as_str());
+        page.plain("event", "event_id", event.event_id.as_str());
+        page.proven(
+            "previous",
+            ".previous_hash",
+            &event.previous_hash.short(16),
+            &whole.link,
+        );
+        page.proven("hash", ".hash", &event.hash.short(16), &whole.own);
+        page.payload(whole);
+        if page.left_out > 0 {
+            let words = format!(
+                "{} not shown: y copies, E exports",
+                counted(page.left_out, "value")
+            );
+            page.say(0, &words, ".payload");
+        }
+        self.escaped = page.escaped;
+        self.lines = page.lines;
+        self.at = self.at.min(self.lines.len().saturating_sub(1));
+    }
+}
+
+/// Returns the event as one line of JSON, in the form of an export.
+pub(super) fn as_json(whole: &FullEvent) -> String {
+    jsonl::line(&whole.event)
+}
+
+fn at_pointer<'w>(whole: &'w FullEvent, pointer: &str) -> Option<&'w Value> {
+    let inside = pointer.strip_prefix('/')?;
+    let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
+    let value = whole.event.payload.get(&unescape(first))?;
+    if rest.is_empty() {
+        return Some(value);
+    }
+    value.pointer(&format!("/{rest}"))
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+/// Layout in progress.
+struct EventLayout<'t> {
+    lines: Vec<EventLine>,
+    turned: &'t BTreeSet<String>,
+    cells: usize,
+    left_out: usize,
+    escaped: usize,
+}
+
+/// Location of a value.
+struct ValueLocation {
+    depth: usize,
+    label: String,
+    path: String,
+    pointer: String,
+}
+
+impl EventLayout<'_> {
+    fn plain(&mut self, label: &str, name: &str, value: &str) {
+        let value = self.safe(value);
+        self.push(0, label, &value, None, &format!(".{name}"), None);
+    }
+
+    fn proven(&mut self, label: &str, path: &str, value: &str, proof: &HashProof) {
+        self.push(0, label, value, None, path, None);
+        if let Some(line) = self.lines.last_mut() {
+            line.proof = Some(proof.clone());
+        }
+    }
+
+    fn push(
+        &mut self,
+        depth: usize,
+        label: &str,
+        value: &str,
+        fold: Option<FoldState>,
+        path: &str,
+        pointer: Option<&str>,
+    ) {
+        if self.is_full() {
+            self.left_out += 1;
+            return;
+        }
+        self.lines.push(EventLine {
+            depth,
+            label: label.to_owned(),
+            value: value.to_owned(),
+            fold,
+            proof: None,
+            path: path.to_owned(),
+            pointer: pointer.map(str::to_owned),
+        });
+    }
+
+    /// Returns true if no more lines fit.
+    fn is_full(&self) -> bool {
+        self.lines.len() >= MOST_LINES
+    }
+
+    /// Adds a line that must appear even if the layout is full.
+    fn say(&mut self, depth: usize, words: &str, path: &str) {
+        self.lines.push(EventLine {
+            depth,
+            label: String::new(),
+            value: words.to_owned(),
+            fold: None,
+            proof: None,
+            path: path.to_owned(),
+            pointer: None,
+        });
+    }
+
+    /// Clips foreign text and escapes its hidden characters.
+    fn safe(&mut self, text: &str) -> String {
+        let cut: String = text.chars().take(MAX_FOLDED_CHARS).collect();
+        let shown = visible(&cut, crate::base::text::LineFeeds::Escape);
+        self.escaped += shown.escaped;
+        shown.text
+    }
+
+    fn payload(&mut self, whole: &FullEvent) {
+        let payload = &whole.event.payload;
+        if whole.event.pruned {
+            let words = "dropped because they were old; the hash still covers them";
+            self.push(0, "payload", words, None, ".payload", None);
+            return;
+        }
+        let keys = format!("{{{}}}", counted(payload.len(), "key"));
+        let fold = self.fold_of(".payload", FoldState::Open);
+        self.push(0, "payload", &keys, Some(fold), ".payload", Some(""));
+        if fold == FoldState::Open {
+            for (name, value) in payload {
+                let place = ValueLocation::named(1, name, ".payload", "");
+                self.value(value, &place);
+            }
+        }
+    }
+
+    fn fold_of(&self, path: &str, first: FoldState) -> FoldState {
+        match (self.turned.contains(path), first) {
+            (false, first) => first,
+            (true, FoldState::Open) => FoldState::Closed,
+            (true, FoldState::Closed) => FoldState::Open,
+        }
+    }
+
+    fn value(&mut self, value: &Value, place: &ValueLocation) {
+        if self.lines.len() >= MOST_LINES {
+            self.left_out += 1;
+            return;
+        }
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {
+                let text = value.to_string();
+                self.leaf(place, &text, None);
+            }
+            Value::String(text) => self.text(text, place),
+            Value::Array(items) if items.is_empty() => self.leaf(place, "[]", None),
+            Value::Object(fields) if fields.is_empty() => self.leaf(place, "{}", None),
+            Value::Array(items) => {
+                let words = format!("[{}]", counted(items.len(), "item"));
+                if self.branch(place, &words) == FoldState::Open {
+                    for (at, item) in items.iter().enumerate() {
+                        if self.is_full() {
+                            // The rest is only counted, not laid out.
+                            self.left_out += items.len() - at;
+                            break;
+                        }
+                        self.value(item, &place.item(at));
+                    }
+                }
+            }
+            Value::Object(fields) => {
+                let words = format!("{{{}}}", counted(fields.len(), "key"));
+                if self.branch(place, &words) == FoldState::Open {
+                    for (at, (name, field)) in fields.iter().enumerate() {
+                        if self.is_full() {
+                            self.left_out += fields.len() - at;
+                            break;
+                        }
+                        let place = ValueLocation::named(
+                            place.depth + 1,
+                            name,
+                            &place.path,
+                            &place.pointer,
+                        );
+                        self.value(field, &place);
+                    }
+                }
+            }
+        }
+    }
+
+    fn branch(&mut self, place: &ValueLocation, words: &str) -> FoldState {
+        let fold = self.fold_of(&place.path, FoldState::Closed);
+        self.leaf(place, words, Some(fold));
+        fold
+    }
+
+    fn leaf(&mut self, place: &ValueLocation, value: &str, fold: Option<FoldState>) {
+        let pointer = Some(place.pointer.as_str());
+        self.push(place.depth, &place.label, value, fold, &place.path, pointer);
+    }
+
+    /// Adds a text: on one line, or on several if it is too long and unfolded.
+    fn text(&mut self, text: &str, place: &ValueLocation) {
+        let shown = format!("\"{}\"", self.safe(text));
+        let room = self
+            .cells
+            .saturating_sub(place.depth * 2 + place.label.len() + 4);
+        if text.len() <= room && shown.len() <= room.max(8) {
+            self.leaf(place, &shown, None);
+            return;
+        }
+        let fold = self.fold_of(&place.path, FoldState::Closed);
+        if fold == FoldState::Closed {
+            self.leaf(place, &shown, Some(fold));
+            return;
+        }
+        let size = format!("{} bytes", text.len());
+        self.leaf(place, &size, Some(fold));
+        let end = text.floor_char_boundary(MOST_TEXT);
+        let (start, rest) = text.split_at(end);
+        let shown = visible(start, crate::base::text::LineFeeds::Keep);
+        self.escaped += shown.escaped;
+        let cells = self.cells.saturating_sub(place.depth * 2 + 4).max(10);
+        for line in shown.text.split('\n') {
+            for row in break_exactly(line, cells) {
+                let pointer = Some(place.pointer.as_str());
+                self.push(place.depth + 1, "", row, None, &place.path, pointer);
+            }
+        }
+        if !rest.is_empty() {
+            let words = format!("{} more bytes: y copies, E exports", rest.len());
+            self.say(place.depth + 1, &words, &place.path);
+        }
+    }
+}
+
+impl ValueLocation {
+    fn named(depth: usize, name: &str, path: &str, pointer: &str) -> Self {
+        let cut: String = name.chars().take(64).collect();
+        let label = one_line(&cut);
+        let escaped = name.replace('~', "~0").replace('/', "~1");
+        Self {
+            depth,
+            path: format!("{path}.{label}"),
+            pointer: format!("{pointer}/{escaped}"),
+            label,
+        }
+    }
+
+    fn item(&self, at: usize) -> Self {
+        Self {
+            depth: self.depth + 1,
+            label: at.to_string(),
+            path: format!("{}[{at}]", self.path),
+            pointer: format!("{}/{at}", self.pointer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::console::tests::fixture::events;
+
+    fn unfolded(params: Value) -> EventDetail {
+        let mut event = events("s-1", 0, 1).remove(0);
+        event.payload = serde_json::Map::from_iter([("action_params".to_owned(), params)]);
+        let whole = FullEvent {
+            event,
+            own: HashProof::Holds,
+            link: HashProof::Holds,
+        };
+        let mut detail = EventDetail::default();
+        detail.set_cells(40);
+        detail.open(&whole);
+        for path in [".payload.action_params", ".payload.action_params.text"] {
+            let at = detail.lines.iter().position(|line| line.path == path);
+            detail.at = at.unwrap_or(detail.at);
+            detail.fold(&whole, FoldState::Open);
+        }
+        detail
+    }
+
+    fn last(detail: &EventDetail) -> &str {
+        &detail.lines().last().unwrap().value
+    }
+
+    #[test]
+    fn a_long_list_reports_the_values_left_out() {
+        let items: Vec<_> = (0..20_000).map(|at| json!(at)).collect();
+        let detail = unfolded(json!(items));
+        assert_eq!(detail.lines().len(), MOST_LINES + 1);
+        // Ten lines of the envelope and one line of the list come first.
+        assert_eq!(last(&detail), "15011 values not shown: y copies, E exports");
+    }
+
+    #[test]
+    fn a_long_text_reports_the_part_left_out() {
+        let detail = unfolded(json!({ "text": "all work ".repeat(20_000) }));
+        let rest = 20_000 * 9 - MOST_TEXT;
+        let words = format!("{rest} more bytes: y copies, E exports");
+        assert_eq!(last(&detail), words);
+    }
+}

@@ -1,0 +1,201 @@
+//! Painting of a comparison of two sessions.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::super::comparison::SessionComparison;
+use super::{apart, centred, chosen};
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted, fit, width};
+use crate::console::theme::{Appearance, Focus, Mark, Meaning};
+use crate::trace::diff::{SessionDiff, SessionTotals, StepChange, StepKind, StepSummary};
+
+/// Width of the column of step kinds, in cells.
+const KIND: usize = 11;
+
+pub(super) fn draw(compared: &SessionComparison, frame: &mut Frame, area: Rect, look: Appearance) {
+    let (a, b) = &compared.sessions;
+    let words = format!("{a} {} {b} ", look.mark(Mark::Separator));
+    let room = usize::from(area.width).saturating_sub(16);
+    let block = look.panel(Focus::Here).title(Line::from(vec![
+        Span::styled(" Compared ", look.style(Meaning::Title)),
+        Span::styled(clip(&words, room, look), look.style(Meaning::Dim)),
+    ]));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let cells = usize::from(inner.width);
+    match &compared.difference {
+        None => {
+            let words = "reading both sessions... Esc leaves";
+            frame.render_widget(Line::styled(words, look.style(Meaning::Waiting)), inner);
+        }
+        Some(Err(problem)) => {
+            let words = clip(&format!("! {}", one_line(problem)), cells, look);
+            frame.render_widget(Line::styled(words, look.style(Meaning::Error)), inner);
+        }
+        Some(Ok(difference)) => draw_difference(compared, difference, frame, inner, look),
+    }
+}
+
+fn draw_difference(
+    compared: &SessionComparison,
+    difference: &SessionDiff,
+    frame: &mut Frame,
+    area: Rect,
+    look: Appearance,
+) {
+    let cells = usize::from(area.width);
+    let parts = [
+        Constraint::Length(6),
+        Constraint::Fill(1),
+        Constraint::Length(3),
+    ];
+    let [top, list, bottom] = Layout::vertical(parts).areas(area);
+    frame.render_widget(Paragraph::new(first(difference, cells, look)), top);
+    let visible = usize::from(list.height);
+    let changes = &difference.changes;
+    let from = centred(compared.at, changes.len(), visible);
+    let rows = changes.iter().enumerate().skip(from).take(visible);
+    let rows: Vec<Line> = rows
+        .map(|(at, change)| {
+            let is = Focus::from(at == compared.at);
+            chosen(change_line(change, is, cells, look), is, Focus::Here, look)
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(rows), list);
+    frame.render_widget(Paragraph::new(sums(difference, cells, look)), bottom);
+}
+
+/// Describes the first difference.
+fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+    let steps = counted(
+        usize::try_from(difference.common).unwrap_or(usize::MAX),
+        "step",
+    );
+    let Some(divergence) = &difference.first else {
+        let words = format!("They do the same: {steps}, none differs.");
+        return vec![Line::styled(words, look.style(Meaning::Passed))];
+    };
+    let side = |told: &Option<StepSummary>| match told {
+        None => "ends here".to_owned(),
+        Some(told) => format!("{} {}: {}", told.sequence, told.event_type, told.summary),
+    };
+    let part = |label: &'static str, told: &Option<StepSummary>, meaning| {
+        let text = clip(&side(told), cells.saturating_sub(3), look);
+        Line::from(vec![
+            Span::styled(label, look.style(Meaning::Label)),
+            Span::styled(text, look.style(meaning)),
+        ])
+    };
+    let differences = counted(
+        usize::try_from(difference.changes_found).unwrap_or(usize::MAX),
+        "difference",
+    );
+    let (left, right) = difference.not_aligned;
+    let more = if left + right > 0 {
+        format!("; {left} and {right} later steps were only counted")
+    } else {
+        String::new()
+    };
+    let common = match difference.common {
+        0 => "They part at the first step:".to_owned(),
+        1 => "The first step is the same. Then they part:".to_owned(),
+        _ => format!("The first {steps} are the same. Then they part:"),
+    };
+    vec![
+        Line::from(common),
+        part("a  ", &divergence.a, Meaning::Strong),
+        part("b  ", &divergence.b, Meaning::Strong),
+        Line::default(),
+        Line::styled(
+            clip(&format!("{differences}{more}"), cells, look),
+            look.style(Meaning::Waiting),
+        ),
+        Line::styled(
+            columns("  STEP", "A", "B", cells, look).concat(),
+            look.style(Meaning::Dim),
+        ),
+    ]
+}
+
+/// Returns a row of three columns.
+fn columns(kind: &str, a: &str, b: &str, cells: usize, look: Appearance) -> [String; 3] {
+    let bar = format!(" {} ", look.mark(Mark::Separator));
+    let rest = cells.saturating_sub(KIND + 2 + width(&bar));
+    let (left, right) = (rest / 2, rest - rest / 2);
+    [
+        fit(kind, KIND + 2, look),
+        fit(a, left, look),
+        format!("{bar}{}", fit(b, right, look)),
+    ]
+}
+
+fn change_line(change: &StepChange, is: Focus, cells: usize, look: Appearance) -> Line<'static> {
+    let mark = match is {
+        Focus::Here => ">",
+        Focus::Elsewhere => " ",
+    };
+    let side = |told: &Option<StepSummary>| match told {
+        None => look.mark(Mark::Bullet).to_owned(),
+        Some(told) => format!("{} {}", told.sequence, told.summary),
+    };
+    let kind = format!("{mark} {}", kind(change.kind));
+    let [kind, a, b] = columns(&kind, &side(&change.a), &side(&change.b), cells, look);
+    let meaning = |told: &Option<StepSummary>| match told {
+        None => Meaning::Dim,
+        Some(_) => Meaning::Text,
+    };
+    Line::from(vec![
+        Span::styled(kind, look.style(Meaning::Label)),
+        Span::styled(a, look.style(meaning(&change.a))),
+        Span::styled(b, look.style(meaning(&change.b))),
+    ])
+}
+
+fn kind(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Session => "session",
+        StepKind::Checkpoint => "checkpoint",
+        StepKind::Outcome => "outcome",
+        StepKind::Answer => "answer",
+        StepKind::Action => "action",
+        StepKind::Result => "result",
+        StepKind::Policy => "policy",
+        StepKind::Exchange => "exchange",
+        StepKind::Error => "error",
+        StepKind::Other => "other",
+    }
+}
+
+/// Returns the totals of both sessions.
+fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+    let line = |label: &'static str, sum: &SessionTotals| {
+        let parts = [
+            one_line(&sum.agent),
+            format!("{} events", sum.events),
+            sum.status.clone().unwrap_or_else(|| "not ended".to_owned()),
+            format!(
+                "{} asked, {} blocked, {} failed",
+                sum.attempted, sum.blocked, sum.failed
+            ),
+            format!("{} passed, {} not", sum.passed, sum.not_passed),
+            format!(
+                "by {}",
+                if sum.is_deciding_checkpoint.is_empty() {
+                    "nobody".to_owned()
+                } else {
+                    sum.is_deciding_checkpoint.join(", ")
+                }
+            ),
+        ];
+        let words = clip(&apart(&parts, look), cells.saturating_sub(3), look);
+        Line::from(vec![
+            Span::styled(label, look.style(Meaning::Label)),
+            Span::raw(words),
+        ])
+    };
+    let (a, b) = &difference.sums;
+    vec![Line::default(), line("a  ", a), line("b  ", b)]
+}

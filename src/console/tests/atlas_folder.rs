@@ -1,0 +1,289 @@
+//! The Atlas folder: a file appears, a file disappears, and the confirmation before either takes effect.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ratatui::crossterm::event::KeyCode;
+use tempfile::TempDir;
+
+use super::fixture::busy;
+use super::sample_atlases::WORDS;
+use super::steward::{SIZES, in_force};
+use super::test_console::TestConsole;
+use crate::atlas::{ManifestTransform, load_file};
+use crate::base::digest::Digest;
+use crate::base::limits::{ATLAS_FILE_CHECK_INTERVAL, DIALOG_ARMING_TIME};
+use crate::console::driver::atlas::{compare_folder, look};
+use crate::console::request::{ConsoleMessage, ConsoleRequest};
+use crate::console::screen::atlas::FolderCheck;
+use crate::engine::reload::hash_of;
+use crate::runtime::AtlasLoad;
+use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
+
+const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\nname: More\n\
+    actions: [{action_id: report.send, name: Send, risk_tier: low}]\n\
+    checkpoints:\n  - checkpoint_id: reports\n    mode: blocking\n    \
+    trigger: {type: action_pre, patterns: [report.send]}\n";
+
+/// A console whose two Atlases are in a folder.
+struct FolderConsole {
+    folder: TempDir,
+    stage: TestConsole,
+}
+
+impl FolderConsole {
+    fn new(base: RuntimeSnapshot, size: (u16, u16)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut snapshot = in_force(base);
+        let loaded = snapshot.loaded.iter().map(|atlas| {
+            let name = Path::new(&atlas.origin.name).file_name().unwrap();
+            let file = folder.path().join(name);
+            fs::write(&file, &*atlas.text).unwrap();
+            load_file(&file).unwrap().atlas
+        });
+        let mut loaded: Vec<_> = loaded.collect();
+        loaded.sort_by_key(|atlas| atlas.origin.file.clone());
+        snapshot.loaded = loaded.into();
+        snapshot.in_force.hash = Some(hash_of(&snapshot.loaded));
+        for held in &mut snapshot.held {
+            Arc::make_mut(held).atlas_hash = hash_of(&snapshot.loaded);
+        }
+        Self::opened(folder, snapshot, size)
+    }
+
+    /// A console whose folder is empty.
+    fn empty(size: (u16, u16)) -> Self {
+        let mut snapshot = RuntimeSnapshot::empty();
+        snapshot.in_force.hash = Some(hash_of(&[]));
+        snapshot.access = ConsoleAccess::Write;
+        Self::opened(tempfile::tempdir().unwrap(), snapshot, size)
+    }
+
+    fn opened(folder: TempDir, snapshot: RuntimeSnapshot, size: (u16, u16)) -> Self {
+        let mut stage = TestConsole::new(snapshot, size);
+        let requests = stage.press(KeyCode::Char('4'));
+        let mut shelved = Self { folder, stage };
+        shelved.answer(requests);
+        shelved
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.folder.path()).unwrap();
+        let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+
+    /// Checks the files like the driver.
+    fn look(&mut self) {
+        self.stage.now = self.stage.now.plus(ATLAS_FILE_CHECK_INTERVAL);
+        let requests = self.stage.app.on_tick(self.stage.now);
+        assert_ne!(requests, [], "it is time to look");
+        self.answer(requests);
+    }
+
+    fn answer(&mut self, requests: Vec<ConsoleRequest>) {
+        for request in requests {
+            match request {
+                ConsoleRequest::Glance(glances) => {
+                    let looked = glances
+                        .iter()
+                        .map(|glance| look(glance, &ManifestTransform::default()))
+                        .collect();
+                    self.stage.message(ConsoleMessage::Glanced(looked));
+                }
+                ConsoleRequest::List(listing) => {
+                    let listed =
+                        compare_folder(&listing, Ok(self.files()), &ManifestTransform::default());
+                    self.stage.message(ConsoleMessage::Listed(listed));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Opens the load dialog and scrolls to its end.
+    fn ask(&mut self) {
+        assert_eq!(self.stage.press(KeyCode::Char('L')), []);
+        self.stage.wait(DIALOG_ARMING_TIME);
+        self.stage.presses(KeyCode::PageDown, 5);
+    }
+
+    /// Types the requested code and presses the button.
+    fn load(&mut self, code: &str) -> Vec<AtlasLoad> {
+        self.stage.press(KeyCode::Tab);
+        self.stage.type_text(code);
+        self.stage.press(KeyCode::Tab);
+        let load = |request| match request {
+            ConsoleRequest::Load(load) => Some(load),
+            _ => None,
+        };
+        let requests = self.stage.press(KeyCode::Enter);
+        requests.into_iter().filter_map(load).collect()
+    }
+}
+
+fn ids(load: &AtlasLoad) -> Vec<&str> {
+    load.atlases.iter().map(|atlas| atlas.id.as_str()).collect()
+}
+
+#[test]
+fn a_new_file_is_offered_and_loaded_only_by_its_hash() {
+    for (_, size) in SIZES {
+        let mut shelved = FolderConsole::new(busy(), size);
+        shelved.stage.hides("FILE NEWER");
+        fs::write(shelved.file("between.yaml"), MORE).unwrap();
+        shelved.look();
+        shelved.stage.shows("FILE NEWER: between.yaml is new");
+        shelved.ask();
+        shelved.stage.shows("`com.acme.more` comes in");
+        assert_eq!(shelved.load("0000"), [], "another hash was typed");
+    }
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
+    let before = shelved.stage.app.snapshot.loaded.clone();
+    fs::write(shelved.file("between.yaml"), MORE).unwrap();
+    shelved.look();
+    shelved.ask();
+    shelved.stage.shows("AGENTS MAY BE STOPPED LESS");
+    shelved.stage.shows("com.acme.more  1 comes in");
+    shelved
+        .stage
+        .shows("checkpoints: 1 added, 0 removed, 0 changed");
+    shelved.stage.shows("3 Atlases in force then");
+    let more = load_file(shelved.file("between.yaml")).unwrap().atlas;
+    let wanted = [before[0].clone(), more, before[1].clone()];
+    let wanted: String = hash_of(&wanted).to_string().chars().take(4).collect();
+    let loads = shelved.load(&wanted);
+    // In the order of the files, as after a restart.
+    let [load] = loads.as_slice() else {
+        panic!("{loads:?}")
+    };
+    assert_eq!(ids(load), [&before[0].id, "com.acme.more", &before[1].id]);
+    assert_eq!(load.instead_of, hash_of(&before));
+}
+
+#[test]
+fn a_removed_file_lists_its_effects_and_held_requests_stay() {
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
+    fs::remove_file(shelved.file("payments.yaml")).unwrap();
+    shelved.look();
+    shelved.stage.shows("FILE NEWER: 1 file is gone");
+    shelved.ask();
+    shelved.stage.shows("goes away");
+    shelved
+        .stage
+        .shows("none of its checkpoints and policies stops anybody any");
+    shelved
+        .stage
+        .shows("5 held requests stay under the Atlas they were judged under");
+    let left = shelved.stage.app.snapshot.loaded[..1].to_vec();
+    let code: String = hash_of(&left).to_string().chars().take(4).collect();
+    let loads = shelved.load(&code);
+    assert_eq!(loads.len(), 1);
+    assert_eq!(ids(&loads[0]), [left[0].id.as_str()]);
+}
+
+#[test]
+fn a_file_with_errors_changes_nothing() {
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
+    fs::write(shelved.file("broken.yaml"), "atlas_version: 7").unwrap();
+    shelved.look();
+    shelved.stage.shows("KEPT OLD: errors in broken.yaml");
+    assert_eq!(shelved.stage.press(KeyCode::Char('L')), []);
+    assert_eq!(shelved.stage.app.layers.len(), 0);
+    // A second check that does not read the file again gives the same state.
+    shelved.look();
+    shelved.stage.shows("KEPT OLD: errors in broken.yaml");
+    // The errors are listed among the problems and can be opened.
+    shelved.stage.press(KeyCode::Char(']'));
+    shelved.stage.shows("NEW broken.yaml:1:");
+    shelved
+        .stage
+        .shows("in a file that nothing was loaded from yet");
+    let edited = shelved.stage.press(KeyCode::Char('e'));
+    assert_eq!(
+        edited,
+        [ConsoleRequest::EditFile(shelved.file("broken.yaml"), 1)]
+    );
+    fs::remove_file(shelved.file("broken.yaml")).unwrap();
+    shelved.look();
+    shelved.stage.hides("KEPT OLD");
+    shelved.stage.hides("FILE NEWER");
+}
+
+#[test]
+fn the_first_file_of_an_empty_folder_is_offered_without_a_restart() {
+    for (_, size) in SIZES {
+        let mut shelved = FolderConsole::empty(size);
+        shelved.stage.shows("No Atlas is loaded");
+        fs::write(shelved.file("first.yaml"), "atlas_version: 7").unwrap();
+        shelved.look();
+        shelved.stage.shows("NOT LOADED: errors in first.yaml");
+        shelved.stage.press(KeyCode::Char(']'));
+        shelved.stage.shows("NEW first.yaml:1:");
+        fs::write(shelved.file("first.yaml"), MORE).unwrap();
+        shelved.look();
+        shelved.stage.press(KeyCode::Esc);
+        shelved
+            .stage
+            .shows("FILE NEWER: first.yaml is new: L loads that");
+        shelved.ask();
+        shelved.stage.shows("com.acme.more");
+        let first = load_file(shelved.file("first.yaml")).unwrap().atlas;
+        let code: String = hash_of(&[first]).to_string().chars().take(4).collect();
+        let loads = shelved.load(&code);
+        assert_eq!(loads.len(), 1);
+        assert_eq!(ids(&loads[0]), ["com.acme.more"]);
+        assert_eq!(loads[0].instead_of, hash_of(&[]));
+    }
+}
+
+#[test]
+fn an_emptied_folder_unloads_nothing() {
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
+    for file in shelved.files() {
+        fs::remove_file(file).unwrap();
+    }
+    shelved.look();
+    assert_eq!(shelved.stage.press(KeyCode::Char('L')), []);
+    shelved.stage.shows("no Atlas would be left");
+    assert_eq!(shelved.stage.app.layers.len(), 0);
+}
+
+#[test]
+fn a_changed_and_an_added_file_are_loaded_together() {
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
+    let stricter = WORDS.replace("gt: 1000", "gt: 10");
+    fs::write(shelved.file("payments.yaml"), stricter).unwrap();
+    fs::write(shelved.file("zz.yaml"), MORE).unwrap();
+    shelved.look();
+    shelved.stage.press(KeyCode::Char('L'));
+    shelved.stage.wait(DIALOG_ARMING_TIME);
+    shelved.stage.presses(KeyCode::PageDown, 5);
+    let changed = load_file(shelved.file("payments.yaml")).unwrap().atlas.hash;
+    let changed: String = changed.to_string().chars().take(4).collect();
+    let loads = shelved.load(&changed);
+    assert_eq!(loads.len(), 1);
+    assert_eq!(ids(&loads[0]).len(), 3);
+    let mut texts = loads[0].atlases.iter().map(|atlas| &atlas.text);
+    assert!(texts.any(|text| text.contains("gt: 10") && !text.contains("gt: 1000")));
+}
+
+#[test]
+fn a_listing_for_other_atlases_is_dropped() {
+    let mut shelved = FolderConsole::new(busy(), (120, 36));
+    fs::write(shelved.file("zz.yaml"), MORE).unwrap();
+    let listing = FolderCheck {
+        known: Vec::new(),
+        added: Vec::new(),
+        against: Some(Digest::of("others")),
+    };
+    let listed = compare_folder(&listing, Ok(shelved.files()), &ManifestTransform::default());
+    shelved.stage.message(ConsoleMessage::Listed(listed));
+    shelved.stage.hides("FILE NEWER");
+}

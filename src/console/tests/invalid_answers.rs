@@ -1,0 +1,208 @@
+//! Answers that break rules, in the dialog and in line mode: each question defines the consequence.
+
+use ratatui::crossterm::event::KeyCode;
+use serde_json::{Value, json};
+
+use super::fixture::{decided, snapshot, ticket_delete};
+use super::inputs::asking;
+use super::linear::LineConsoleTester;
+use super::live_console::WIDE;
+use super::test_console::{TestConsole, decisions};
+use crate::console::linear::line_console::LineEffect;
+use crate::engine::command::{
+    AnswerProblem, Confirmation, DecisionRequest, HeldOutcome, InvalidAnswers, Reply, Ruling,
+};
+use crate::engine::held::Held;
+
+fn question(on_invalid: &str, more: &Value) -> Value {
+    let mut question = json!({
+        "question_id": "terms", "question": "Do you understand?",
+        "response_type": "acknowledgment", "on_invalid": on_invalid,
+    });
+    let fields = question.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    question
+}
+
+/// The reply to one more invalid answer of a request.
+fn again(held: &Held) -> Reply {
+    let mut held = held.clone();
+    held.invalid_attempts += 1;
+    Reply::Invalid(InvalidAnswers {
+        held: Box::new(held),
+        problems: vec![AnswerProblem {
+            gate: 0,
+            question: "terms".to_owned(),
+            rules: vec!["type `understood`".to_owned()],
+        }],
+    })
+}
+
+#[track_caller]
+fn sent(deeds: &[LineEffect]) -> DecisionRequest {
+    match deeds {
+        [LineEffect::Decide(decide)] => (**decide).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_broken(decide: &DecisionRequest, answer: &str) {
+    let Ruling::Invalid { answers } = &decide.ruling else {
+        panic!("{:?}", decide.ruling)
+    };
+    assert_eq!(answers[0].get("terms"), Some(&json!(answer)));
+}
+
+// covers B11
+#[test]
+fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
+    for (on_invalid, told) in [
+        ("retry", "Pass is disabled: 1 answer invalid"),
+        ("block", "Enter refuses the request"),
+    ] {
+        let held = asking([question(on_invalid, &json!({}))]);
+        let mut stage = TestConsole::new(snapshot([held.clone()]), WIDE);
+        stage.open();
+        stage.type_text("not understood");
+        stage.shows(told);
+        stage.presses(KeyCode::PageDown, 3);
+        stage.presses(KeyCode::Tab, 3);
+        let mut sent = decisions(stage.press(KeyCode::Enter));
+        assert_eq!(sent.len(), 1, "{}", stage.text());
+        assert_broken(&sent.remove(0), "not understood");
+        let reply = match on_invalid {
+            "retry" => again(&held),
+            _ => Reply::Decided(decided(
+                held.id.as_str(),
+                "14:02:32",
+                HeldOutcome::Denied,
+                None,
+            )),
+        };
+        stage.message(crate::console::request::ConsoleMessage::Decided(
+            held.id.clone(),
+            reply,
+        ));
+        match on_invalid {
+            "retry" => stage.shows("answers not taken (attempt 1); still held"),
+            _ => stage.shows("DENIED"),
+        }
+    }
+}
+
+// covers B11
+#[test]
+fn a_blank_answer_is_never_sent() {
+    let held = asking([question("block", &json!({}))]);
+    let mut stage = TestConsole::new(snapshot([held]), WIDE);
+    stage.open();
+    stage.presses(KeyCode::PageDown, 3);
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.shows("1 answer missing");
+}
+
+// covers B11
+#[test]
+fn a_tolerated_invalid_answer_shows_a_warning_and_is_marked_in_the_review() {
+    let held = asking([question("warn_and_continue", &json!({}))]);
+    let mut stage = TestConsole::new(snapshot([held]), WIDE);
+    stage.open();
+    stage.type_text("understod");
+    stage.presses(KeyCode::PageDown, 3);
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.shows("`terms` is taken although: type `understood`");
+    stage.shows("invalid");
+}
+
+// covers B11
+#[test]
+fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
+    // Retry: the answer is counted, and the question is asked again.
+    let held = asking([question("retry", &json!({}))]);
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
+    let pass = format!("pass {}", held.id);
+    let (told, deeds) = listener.types(&[&pass, "not understood"]);
+    assert!(told.contains("Not kept: type `understood`"), "{told}");
+    assert_broken(&sent(&deeds), "not understood");
+    listener
+        .talk
+        .on_reply(&held.id, &again(&held), listener.now);
+    let told = listener.talk.take();
+    assert!(told.contains("Recorded as invalid answer 1."), "{told}");
+    assert!(told.contains("Question 1 of 1"), "{told}");
+    // Block: the request is refused at once.
+    let held = asking([question("block", &json!({}))]);
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
+    let (_, deeds) = listener.types(&[&pass, "not understood"]);
+    assert_broken(&sent(&deeds), "not understood");
+    let denied = decided(held.id.as_str(), "14:02:32", HeldOutcome::Denied, None);
+    listener
+        .talk
+        .on_reply(&held.id, &Reply::Decided(denied), listener.now);
+    assert!(listener.talk.take().contains("Recorded."));
+    // Continue: the answer is accepted, with or without a warning, and the review marks it as invalid.
+    for (on_invalid, warned) in [("warn_and_continue", true), ("log_and_continue", false)] {
+        let held = asking([question(on_invalid, &json!({}))]);
+        let mut listener = LineConsoleTester::new(snapshot([held]));
+        let (told, deeds) = listener.types(&[&pass, "understod"]);
+        assert_eq!(deeds, [], "{told}");
+        assert_eq!(told.contains("Warning: taken although"), warned, "{told}");
+        assert!(told.contains("validation_result: \"invalid\""), "{told}");
+        assert!(told.contains("understod"), "{told}");
+    }
+}
+
+// covers B10, B11
+#[test]
+fn the_review_gives_no_verdict_on_an_answer_that_an_extension_validates() {
+    let held = asking([json!({
+        "question_id": "ticket", "question": "Which ticket?", "response_type": "text",
+        "validation": {"custom_validator": "ticket-desk"},
+    })]);
+    let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
+    let (told, _) = listener.types(&[&format!("pass {}", held.id), "T-1"]);
+    assert!(
+        told.contains("known when `ticket-desk` has judged it"),
+        "{told}"
+    );
+    assert!(!told.contains("\"valid\""), "{told}");
+}
+
+// covers B19
+#[test]
+fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing() {
+    let mut stage = TestConsole::new(super::fixture::busy(), WIDE);
+    stage.open_gate("c-121");
+    super::gate::fill(&mut stage);
+    stage.press(KeyCode::Enter);
+    stage.press(KeyCode::PageDown);
+    stage.type_text("zzzz");
+    stage.presses(KeyCode::Tab, 2);
+    let sent = decisions(stage.press(KeyCode::Enter));
+    let wrong = Ruling::Unconfirmed {
+        wanted: Confirmation::RequestHash,
+        typed: "zzzz".to_owned(),
+    };
+    assert_eq!(sent.len(), 1, "{}", stage.text());
+    assert_eq!(sent[0].ruling, wrong);
+    stage.message(crate::console::request::ConsoleMessage::Decided(
+        ticket_delete().id,
+        Reply::Acted,
+    ));
+    stage.shows("type the hash first");
+}
+
+// covers B2
+#[test]
+fn the_line_console_reports_a_changed_atlas_before_it_asks_a_question() {
+    let held = ticket_delete();
+    let mut picture = snapshot([held.clone()]);
+    picture.in_force.hash = Some(crate::base::digest::Digest::of("another Atlas"));
+    let mut listener = LineConsoleTester::new(picture);
+    let (told, _) = listener.types(&[&format!("pass {}", held.id)]);
+    assert!(told.contains("The Atlas changed since"), "{told}");
+    assert!(!told.contains("Question 1"), "{told}");
+}

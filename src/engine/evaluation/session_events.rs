@@ -1,0 +1,250 @@
+//! Checkpoints that fire on events other than action requests.
+
+use std::collections::BTreeSet;
+
+use super::{FiredCheckpoint, by_priority, may_fire, session_facts};
+use crate::atlas::condition::{Facts, Truth};
+use crate::atlas::index::{ActionMatches, CheckpointEvent, KeywordMatches};
+use crate::atlas::keyword::KeywordMatch;
+use crate::atlas::model::{Atlas, Checkpoint, Trigger};
+use crate::base::clock::Timestamp;
+use crate::engine::custom_triggers::{CustomTriggerFiring, CustomTriggers};
+use crate::engine::extension::Extensions;
+use crate::engine::session::{IntervalMark, Session};
+
+/// Returns the checkpoints that fire when a session starts, and the earlier ones in `owed` that were not
+/// passed.
+pub(in crate::engine) fn session_start<'a>(
+    atlases: &'a [Atlas],
+    (session, extensions): (&Session, &Extensions),
+    owed: &BTreeSet<String>,
+    now: Timestamp,
+) -> Vec<FiredCheckpoint<'a>> {
+    let facts = session_facts(session, now);
+    let mut fired = Vec::new();
+    for atlas in atlases {
+        for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::SessionStart) {
+            if owed.contains(&checkpoint.id) || may_fire(extensions, checkpoint, &facts) {
+                fired.push(FiredCheckpoint {
+                    atlas,
+                    checkpoint,
+                    why: "session_start: every session begins here".to_owned(),
+                    certain: surely(checkpoint, &facts),
+                    matches: Vec::new(),
+                });
+            }
+        }
+    }
+    by_priority(fired)
+}
+
+/// An event, other than an action request, on which checkpoints can fire.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) enum TriggerEvent<'o> {
+    /// Input arrived.
+    Input {
+        /// Its text.
+        text: &'o str,
+        /// Keywords found in the text.
+        seen: &'o KeywordMatches,
+    },
+    /// An action ran successfully.
+    Done(&'o str),
+    /// An action failed: both `action_post` and error checkpoints fire.
+    Failed(&'o str),
+    /// An error was reported.
+    Error,
+    /// The agent requested context.
+    Context,
+    /// The agent requested a checkpoint by its name.
+    Named(&'o str),
+    /// The session ends.
+    SessionEnd,
+    /// The session wants to act, so due intervals are checked.
+    Beat,
+}
+
+/// Returns the checkpoints that fire on an event.
+pub(in crate::engine) fn on<'a>(
+    atlases: &'a [Atlas],
+    session: &Session,
+    occasion: TriggerEvent<'_>,
+    customs: CustomTriggers<'_>,
+    now: Timestamp,
+) -> Vec<FiredCheckpoint<'a>> {
+    let facts = facts_of(session, occasion, now);
+    let mut fired = Vec::new();
+    for (number, atlas) in atlases.iter().enumerate() {
+        let begun = fired.len();
+        if let TriggerEvent::Input { .. } = occasion {
+            fired.extend(fired_custom_checkpoints(atlas, customs, &facts));
+        }
+        let mut fire = |checkpoint: &'a Checkpoint, why: &dyn Fn() -> String| {
+            if may_fire(customs.extensions, checkpoint, &facts) {
+                fired.push(FiredCheckpoint {
+                    atlas,
+                    checkpoint,
+                    why: why(),
+                    certain: surely(checkpoint, &facts),
+                    matches: Vec::new(),
+                });
+            }
+        };
+        let mut fire_all = |when: CheckpointEvent<'_>, why: &str| {
+            for (_, checkpoint) in atlas.checkpoints_for_event(when) {
+                fire(checkpoint, &|| why.to_owned());
+            }
+        };
+        match occasion {
+            TriggerEvent::Error => {
+                fire_all(CheckpointEvent::Error, "error_occurred: it was reported")
+            }
+            TriggerEvent::Context => fire_all(
+                CheckpointEvent::ExplicitRequest,
+                "explicit_request: the agent asked for context",
+            ),
+            TriggerEvent::Named(name) => {
+                fire_all(
+                    CheckpointEvent::Named(name),
+                    "interactive: the agent asked for it",
+                );
+            }
+            TriggerEvent::SessionEnd => {
+                fire_all(CheckpointEvent::SessionEnd, "session_end: it ends")
+            }
+            TriggerEvent::Input { seen, .. } => {
+                for (checkpoint, found) in seen.checkpoints(number, atlas) {
+                    if may_fire(customs.extensions, checkpoint, &facts) {
+                        fired.push(FiredCheckpoint {
+                            atlas,
+                            checkpoint,
+                            why: keywords_found(found),
+                            certain: surely(checkpoint, &facts),
+                            matches: found.to_vec(),
+                        });
+                    }
+                }
+            }
+            TriggerEvent::Done(action) | TriggerEvent::Failed(action) => {
+                if let TriggerEvent::Failed(_) = occasion {
+                    for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::Error) {
+                        fire(checkpoint, &|| format!("error_occurred: `{action}` failed"));
+                    }
+                }
+                let matches = ActionMatches::of(std::slice::from_ref(atlas), action);
+                for matched in matches.after() {
+                    let pattern = matched.pattern;
+                    fire(matched.item, &|| {
+                        format!("action_post: `{action}` matches `{pattern}`")
+                    });
+                }
+            }
+            TriggerEvent::Beat => {
+                for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::Interval) {
+                    if let Some(why) = interval_over(atlas, checkpoint, session, now) {
+                        fire(checkpoint, &|| why.clone());
+                    }
+                }
+            }
+        }
+        if let Some(own) = fired.get_mut(begun..) {
+            in_order(own);
+        }
+    }
+    by_priority(fired)
+}
+
+/// Sorts the fired checkpoints of one Atlas in the order written. Custom and error checkpoints were collected
+/// first.
+fn in_order(fired: &mut [FiredCheckpoint<'_>]) {
+    let early = |fired: &FiredCheckpoint<'_>| {
+        let trigger = &fired.checkpoint.trigger;
+        matches!(trigger, Trigger::Custom(_) | Trigger::ErrorOccurred)
+    };
+    if fired.iter().any(early) {
+        fired.sort_by_cached_key(|fired| {
+            let mut own = fired.atlas.checkpoints.iter();
+            own.position(|checkpoint| std::ptr::eq(checkpoint, fired.checkpoint))
+        });
+    }
+}
+
+/// Returns the facts about a session and an event.
+pub(in crate::engine) fn facts_of<'s>(
+    session: &'s Session,
+    occasion: TriggerEvent<'s>,
+    now: Timestamp,
+) -> Facts<'s> {
+    let mut facts = session_facts(session, now);
+    match occasion {
+        TriggerEvent::Input { text, .. } => facts.input = Some(text),
+        TriggerEvent::Done(action) | TriggerEvent::Failed(action) => facts.action = Some(action),
+        TriggerEvent::Error
+        | TriggerEvent::Context
+        | TriggerEvent::Named(_)
+        | TriggerEvent::SessionEnd
+        | TriggerEvent::Beat => {}
+    }
+    facts
+}
+
+/// Returns the custom checkpoints of an Atlas that fire on input.
+fn fired_custom_checkpoints<'a>(
+    atlas: &'a Atlas,
+    customs: CustomTriggers<'_>,
+    facts: &Facts<'_>,
+) -> Vec<FiredCheckpoint<'a>> {
+    let mut fired = Vec::new();
+    for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::CustomInput) {
+        let Trigger::Custom(custom) = &checkpoint.trigger else {
+            continue;
+        };
+        let (why, certain) = match customs.firing(atlas, checkpoint, custom, facts) {
+            CustomTriggerFiring::Not { .. } => continue,
+            CustomTriggerFiring::Fires { why, certain } => (why, certain),
+            CustomTriggerFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
+        };
+        if may_fire(customs.extensions, checkpoint, facts) {
+            fired.push(FiredCheckpoint {
+                atlas,
+                checkpoint,
+                why,
+                certain: certain && surely(checkpoint, facts),
+                matches: Vec::new(),
+            });
+        }
+    }
+    fired
+}
+
+/// Returns whether a checkpoint's condition is known to hold.
+fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
+    let when = checkpoint.when.as_ref();
+    when.is_none_or(|when| when.evaluate(facts) == Truth::True)
+}
+
+fn keywords_found(found: &[KeywordMatch]) -> String {
+    format!("keyword: found {}", KeywordMatch::listed(found))
+}
+
+fn interval_over(
+    atlas: &Atlas,
+    checkpoint: &Checkpoint,
+    session: &Session,
+    now: Timestamp,
+) -> Option<String> {
+    let is_own = |beat: &&IntervalMark| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id;
+    let beat = session.beats.iter().find(is_own);
+    if let Trigger::TimeInterval(interval) = &checkpoint.trigger {
+        let last = beat.map_or(session.conversation_started_at(), |beat| beat.at);
+        let seconds = interval.as_secs();
+        return (now.since(last) >= *interval)
+            .then(|| format!("time_interval: {seconds} s have passed"));
+    }
+    if let Trigger::CountInterval(interval) = &checkpoint.trigger {
+        let last = beat.map_or(0, |beat| beat.actions);
+        return (session.conversation_actions().saturating_sub(last) >= *interval)
+            .then(|| format!("count_interval: {interval} actions have run"));
+    }
+    None
+}

@@ -1,0 +1,146 @@
+//! Fired checkpoints and required approvals as owned data, and the records of fired checkpoints.
+
+use std::time::Duration;
+
+use crate::atlas::document::CheckpointMode;
+use crate::atlas::keyword::KeywordMatch;
+use crate::atlas::model::Trigger;
+use crate::base::id::SpanId;
+use crate::trace::event::{ActionTaken, CheckpointCompleted};
+
+use super::AdvisoryEffects;
+use super::evaluation::FiredCheckpoint;
+use super::held::HeldSubject;
+use super::policy::RequiredApproval;
+use super::redacted_records::RedactedText;
+use super::transaction::{SpanPosition, Transaction, pass_effects};
+
+impl Transaction<'_> {
+    /// Records that a checkpoint fired, before the answers of its handlers. Later records use the same span
+    /// as parent.
+    pub(super) fn record_fired(
+        &mut self,
+        place: &SpanPosition,
+        fired: &mut OwnedFiredCheckpoint,
+        subject: &HeldSubject,
+    ) {
+        if fired.recorded.is_some() {
+            return;
+        }
+        let mut raised = self.raise_checkpoint_gate(fired);
+        raised.mode = fired.checkpoint.mode;
+        self.record_triggered(place, &raised, subject);
+        fired.recorded = Some(raised.gate.span_id);
+    }
+
+    /// Records that a checkpoint is completed because of its handlers' answers.
+    pub(super) fn record_handler_completion(
+        &mut self,
+        place: &SpanPosition,
+        fired: &OwnedFiredCheckpoint,
+        stopped: Option<RedactedText>,
+    ) {
+        let Some(span) = fired.recorded.clone() else {
+            return;
+        };
+        let (taken, told) = match stopped {
+            Some(told) => (ActionTaken::Block, Some(told)),
+            None => (ActionTaken::Continue, None),
+        };
+        let (reason, redacted) = told.map(|told| (told.text, told.redacted)).unzip();
+        let completed = CheckpointCompleted {
+            checkpoint_id: fired.checkpoint.id.clone(),
+            checkpoint_type: fired.checkpoint.kind.to_owned(),
+            duration_ms: fired.took_ms(),
+            contexts_injected: Vec::new(),
+            action_taken: Some(taken),
+            block_reason: reason,
+            judged_under: self.under(Some(&fired.atlas_id)),
+            redacted: redacted.unwrap_or_default(),
+        };
+        self.record_below(&place.below(span), completed);
+    }
+}
+
+/// A fired checkpoint as owned data.
+pub(super) struct OwnedFiredCheckpoint {
+    pub(super) atlas_id: String,
+    pub(super) checkpoint: crate::atlas::model::Checkpoint,
+    pub(super) why: String,
+    /// False when the checkpoint counts as fired because this could not be ruled out. It then grants nothing.
+    pub(super) certain: bool,
+    /// True when its handler rewrote the input.
+    pub(super) modified: bool,
+    /// True when `why` contains text of an extension, which may quote the request.
+    pub(super) quotes: bool,
+    /// Keywords that made it fire, with their positions.
+    pub(super) matches: Vec<KeywordMatch>,
+    /// Duration of its extension calls.
+    pub(super) took: Duration,
+    /// Span of the record that it fired, once written.
+    pub(super) recorded: Option<SpanId>,
+}
+
+impl OwnedFiredCheckpoint {
+    pub(super) fn took_ms(&self) -> u64 {
+        u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns whether the checkpoint stops the agent.
+    pub(super) fn is_gate(&self) -> bool {
+        self.checkpoint.mode == CheckpointMode::Blocking
+    }
+
+    /// Returns whether the checkpoint has effects without stopping the agent.
+    pub(super) fn is_advisory(&self) -> bool {
+        self.checkpoint.mode == CheckpointMode::Advisory
+    }
+
+    /// Returns its effects on a session, to be applied when the gates of the same request are passed.
+    pub(super) fn advice(&self) -> AdvisoryEffects {
+        AdvisoryEffects {
+            atlas_id: self.atlas_id.clone(),
+            checkpoint_id: self.checkpoint.id.clone(),
+            effects: pass_effects(&self.checkpoint),
+        }
+    }
+}
+
+impl From<FiredCheckpoint<'_>> for OwnedFiredCheckpoint {
+    fn from(fired: FiredCheckpoint<'_>) -> Self {
+        Self {
+            atlas_id: fired.atlas.id.clone(),
+            checkpoint: fired.checkpoint.clone(),
+            why: fired.why,
+            certain: fired.certain,
+            modified: false,
+            quotes: matches!(fired.checkpoint.trigger, Trigger::Custom(_)),
+            matches: fired.matches,
+            took: Duration::ZERO,
+            recorded: None,
+        }
+    }
+}
+
+/// A required approval as owned data.
+#[derive(Clone, Debug)]
+pub(super) struct OwnedRequiredApproval {
+    pub(super) atlas_id: String,
+    pub(super) policy_id: String,
+    pub(super) reason: String,
+    pub(super) why: String,
+    /// True when the approval overrules a denial.
+    pub(super) overrides: bool,
+}
+
+impl From<RequiredApproval<'_>> for OwnedRequiredApproval {
+    fn from(approval: RequiredApproval<'_>) -> Self {
+        Self {
+            atlas_id: approval.atlas.id.clone(),
+            policy_id: approval.policy_id.to_owned(),
+            reason: approval.reason.to_owned(),
+            why: approval.why,
+            overrides: false,
+        }
+    }
+}

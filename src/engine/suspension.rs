@@ -1,0 +1,300 @@
+//! Commands that wait for extensions.
+//!
+//! Before a command is executed, the engine checks whether extensions take part in it. If so, the command
+//! waits until they have answered, and is then executed as if it had just arrived, with their answers.
+//!
+//! The attempt of an action is on record before the extensions are called. Apart from that, nothing is
+//! recorded or changed before they answer, so nothing is half done if the process ends meanwhile. Later
+//! commands of the session wait behind it: a fast request must not overtake the input whose gate would have
+//! held it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::base::id::SessionId;
+use crate::base::limits::{MAX_EXTENSION_BYTES, MAX_HELD_PER_SESSION, MAX_PARAMS_DEPTH};
+
+use super::action::is_deeper;
+use super::command::{CallerId, DenyCode, Effect, EngineCommand};
+use super::extension::{CallId, CallQuestion, CallResult, CheckpointContext, ExtensionCall};
+use super::transaction::Transaction;
+
+/// Answers of extensions, by call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ExtensionAnswers(BTreeMap<CallKey, CallResult>);
+
+impl ExtensionAnswers {
+    pub(super) fn get(&self, key: &CallKey) -> Option<&CallResult> {
+        self.0.get(key)
+    }
+
+    /// Returns whether no extension was called.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the duration of a checkpoint's trigger call.
+    pub(super) fn trigger_took(&self, atlas_id: &str, checkpoint_id: &str) -> Duration {
+        let mut answers = self.0.iter();
+        let own = answers.find(|(key, _)| {
+            key.about == CallPurpose::Trigger
+                && key.atlas_id == atlas_id
+                && key.checkpoint_id == checkpoint_id
+        });
+        own.map_or(Duration::ZERO, |(_, returned)| returned.took)
+    }
+
+    /// Returns the total duration of all trigger calls.
+    pub(super) fn triggers_took(&self) -> Duration {
+        let triggers = self
+            .0
+            .iter()
+            .filter(|(key, _)| key.about == CallPurpose::Trigger);
+        triggers.map(|(_, returned)| returned.took).sum()
+    }
+}
+
+/// Key of an extension call: the extension, the checkpoint, and the purpose.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CallKey {
+    pub(super) atlas_id: String,
+    pub(super) checkpoint_id: String,
+    pub(super) extension: String,
+    pub(super) about: CallPurpose,
+}
+
+/// Purpose of an extension call.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum CallPurpose {
+    /// Firing of a trigger.
+    Trigger,
+    /// Action to take at a checkpoint.
+    Handler,
+    /// Validity of the answer to this question.
+    Answer(String),
+}
+
+/// An extension call that has to be made.
+pub(super) struct RequiredCall {
+    pub(super) key: CallKey,
+    pub(super) question: CallQuestion,
+    pub(super) context: CheckpointContext,
+}
+
+/// All commands that wait for extensions.
+#[derive(Debug, Default)]
+pub(super) struct SuspendedCommands {
+    /// Commands that wait for answers.
+    waiting: Vec<SuspendedCommand>,
+    /// Later commands of the same sessions, in the order they arrived.
+    behind: BTreeMap<SessionId, VecDeque<EngineCommand>>,
+    calls_made: u64,
+}
+
+#[derive(Debug)]
+struct SuspendedCommand {
+    command: EngineCommand,
+    /// The session whose later commands wait behind this one. A decision of an operator blocks no session.
+    session: Option<SessionId>,
+    answers: ExtensionAnswers,
+    open: BTreeMap<CallId, CallKey>,
+    asked_under: CallValidity,
+}
+
+/// The Atlases from which the open calls came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallValidity {
+    /// The loaded ones.
+    These,
+    /// Earlier ones: the answers do not count, and the calls are made again.
+    Others,
+}
+
+impl SuspendedCommands {
+    /// Marks all open calls as outdated, because other Atlases are loaded.
+    pub(super) fn ask_again(&mut self) {
+        for suspended in &mut self.waiting {
+            suspended.asked_under = CallValidity::Others;
+        }
+    }
+
+    /// Returns every waiting command.
+    pub(super) fn commands_mut(&mut self) -> impl Iterator<Item = &mut EngineCommand> {
+        let waiting = self
+            .waiting
+            .iter_mut()
+            .map(|suspended| &mut suspended.command);
+        waiting.chain(self.behind.values_mut().flatten())
+    }
+
+    fn holds(&self, session: &SessionId) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|suspended| suspended.session.as_ref() == Some(session))
+    }
+}
+
+impl Transaction<'_> {
+    /// Executes a command, as soon as the extensions that take part have answered.
+    pub(super) fn take_up(&mut self, command: EngineCommand) {
+        let session = command.session().cloned();
+        if let Some(session) = session
+            && self.engine.state.suspension.holds(&session)
+        {
+            self.queue_command(session, command);
+            return;
+        }
+        self.attempt(command, ExtensionAnswers::default());
+    }
+
+    /// Handles the result of an extension call.
+    pub(super) fn returned(&mut self, id: CallId, mut returned: CallResult) {
+        let waiting = &mut self.state().suspension.waiting;
+        let Some(index) = waiting
+            .iter()
+            .position(|suspended| suspended.open.contains_key(&id))
+        else {
+            return;
+        };
+        if let Some(fault) = answer_fault(&returned) {
+            returned.outcome = Err(fault);
+        }
+        let Some(suspended) = waiting.get_mut(index) else {
+            return;
+        };
+        if let Some(key) = suspended.open.remove(&id) {
+            suspended.answers.0.insert(key, returned);
+        }
+        if !suspended.open.is_empty() {
+            return;
+        }
+        let suspended = waiting.remove(index);
+        let answers = match suspended.asked_under {
+            CallValidity::These => suspended.answers,
+            CallValidity::Others => ExtensionAnswers::default(),
+        };
+        self.attempt(suspended.command, answers);
+        if let Some(session) = suspended.session {
+            self.go_on_behind(&session);
+        }
+    }
+
+    /// Drops the commands of a caller that is gone, if they are not yet executed.
+    pub(super) fn drop_suspended(&mut self, ask: CallerId) {
+        let suspension = &mut self.state().suspension;
+        // Only commands that could let an action run are dropped, because the caller could not run it. All
+        // other commands report events that did happen.
+        let asks = |command: &EngineCommand| match command {
+            EngineCommand::RequestAction(asker, _) | EngineCommand::Answer(asker, _) => {
+                *asker == ask
+            }
+            EngineCommand::StartSession(..)
+            | EngineCommand::EndSession(..)
+            | EngineCommand::CompleteAction(..)
+            | EngineCommand::Input(..)
+            | EngineCommand::ReportError(..)
+            | EngineCommand::RequestContext(..)
+            | EngineCommand::Report(..)
+            | EngineCommand::AskerLeft(_)
+            | EngineCommand::Decide(..)
+            | EngineCommand::Operate(..)
+            | EngineCommand::Note(..)
+            | EngineCommand::RecordSound
+            | EngineCommand::ClockMoved(_)
+            | EngineCommand::Resolve(..)
+            | EngineCommand::Consult(..)
+            | EngineCommand::DeadlineReached(_)
+            | EngineCommand::Returned(..) => false,
+        };
+        let dropped: Vec<_> = suspension
+            .waiting
+            .extract_if(.., |suspended| asks(&suspended.command))
+            .collect();
+        for behind in suspension.behind.values_mut() {
+            behind.retain(|command| !asks(command));
+        }
+        for session in dropped
+            .into_iter()
+            .filter_map(|suspended| suspended.session)
+        {
+            self.go_on_behind(&session);
+        }
+    }
+
+    fn attempt(&mut self, command: EngineCommand, answers: ExtensionAnswers) {
+        let needed = self.needed(&command, &answers);
+        if needed.is_empty() {
+            let answers = std::mem::replace(&mut self.answers, answers);
+            // The contexts of one command do not use up the budget of another.
+            let handed = std::mem::take(&mut self.handed_bytes);
+            let beside = self.beside_gate.take();
+            self.dispatch(command);
+            self.beside_gate = beside;
+            self.answers = answers;
+            self.handed_bytes = handed;
+            return;
+        }
+        self.record_pending_attempt(&command);
+        let mut open = BTreeMap::new();
+        for RequiredCall {
+            key,
+            question,
+            context,
+        } in needed
+        {
+            let suspension = &mut self.state().suspension;
+            suspension.calls_made += 1;
+            let id = CallId(suspension.calls_made);
+            let name = key.extension.clone();
+            open.insert(id, key);
+            self.push(Effect::CallOut(ExtensionCall {
+                id,
+                name,
+                question,
+                context,
+            }));
+        }
+        let session = command.session().cloned();
+        self.state().suspension.waiting.push(SuspendedCommand {
+            command,
+            session,
+            answers,
+            open,
+            asked_under: CallValidity::These,
+        });
+    }
+
+    fn queue_command(&mut self, session: SessionId, command: EngineCommand) {
+        let behind = self.state().suspension.behind.entry(session).or_default();
+        if behind.len() < MAX_HELD_PER_SESSION {
+            behind.push_back(command);
+        } else if let Some(ask) = command.ask() {
+            let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
+            self.deny(ask, DenyCode::Overload, reason);
+        }
+    }
+
+    /// Executes the commands that waited behind a command that is no longer suspended.
+    fn go_on_behind(&mut self, session: &SessionId) {
+        while !self.engine.state.suspension.holds(session) {
+            let behind = self.state().suspension.behind.get_mut(session);
+            let Some(next) = behind.and_then(VecDeque::pop_front) else {
+                self.state().suspension.behind.remove(session);
+                return;
+            };
+            self.attempt(next, ExtensionAnswers::default());
+        }
+    }
+}
+
+/// Returns the reason why an answer cannot be used, regardless of its content.
+fn answer_fault(returned: &CallResult) -> Option<String> {
+    let answer = returned.outcome.as_ref().ok()?;
+    if is_deeper(answer, MAX_PARAMS_DEPTH) {
+        return Some(format!(
+            "its answer is nested more than {MAX_PARAMS_DEPTH} levels deep"
+        ));
+    }
+    let size = answer.to_string().len();
+    (size > MAX_EXTENSION_BYTES)
+        .then(|| format!("its answer has {size} bytes, more than {MAX_EXTENSION_BYTES}"))
+}

@@ -1,0 +1,358 @@
+//! Handling of one command: the state it changes and the effects it collects.
+
+use std::collections::BTreeSet;
+
+use crate::atlas::model::Checkpoint;
+use crate::base::clock::Timestamp;
+use crate::base::id::{EventId, SessionId, SpanId, TraceId};
+use crate::trace::event::{Draft, Durability, Payload, RiskTierInfo};
+
+use super::command::{
+    CallerId, DenialReply, DenyCode, Effect, EngineCommand, Injected, Reply, StateChange, StateKind,
+};
+use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
+use super::held::ActionCall;
+use super::lifecycle::session_place;
+use super::redacted_records::atlas_ref;
+use super::session::Session;
+use super::suspension::ExtensionAnswers;
+use super::withholding::WithheldInjection;
+use super::{Engine, State};
+
+/// One command being handled.
+pub(super) struct Transaction<'a> {
+    pub(super) engine: &'a mut Engine,
+    pub(super) now: Timestamp,
+    effects: Vec<Effect>,
+    touched: BTreeSet<SessionId>,
+    /// Bytes of context that this command injected, for the budget.
+    pub(super) handed_bytes: u64,
+    /// Answers of extensions to the command that is executed.
+    pub(super) answers: ExtensionAnswers,
+    /// Injections that wait for a gate of the same command; `None` while there is no such gate.
+    pub(super) beside_gate: Option<Vec<WithheldInjection>>,
+}
+
+/// Position of a record in the span tree.
+#[derive(Clone, Debug)]
+pub(super) struct SpanPosition {
+    pub(super) session: SessionId,
+    pub(super) trace_id: TraceId,
+    pub(super) span_id: SpanId,
+    pub(super) parent: Option<SpanId>,
+}
+
+impl SpanPosition {
+    /// Returns a child position with its own span.
+    pub(super) fn below(&self, span_id: SpanId) -> Self {
+        Self {
+            session: self.session.clone(),
+            trace_id: self.trace_id.clone(),
+            span_id,
+            parent: Some(self.span_id.clone()),
+        }
+    }
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(engine: &'a mut Engine, now: Timestamp) -> Self {
+        Self {
+            engine,
+            now,
+            effects: Vec::new(),
+            touched: BTreeSet::new(),
+            handed_bytes: 0,
+            answers: ExtensionAnswers::default(),
+            beside_gate: None,
+        }
+    }
+
+    /// Executes a command.
+    pub(super) fn dispatch(&mut self, command: EngineCommand) {
+        match command {
+            EngineCommand::StartSession(ask, start) => self.start_session(ask, &start),
+            EngineCommand::EndSession(ask, end) => self.end_session(ask, end),
+            EngineCommand::RequestAction(ask, request) => self.request_action(ask, request),
+            EngineCommand::CompleteAction(ask, completed) => self.complete_action(ask, completed),
+            EngineCommand::Input(ask, input) => self.input(ask, &input),
+            EngineCommand::ReportError(ask, report) => self.report_error(ask, &report),
+            EngineCommand::RequestContext(ask, request) => self.request_context(ask, &request),
+            EngineCommand::Report(ask, report) => self.report(ask, &report),
+            EngineCommand::AskerLeft(ask) => self.caller_left(ask),
+            EngineCommand::Decide(ask, decide) => self.decide(ask, &decide),
+            EngineCommand::Operate(ask, operate) => self.operate(ask, operate),
+            EngineCommand::Note(ask, session, finding) => self.note(ask, &session, *finding),
+            EngineCommand::RecordSound => self.record_intact(),
+            EngineCommand::ClockMoved(step) => self.clock_moved(step),
+            EngineCommand::Answer(ask, answer) => self.answer(ask, &answer),
+            EngineCommand::Resolve(ask, resolve) => self.resolve(ask, &resolve),
+            EngineCommand::Consult(ask, consult) => self.consult(ask, &consult),
+            EngineCommand::DeadlineReached(gate) => self.deadline_reached(&gate),
+            EngineCommand::Returned(id, returned) => self.returned(id, returned),
+        }
+    }
+
+    /// Returns the inputs for evaluating an action of a session.
+    pub(super) fn case<'s>(
+        &'s self,
+        session: &'s Session,
+        call: &'s ActionCall,
+    ) -> EvaluationCase<'s, 's> {
+        EvaluationCase {
+            atlases: &self.engine.atlases,
+            usage: &self.engine.state.usage,
+            customs: self.customs(&self.answers),
+            overridden: NOTHING_OVERRIDDEN,
+            session,
+            call: call.asked(),
+            now: self.now,
+        }
+    }
+
+    /// Returns the effects. Changed sessions are stored right after the records that changed them.
+    pub(super) fn finish(mut self) -> Vec<Effect> {
+        self.retract_undelivered_records();
+        let touched = std::mem::take(&mut self.touched);
+        for id in &touched {
+            if let Some(session) = self.engine.state.sessions.get_mut(id) {
+                session.last_at = Some(self.now);
+            }
+        }
+        let sessions = &self.engine.state.sessions;
+        let changes: Vec<_> = touched
+            .iter()
+            // An ended session is in the record; the engine drops it.
+            .map(|id| state_change(StateKind::Session, id.as_str(), sessions.get(id)))
+            .collect();
+        let at = self
+            .effects
+            .iter()
+            .position(|effect| matches!(effect, Effect::Reply(..)));
+        let at = at.unwrap_or(self.effects.len());
+        self.effects.splice(at..at, changes);
+        self.effects
+    }
+
+    pub(super) fn state(&mut self) -> &mut State {
+        &mut self.engine.state
+    }
+
+    pub(super) fn new_span(&mut self) -> SpanId {
+        self.engine.ids.next().into()
+    }
+
+    pub(super) fn new_trace(&mut self) -> TraceId {
+        self.engine.ids.next().into()
+    }
+
+    /// Records an event at `place` itself.
+    pub(super) fn record(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
+        self.record_as(place, payload, Durability::Async);
+    }
+
+    /// Records an event at `place` itself, with at least the given durability.
+    pub(super) fn record_as(
+        &mut self,
+        place: &SpanPosition,
+        payload: impl Into<Payload>,
+        durability: Durability,
+    ) -> EventId {
+        let mut payload = payload.into();
+        payload.list_large_numbers();
+        if let Some(under) = payload.judged_under_mut()
+            && under.is_empty()
+        {
+            *under = self.engine.atlases.iter().map(atlas_ref).collect();
+        }
+        let durability = self.durability(&payload).max(durability);
+        let event_id: EventId = self.engine.ids.next().into();
+        let stored = durability == Durability::Sync
+            || payload.is_essential()
+            || self.engine.level.stores(payload.event_type());
+        if !stored {
+            return event_id;
+        }
+        if let Some(session) = self.engine.state.sessions.get_mut(&place.session) {
+            session.events = session.events.saturating_add(1);
+        }
+        self.touch(&place.session);
+        self.effects.push(Effect::Record(Draft {
+            session_id: place.session.clone(),
+            event_id: event_id.clone(),
+            trace_id: place.trace_id.clone(),
+            span_id: place.span_id.clone(),
+            parent_span_id: place.parent.clone(),
+            timestamp: self.now,
+            payload,
+            durability,
+        }));
+        event_id
+    }
+
+    /// Adds the initially injected contexts to the record of a session's start.
+    pub(super) fn name_initial_contexts(&mut self, given: &Injected) {
+        let started = self.effects.iter_mut().find_map(|effect| match effect {
+            Effect::Record(Draft {
+                payload: Payload::StartedSession(started),
+                ..
+            }) => Some(started),
+            _ => None,
+        });
+        if let Some(started) = started {
+            let contexts = given.contexts.iter();
+            started.initial_contexts = contexts.map(|given| given.context_id.clone()).collect();
+        }
+    }
+
+    /// Returns the required durability of a record: the mandatory one, raised by the stewards' rules.
+    fn durability(&self, payload: &Payload) -> Durability {
+        let (event_type, tier) = (payload.event_type(), payload.tier());
+        let tier = tier.map(RiskTierInfo::as_str);
+        let rules = self.engine.atlases.iter();
+        let mut rules = rules.flat_map(|atlas| &atlas.recording.sync);
+        if rules.any(|rule| rule.applies(event_type, tier)) {
+            return Durability::Sync;
+        }
+        payload.mandatory_durability()
+    }
+
+    /// Records an event in a new span below `place`.
+    pub(super) fn record_below(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
+        let span = self.new_span();
+        self.record(&place.below(span), payload);
+    }
+
+    /// Returns the span position for a new operation of a session: in the trace of the last input, or in a
+    /// new trace.
+    pub(super) fn new_position(&mut self, session: &SessionId) -> Option<SpanPosition> {
+        let known = self.engine.state.sessions.get(session)?;
+        let (root, operation) = (session_place(known), known.operation.clone());
+        Some(SpanPosition {
+            trace_id: operation.unwrap_or_else(|| self.new_trace()),
+            ..root.below(self.new_span())
+        })
+    }
+
+    /// Marks a session as changed, so that it is stored.
+    pub(super) fn touch(&mut self, session: &SessionId) {
+        if !self.touched.contains(session) {
+            self.touched.insert(session.clone());
+        }
+    }
+
+    /// Sends a reply to a caller. The contexts that it carries are recorded as injected.
+    pub(super) fn reply(&mut self, ask: CallerId, mut reply: Reply) {
+        if let Some(given) = reply.injected_mut() {
+            self.deliver(given);
+        }
+        self.effects.push(Effect::Reply(ask, reply));
+    }
+
+    pub(super) fn deny(&mut self, ask: CallerId, code: DenyCode, reason: impl Into<String>) {
+        let denied = DenialReply {
+            code,
+            reason: reason.into(),
+            help: None,
+            gate: None,
+        };
+        self.reply(ask, Reply::Denied(denied));
+    }
+
+    /// Changes a record of this command before it is written.
+    pub(super) fn amend(&mut self, event: &EventId, amend: impl FnOnce(&mut Payload)) {
+        let mut effects = self.effects.iter_mut().rev();
+        let payload = effects.find_map(|effect| match effect {
+            Effect::Record(draft) if draft.event_id == *event => Some(&mut draft.payload),
+            _ => None,
+        });
+        if let Some(payload) = payload {
+            amend(payload);
+        }
+    }
+
+    /// Changes records of this command before they are written.
+    pub(super) fn amend_where(&mut self, mut amend: impl FnMut(&mut Draft)) {
+        for effect in &mut self.effects {
+            if let Effect::Record(draft) = effect {
+                amend(draft);
+            }
+        }
+    }
+
+    /// Tells whether a record is one of this command's.
+    pub(super) fn has_recorded(&self, event: &EventId) -> bool {
+        let mut effects = self.effects.iter();
+        effects.any(|effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event))
+    }
+
+    /// Retracts a record of this command.
+    pub(super) fn unrecord(&mut self, event: &EventId) {
+        let is_record =
+            |effect: &Effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event);
+        let Some(at) = self.effects.iter().position(is_record) else {
+            return;
+        };
+        if let Effect::Record(draft) = self.effects.remove(at)
+            && let Some(session) = self.state().sessions.get_mut(&draft.session_id)
+        {
+            session.events = session.events.saturating_sub(1);
+        }
+    }
+
+    /// Returns the sessions that this command changed.
+    pub(super) fn touched(&self) -> impl Iterator<Item = &SessionId> {
+        self.touched.iter()
+    }
+
+    /// Returns the effects of this command so far.
+    pub(super) fn effects(&self) -> &[Effect] {
+        &self.effects
+    }
+
+    pub(super) fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    pub(super) fn persist<T: serde::Serialize>(
+        &mut self,
+        kind: StateKind,
+        key: &str,
+        body: Option<&T>,
+    ) {
+        self.effects.push(state_change(kind, key, body));
+    }
+}
+
+/// Returns the effects of passing a checkpoint.
+pub(super) fn pass_effects(checkpoint: &Checkpoint) -> super::held::PassEffects {
+    super::held::PassEffects {
+        unlock: checkpoint.unlock_capabilities.clone(),
+        lock: checkpoint.lock_capabilities.clone(),
+        lift: std::collections::BTreeSet::new(),
+        inject: checkpoint.inject_contexts.clone(),
+        allow: checkpoint.allow_actions.clone(),
+        deny: checkpoint.deny_actions.clone(),
+    }
+}
+
+pub(super) fn state_change<T: serde::Serialize>(
+    kind: StateKind,
+    key: &str,
+    body: Option<&T>,
+) -> Effect {
+    Effect::Persist(changed_state(kind, key, body))
+}
+
+/// Serialises a piece of state for the store.
+pub(super) fn changed_state<T: serde::Serialize>(
+    kind: StateKind,
+    key: &str,
+    body: Option<&T>,
+) -> StateChange {
+    StateChange {
+        kind,
+        key: key.to_owned(),
+        // INVARIANT: all state is plain data with string keys, so it always becomes JSON.
+        body: body.map(|body| serde_json::to_string(body).unwrap_or_default()),
+    }
+}

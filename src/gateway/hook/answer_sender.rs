@@ -1,0 +1,88 @@
+//! Delivery of an agent's answers to the console, for the command that a denial showed.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Host;
+use super::answer_command::{AnswerCommand, AnswerLine};
+use crate::base::digest::Digest;
+use crate::gateway::client::{BlockingClient, CallError};
+use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::questions;
+use crate::gateway::wording::{KeyRemedy, denial};
+
+/// Time for the console to accept answers: custom validators may check them.
+const TIME: Duration = Duration::from_mins(1);
+
+/// Caller that sends answers.
+#[derive(Clone, Debug)]
+pub struct AnswerSender {
+    /// Socket of the console.
+    pub socket: PathBuf,
+    /// Key that the console's answers are verified with.
+    pub key: Option<AnswerVerifier>,
+    /// Secret from which tokens and session keys are derived.
+    pub secret: Digest,
+    /// The command, to be shown again for open questions.
+    pub command: AnswerCommand,
+}
+
+/// Outcome of sending answers, as a text for the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerOutcome {
+    /// The console accepted the answers.
+    Taken(String),
+    /// The console refused the answers, or has further questions.
+    Refused(String),
+}
+
+/// Sends answers to the console.
+#[must_use]
+pub fn send_answers(answerer: &AnswerSender, line: &AnswerLine) -> AnswerOutcome {
+    let Some(key) = line.key(answerer.secret) else {
+        let (session, gate) = (&line.session, &line.gate);
+        return AnswerOutcome::Refused(format!(
+            "cra: the token is not the one for `{session}` at `{gate}`: run the command as the denial has it"
+        ));
+    };
+    let params = json!({
+        "session": line.session,
+        "key": key,
+        "gate": line.gate,
+        "answers": line.answers,
+        "release": "repeat",
+    });
+    match send(answerer, &params) {
+        Ok(result) => AnswerOutcome::Taken(questions::taken(line.gate.as_str(), &result)),
+        Err(error) => AnswerOutcome::Refused(refusal(answerer, line, &error)),
+    }
+}
+
+fn send(answerer: &AnswerSender, params: &Value) -> Result<Value, CallError> {
+    // A store without a key has never had a console.
+    let unreachable = || CallError::Unreachable(answerer.socket.clone());
+    let key = answerer.key.clone().ok_or_else(unreachable)?;
+    let mut client = BlockingClient::connect(&answerer.socket, key, Instant::now() + TIME)?;
+    client.call("checkpoint.answer", params)
+}
+
+/// Returns the command that repairs the agent's connection.
+fn remedy(line: &AnswerLine) -> KeyRemedy {
+    let is_of = |host: &&Host| line.session.as_str().starts_with(host.as_str());
+    let host = Host::ALL.iter().find(is_of);
+    host.map_or(KeyRemedy::Key, |host| KeyRemedy::Connect(host.as_str()))
+}
+
+fn refusal(answerer: &AnswerSender, line: &AnswerLine, error: &CallError) -> String {
+    let Some(asked) = questions::asked(error) else {
+        return denial(error, remedy(line));
+    };
+    let command = answerer.command.line(&line.session, &line.token, &asked);
+    format!(
+        "cra: your answers were taken, and there is more to answer at {}.\n{}\n{command}",
+        asked.gate,
+        questions::describe(&asked)
+    )
+}

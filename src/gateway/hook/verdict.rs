@@ -1,0 +1,500 @@
+//! Requests of a hook to the console, and the verdict that follows from the answers.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::answer_command::{self, ConversationIdentity};
+use super::hook_event::{HookEvent, HookEventKind};
+use super::tool_actions::ToolAction;
+use super::{HookOptions, Host, OfflineBehavior, wrapper};
+use crate::base::clock::{Clock, SystemClock};
+use crate::base::digest::Digest;
+use crate::base::id::{SessionId, is_restricted};
+use crate::base::limits::MAX_RESUMPTIONS;
+use crate::base::text::one_line;
+use crate::engine::command::{AgentQuestions, DenyCode, Injected};
+use crate::gateway::client::{BlockingClient, CallError};
+use crate::gateway::questions;
+use crate::gateway::rejected_answers::RejectedAnswer;
+use crate::gateway::wording::{KeyRemedy, denial, given, joined, words_of};
+
+/// Verdict of a hook, independent of the agent's format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum HookVerdict {
+    /// The step may run.
+    Pass {
+        /// Context for the agent.
+        context: Option<String>,
+        /// Reason of an explicit permission, if there is one.
+        approved: Option<String>,
+    },
+    /// The step is denied.
+    Deny {
+        /// Reason, and advice.
+        reason: String,
+    },
+    /// The agent has to ask its own user.
+    Ask {
+        /// Reason.
+        reason: String,
+    },
+}
+
+impl HookVerdict {
+    pub(super) fn pass(context: Option<String>) -> Self {
+        Self::Pass {
+            context,
+            approved: None,
+        }
+    }
+
+    /// Returns the context for the agent. At an event that cannot be stopped, this is the reason of the
+    /// denial.
+    pub(super) fn context(&self) -> Option<&str> {
+        match self {
+            Self::Pass { context, .. } => context.as_deref(),
+            Self::Deny { reason } | Self::Ask { reason } => Some(reason),
+        }
+    }
+}
+
+/// Most of a timer that is kept back, so that an answer is there before it runs out.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// Longest part of the hook's time that is reserved for the arrival of the console's answer.
+const CONSOLE_MARGIN: Duration = Duration::from_secs(1);
+
+/// Asks the console about an event of an agent.
+pub(super) fn ask(told: &HookEvent, options: &HookOptions) -> HookVerdict {
+    if told.moment == HookEventKind::Other {
+        return HookVerdict::pass(None);
+    }
+    let Some(session) = session(told) else {
+        let reason = "cra: the hook names no session, so nothing goes on".to_owned();
+        return HookVerdict::Deny { reason };
+    };
+    if let Some(verdict) = answer_command::verdict(told, options, &session) {
+        return verdict;
+    }
+    let asked = converse(told, options, session.clone());
+    asked.unwrap_or_else(|error| {
+        if let CallError::Unproven { reason, .. } = &error {
+            report_rejected(options, &session, &reason.to_string());
+        }
+        without(told, options, &error)
+    })
+}
+
+fn converse(
+    told: &HookEvent,
+    options: &HookOptions,
+    session: SessionId,
+) -> Result<HookVerdict, CallError> {
+    let key = options.key.clone().map_err(CallError::NoKey)?;
+    let until = options.begun + budget(timer(told, options));
+    let client = BlockingClient::connect(&options.socket, key, until)?;
+    client.tie(&options.leash)?;
+    let asking = HookConversation {
+        client,
+        conversation: session.clone(),
+        session,
+        told,
+        options,
+        until,
+        given: Injected::default(),
+        questions: Vec::new(),
+    };
+    asking.ask()
+}
+
+/// Reports to the console that another process answered in its place.
+fn report_rejected(options: &HookOptions, session: &SessionId, reason: &str) {
+    let by = format!("cra hook {}", options.host.as_str());
+    let session = Some(session.to_string());
+    let report = RejectedAnswer::now(&by, session, &options.socket, reason.to_owned());
+    // A failed report changes nothing: the agent is denied in any case.
+    let _ = report.leave(&options.folder);
+}
+
+/// Returns the time by which the agent must have an answer, even if the console gave none.
+pub(super) fn answer_deadline(told: &HookEvent, options: &HookOptions) -> Instant {
+    let timer = timer(told, options);
+    options.begun + timer.saturating_sub(timer.saturating_sub(budget(timer)) / 2)
+}
+
+fn timer(told: &HookEvent, options: &HookOptions) -> Duration {
+    options.timer.unwrap_or_else(|| usual_timer(told))
+}
+
+/// Returns the part of a timer in which the hook may wait for an operator.
+fn budget(timer: Duration) -> Duration {
+    timer.saturating_sub((timer / 10).min(MARGIN))
+}
+
+/// Returns the console's part of the time that the hook has left. The console answers before the hook gives
+/// up, and reports that the request expired.
+fn console_time(left: Duration) -> Duration {
+    left.saturating_sub((left / 20).min(CONSOLE_MARGIN))
+}
+
+/// Returns the default timeout of the agent for this hook.
+fn usual_timer(told: &HookEvent) -> Duration {
+    match (&told.moment, told.host) {
+        // Agents hardly wait when they end.
+        (HookEventKind::End, _) => Duration::from_millis(900),
+        (HookEventKind::Prompt { .. }, Host::ClaudeCode) => Duration::from_secs(30),
+        (_, host) => host.usual_timer(),
+    }
+}
+
+/// Returns the console's name for a session, made of the agent's name and the agent's session name.
+fn session(told: &HookEvent) -> Option<SessionId> {
+    let named = told.session.as_deref()?;
+    let host = told.host.as_str();
+    let name = format!("{host}.{named}");
+    let name = if is_restricted(&name) {
+        name
+    } else {
+        // Other names are replaced by their digest, which is always equal for one name.
+        format!("{host}.{}", Digest::of(named))
+    };
+    name.parse().ok()
+}
+
+/// Conversation of one hook with the console.
+struct HookConversation<'a> {
+    client: BlockingClient,
+    /// Name of the first session. It names the thread of the conversation, also after the agent resumes it.
+    conversation: SessionId,
+    session: SessionId,
+    told: &'a HookEvent,
+    options: &'a HookOptions,
+    until: Instant,
+    /// Contexts for the agent so far.
+    given: Injected,
+    /// Questions to the agent, each with the command that answers them.
+    questions: Vec<String>,
+}
+
+impl HookConversation<'_> {
+    fn ask(mut self) -> Result<HookVerdict, CallError> {
+        if self.told.moment == HookEventKind::End {
+            return self.end();
+        }
+        let started = self.begin()?;
+        self.given.extend(given(&started));
+        self.report_wrapper(&started)?;
+        for asked in asked_at_start(&started) {
+            self.note_questions(&asked);
+        }
+        match &self.told.moment {
+            HookEventKind::Start => Ok(HookVerdict::pass(self.context(None))),
+            HookEventKind::Prompt { id, text } => match text {
+                Some(text) => self.hear(id.as_deref(), text),
+                None => Ok(HookVerdict::Deny {
+                    reason: "cra: nobody can tell what was said: the prompt is no text".to_owned(),
+                }),
+            },
+            HookEventKind::Before {
+                reference,
+                call,
+                actions,
+            } => match actions {
+                Ok(_) if !self.questions.is_empty() => Ok(self.deny_until_answered()),
+                Ok(actions) => self.request((reference, call.as_deref()), actions),
+                Err(why) => Ok(HookVerdict::Deny {
+                    reason: format!("cra: nobody can tell what this would do: {why}"),
+                }),
+            },
+            HookEventKind::After {
+                reference,
+                tool,
+                used,
+                result,
+                ..
+            } => {
+                self.report(reference, (tool, used.as_deref()), result)?;
+                Ok(HookVerdict::pass(self.context(None)))
+            }
+            HookEventKind::Said(text) => self
+                .say("output", json!({"text": text}))
+                .map(|_| HookVerdict::pass(None)),
+            HookEventKind::Failed { kind, message } => {
+                let error = json!({"error_type": kind, "message": message, "recoverable": true});
+                self.say("error", error).map(|_| HookVerdict::pass(None))
+            }
+            HookEventKind::End | HookEventKind::Other => Ok(HookVerdict::pass(None)),
+        }
+    }
+
+    /// Ends the session, or its continuation. Starts none for that purpose.
+    fn end(&mut self) -> Result<HookVerdict, CallError> {
+        let first = self.session.clone();
+        for again in 1..=MAX_RESUMPTIONS {
+            match self.say("session.end", json!({"given": "later"})) {
+                Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
+                    let next = format!("{first}.{again}").parse();
+                    self.session = next.map_err(|_| CallError::Fault(fault))?;
+                }
+                // The session is unknown or belongs to another caller: the hook has nothing to end.
+                Ok(_) | Err(CallError::Fault(_)) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(HookVerdict::pass(None))
+    }
+
+    /// Reports the result of a tool call. A tool that ran without a request is reported as an error, with
+    /// its input.
+    fn report(
+        &mut self,
+        reference: &str,
+        (tool, used): (&str, Option<&str>),
+        result: &Result<String, String>,
+    ) -> Result<(), CallError> {
+        let said = match result {
+            Ok(result) => json!({"reference": reference, "result": result}),
+            Err(message) => json!({"reference": reference,
+                "error": {"code": "failed", "message": message}}),
+        };
+        match self.say("action.completed", said) {
+            Ok(completed) => {
+                self.given.extend(given(&completed));
+                Ok(())
+            }
+            Err(CallError::Fault(_)) => {
+                let used = used.map_or_else(String::new, |used| format!(": `{used}`"));
+                let message = format!(
+                    "`{tool}` ran without being asked for ({reference}), or cra began anew since{used}"
+                );
+                let kind = "ran_unasked";
+                let error = json!({"error_type": kind, "message": message, "recoverable": true});
+                self.say("error", error).map(|_| ())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Starts or resumes the session. An agent may continue an ended session under its old name; the record
+    /// then has another session.
+    fn begin(&mut self) -> Result<Value, CallError> {
+        let first = self.session.clone();
+        for again in 1..=MAX_RESUMPTIONS {
+            match self.start() {
+                Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
+                    let next = format!("{first}.{again}").parse();
+                    self.session = next.map_err(|_| CallError::Fault(fault))?;
+                }
+                begun => return begun,
+            }
+        }
+        self.start()
+    }
+
+    /// Starts or resumes a session. Each hook is a separate process, so each one does this.
+    fn start(&mut self) -> Result<Value, CallError> {
+        let mut start = json!({"agent": self.told.host.as_str()});
+        if let (Some(key), Some(fields)) = (&self.options.api_key, start.as_object_mut()) {
+            fields.insert("api_key".to_owned(), key.clone().into());
+        }
+        self.say("session.start", start)
+    }
+
+    fn say(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
+        // All sessions of a conversation present one secret, because they share the thread of the first
+        // session.
+        let key = self.speaker().key();
+        if let Some(fields) = params.as_object_mut() {
+            fields.insert("session".to_owned(), self.session.to_string().into());
+            fields.insert("key".to_owned(), key.to_string().into());
+        }
+        self.client.call(method, &params)
+    }
+
+    fn speaker(&self) -> ConversationIdentity<'_> {
+        ConversationIdentity {
+            secret: self.options.secret,
+            conversation: &self.conversation,
+        }
+    }
+
+    /// Reports the parts of this hook, in the first hook of a session.
+    fn report_wrapper(&mut self, started: &Value) -> Result<(), CallError> {
+        if started.get("wrapper_reported") == Some(&json!(true)) {
+            return Ok(());
+        }
+        let constructed = wrapper::constructed(self.options, &self.session);
+        let verified = wrapper::verified(self.options).map(|check| ("wrapper.verified", check));
+        let reports = std::iter::once(("wrapper.constructed", constructed)).chain(verified);
+        for (method, report) in reports {
+            match self.say(method, report) {
+                // A report decides nothing about a step, so a refused report changes nothing.
+                Ok(_) | Err(CallError::Fault(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects questions to the agent, with the command that answers them.
+    fn note_questions(&mut self, asked: &AgentQuestions) {
+        let token = self.speaker().token(&self.session, asked.gate.as_str());
+        let command = self
+            .options
+            .answer_command
+            .line(&self.session, &token, asked);
+        self.questions.push(format!(
+            "cra: held at {}, and its questions are yours to answer.\n{}\nAnswer by running exactly this command in \
+             your shell, with your answers filled in (write a single quote as \\u0027), and nothing else with \
+             it:\n{command}",
+            asked.gate,
+            questions::describe(asked)
+        ));
+    }
+
+    fn deny_until_answered(&self) -> HookVerdict {
+        let questions = self.questions.join("\n\n");
+        HookVerdict::Deny {
+            reason: format!(
+                "{questions}\nThen repeat this tool call unchanged: once its questions are answered it is judged \
+                 again and, if nothing else stands in its way, let through once."
+            ),
+        }
+    }
+
+    /// Returns all texts for the agent besides the verdict: contexts, `more`, and open questions.
+    fn context(&mut self, more: Option<String>) -> Option<String> {
+        let handed = words_of(&std::mem::take(&mut self.given));
+        let texts = handed.into_iter().chain(more);
+        joined(texts.chain(std::mem::take(&mut self.questions)).collect())
+    }
+
+    /// Reports a user's prompt as input and as a turn of the conversation. If the agent is asked about it,
+    /// it has to read the prompt: the prompt passes, and every step is denied until the questions are
+    /// answered.
+    fn hear(&mut self, id: Option<&str>, text: &str) -> Result<HookVerdict, CallError> {
+        let input = json!({"text": text, "reaches_asked_agent": true});
+        match self.say("input", input) {
+            Ok(accepted) => self.given.extend(given(&accepted)),
+            Err(error) => match questions::asked(&error) {
+                Some(asked) => self.note_questions(&asked),
+                None => return Err(error),
+            },
+        }
+        let id = id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
+        let id: String = id.chars().take(100).collect();
+        let turn = json!({"message_id": id, "message": text, "author": "user"});
+        let summary = match self.take_turn(&turn) {
+            Ok(turned) => {
+                self.given.extend(given(&turned));
+                turn_words(&turned)
+            }
+            // A conversation's summary decides nothing about actions.
+            Err(CallError::Fault(_)) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(HookVerdict::pass(self.context(summary)))
+    }
+
+    /// Takes a turn in the conversation's thread. If the session may not write there, uses the session's
+    /// own thread.
+    fn take_turn(&mut self, turn: &Value) -> Result<Value, CallError> {
+        let thread = self.conversation.to_string();
+        let taken = self.say("turn", json!({"thread": thread, "turn": turn}));
+        match taken {
+            Err(CallError::Fault(fault))
+                if fault.denied() == Some(DenyCode::Thread)
+                    && self.session != self.conversation =>
+            {
+                self.say("turn", json!({"turn": turn}))
+            }
+            taken => taken,
+        }
+    }
+
+    /// Requests all actions of a tool call. All of them have to pass. A call without an identifier from the
+    /// agent gets one here, so that an identical concurrent call is a separate one.
+    fn request(
+        &mut self,
+        (reference, call): (&str, Option<&str>),
+        actions: &[ToolAction],
+    ) -> Result<HookVerdict, CallError> {
+        let call = call.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
+        let mut approved = Vec::new();
+        for action in actions {
+            let left = self.until.saturating_duration_since(Instant::now());
+            let deadline = SystemClock.now().plus(console_time(left));
+            let request = json!({
+                "action": action.name,
+                "params": action.params,
+                "deadline": deadline,
+                "reference": reference,
+                "call": call,
+            });
+            let allowed = match self.say("action.request", request) {
+                Ok(allowed) => allowed,
+                Err(error) => match questions::asked(&error) {
+                    // Collect all questions about one tool call: each answer is valid for one call.
+                    Some(asked) => {
+                        self.note_questions(&asked);
+                        continue;
+                    }
+                    None => return Err(error),
+                },
+            };
+            // Only an answer with the name of a run is a permission.
+            if !allowed.get("execution").is_some_and(Value::is_string) {
+                let why = "an answer that allows nothing".to_owned();
+                return Err(CallError::Unreadable(why));
+            }
+            self.given.extend(given(&allowed));
+            let by = allowed.get("approved_by").and_then(Value::as_str);
+            approved.extend(by.map(one_line));
+        }
+        if !self.questions.is_empty() {
+            return Ok(self.deny_until_answered());
+        }
+        // If an action passed without an operator's approval, the agent's own rules stay in force.
+        let all = approved.len() == actions.len();
+        Ok(HookVerdict::Pass {
+            context: self.context(None),
+            approved: approved
+                .pop()
+                .filter(|_| all)
+                .map(|by| format!("cra: {by} let it pass")),
+        })
+    }
+}
+
+/// Returns the verdict on an event for which the console gave no permission.
+fn without(told: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
+    let reason = denial(error, KeyRemedy::Connect(options.host.as_str()));
+    match (error, options.offline) {
+        (CallError::Unreachable(_), OfflineBehavior::Ask) if told.is_gate() => {
+            HookVerdict::Ask { reason }
+        }
+        _ => HookVerdict::Deny { reason },
+    }
+}
+
+/// Returns the questions to the agent at the start of a session.
+fn asked_at_start(started: &Value) -> Vec<AgentQuestions> {
+    let asked = started.get("asked").cloned().unwrap_or_default();
+    serde_json::from_value(asked).unwrap_or_default()
+}
+
+/// Describes the result of a turn to the agent: closed points, and a frozen summary.
+fn turn_words(turned: &Value) -> Option<String> {
+    let closed = turned.get("closed").and_then(Value::as_array);
+    let closed = closed.into_iter().flatten().filter_map(Value::as_str);
+    let mut words: Vec<_> = closed.map(|point| format!("Closed: {point}")).collect();
+    if turned.get("frozen") == Some(&json!(true)) {
+        words.push("This conversation is at its peak: its summary stays as it is.".to_owned());
+    }
+    joined(words)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! Turns of conversations, hand-overs of threads, and operators' actions on threads.
+
+use super::super::message::{HandOverRequest, ThreadActionRequest, TurnRequest};
+use super::super::threads::{self, LiveSessions};
+use super::Actor;
+use super::replies::denied;
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::engine::command::{
+    CallerId, DecisionRefusal, DenialReply, DenyCode, Effect, EngineCommand, Reply, ReportReceipt,
+    RuntimeFinding,
+};
+use crate::memento::ExternalName;
+use crate::store::Batch;
+use crate::trace::chain::Chain;
+use crate::trace::event::Durability;
+
+impl Actor {
+    /// Takes a turn. The reply is sent when its record and the thread are durable.
+    pub(super) async fn turn(&mut self, mut asked: TurnRequest) {
+        if let Some(what) = &self.poison {
+            let _ = asked.reply.send(Reply::Denied(denied(what)));
+            return;
+        }
+        if let Some(denied) = self.bar_all() {
+            let _ = asked.reply.send(Reply::Denied(denied));
+            return;
+        }
+        if let Err(error) = self.look_up(Some(&asked.take.session)).await {
+            let _ = asked.reply.send(Reply::Denied(denied(&error.to_string())));
+            return;
+        }
+        let now = self.clock.now();
+        asked.take.redact(self.engine.atlases());
+        let live = LiveSessions(&self.engine);
+        let taken = match self.threads.answered(&asked.take, live) {
+            Ok(Some(outcome)) => {
+                let _ = asked.outcome.send(outcome);
+                let _ = asked.reply.send(Reply::Noted(ReportReceipt::default()));
+                return;
+            }
+            Ok(None) => self.threads.take(&asked.take, live, now),
+            Err(refused) => Err(refused),
+        };
+        let thread = asked.take.thread();
+        let message = asked.take.turn.message.clone();
+        let (ask, session) = (asked.ask, asked.take.session);
+        self.waiting.insert(ask, asked.reply);
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(refused) => {
+                self.changed |= refused == threads::ThreadRefusal::Full;
+                self.reply_thread_refusal(ask, &session, thread, &refused);
+                return;
+            }
+        };
+        let finding = RuntimeFinding::Turn {
+            event: taken.payload.clone(),
+            message,
+        };
+        let Some(mut effects) = self.note(ask, &session, finding) else {
+            return;
+        };
+        // The first record of the turn is the next one of its chain.
+        let chain = self.ledger.chains().get(&session);
+        let sequence = chain.map_or(0, Chain::count);
+        let event = effects.iter().find_map(|effect| match effect {
+            Effect::Record(draft) => Some((draft.event_id.clone(), sequence)),
+            Effect::Reply(..)
+            | Effect::Enter(_)
+            | Effect::Seat(_)
+            | Effect::Persist(_)
+            | Effect::SetDeadline(..)
+            | Effect::CallOut(_)
+            | Effect::Held(_)
+            | Effect::Settled(_)
+            | Effect::Notify(_) => None,
+        });
+        // The caller gets the reply when the rest is durable.
+        let _ = asked.outcome.send(taken.outcome.clone());
+        let (rows, entry) = self.threads.keep(taken, event);
+        effects.extend(entry.map(Effect::Enter));
+        self.execute_with_state(effects, rows);
+    }
+
+    /// Hands a thread over for its owner. The reply is sent when the record is durable.
+    pub(super) fn hand_over(&mut self, asked: HandOverRequest) {
+        if let Some(what) = &self.poison {
+            let _ = asked.reply.send(Reply::Denied(denied(what)));
+            return;
+        }
+        if let Some(denied) = self.bar_all() {
+            let _ = asked.reply.send(Reply::Denied(denied));
+            return;
+        }
+        let (ask, hand_over) = (asked.ask, asked.hand_over);
+        let live = LiveSessions(&self.engine);
+        let handed = self.threads.hand_over(&hand_over, live);
+        self.waiting.insert(ask, asked.reply);
+        let (payload, thread) = match handed {
+            Ok(handed) => handed,
+            Err(refused) => {
+                let thread = hand_over.thread();
+                self.reply_thread_refusal(ask, &hand_over.session, thread, &refused);
+                return;
+            }
+        };
+        let finding = RuntimeFinding::Event(payload);
+        let Some(effects) = self.note(ask, &hand_over.session, finding) else {
+            return;
+        };
+        let row = self.threads.store_thread(thread);
+        self.execute_with_state(effects, vec![row]);
+    }
+
+    /// Has the engine record an event of a session. Returns the effects, unless the session may not record
+    /// it.
+    fn note(
+        &mut self,
+        ask: CallerId,
+        session: &SessionId,
+        finding: RuntimeFinding,
+    ) -> Option<Vec<Effect>> {
+        let note = EngineCommand::Note(ask, session.clone(), Box::new(finding));
+        let effects = self.engine.handle(note, self.clock.now());
+        let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
+        if effects.iter().any(noted) {
+            return Some(effects);
+        }
+        self.carry_out(effects);
+        None
+    }
+
+    /// Replies to a refused call about a thread. An attempt without a right is recorded in the session's
+    /// chain, and counted at the thread.
+    fn reply_thread_refusal(
+        &mut self,
+        ask: CallerId,
+        session: &SessionId,
+        thread: Option<ExternalName>,
+        refused: &threads::ThreadRefusal,
+    ) {
+        let denied = refusal(refused);
+        if !matches!(denied.code, DenyCode::Thread | DenyCode::Limit) {
+            self.tell(vec![(ask, Reply::Denied(denied))]);
+            return;
+        }
+        let now = self.clock.now();
+        let name = thread.as_ref().map_or("", ExternalName::as_str);
+        let what = format!(
+            "this session was refused the thread `{}`: {refused}",
+            one_line(name)
+        );
+        let is_foreign = denied.code == DenyCode::Thread;
+        let finding = Box::new(RuntimeFinding::ThreadRefused { what, denied });
+        let note = EngineCommand::Note(ask, session.clone(), finding);
+        let effects = self.engine.handle(note, now);
+        let counted = thread.filter(|_| is_foreign && self.engine.session(session).is_some());
+        let row = counted.and_then(|thread| self.threads.count_refused(&thread, session, now));
+        // The count is written together with the record, and only as often as that.
+        let recorded = |effect: &Effect| matches!(effect, Effect::Record(_));
+        let row = row.filter(|_| effects.iter().any(recorded));
+        self.execute_with_state(effects, row.into_iter().collect());
+    }
+
+    /// Executes an operator's action on a conversation. The reply is sent when the action is durable.
+    pub(super) fn thread_act(&mut self, asked: ThreadActionRequest) {
+        let refused = |what: String| Reply::Refused(DecisionRefusal::Unavailable(what));
+        if let Some(what) = &self.poison {
+            let _ = asked.reply.send(refused(what.clone()));
+            return;
+        }
+        let now = self.clock.now();
+        let by = self.seat.operator.clone();
+        let live = LiveSessions(&self.engine);
+        let done = self
+            .threads
+            .act(&asked.thread, &asked.act, (&by, live), now);
+        let (payload, row) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                let _ = asked.reply.send(refused(error.to_string()));
+                return;
+            }
+        };
+        self.waiting.insert(asked.ask, asked.reply);
+        let batch = Batch {
+            records: vec![self.ledger.entry(payload, now)],
+            state: vec![row],
+            ..Batch::default()
+        };
+        self.changed = true;
+        let replies = vec![(asked.ask, Reply::Acted)];
+        self.write(batch, replies, Durability::Sync);
+    }
+}
+
+/// Returns the denial of a call about a thread, with advice for the agent.
+fn refusal(refused: &threads::ThreadRefusal) -> DenialReply {
+    use crate::memento::TurnRefusal;
+    use threads::ThreadRefusal::{
+        Foreign, Full, NoSession, NoThread, OwnLimit, ProcessLimit, Turn, Unreadable, Unverified,
+    };
+    let (code, help) = match refused {
+        Foreign | Turn(TurnRefusal::NotOwner) => (
+            DenyCode::Thread,
+            "name a thread of your own, or have its session hand it over with thread.hand_over; \
+             the operator can do that too",
+        ),
+        Unverified => (
+            DenyCode::Thread,
+            "name a new thread, or wait until the operator hands this one over to your session",
+        ),
+        Unreadable => (
+            DenyCode::BadRequest,
+            "name another thread; `cra thread list` says why this one cannot be read",
+        ),
+        OwnLimit => (
+            DenyCode::Limit,
+            "go on in a thread you have; one makes room when its summary is not frozen and nothing is held back",
+        ),
+        ProcessLimit => (
+            DenyCode::Limit,
+            "go on in a thread you have, or end a session with session.end: its threads make room when nothing is \
+             frozen or held back in them",
+        ),
+        Full => (
+            DenyCode::Limit,
+            "go on in a thread you have; threads of ended sessions make room a day after their last turn",
+        ),
+        NoSession(_) => (
+            DenyCode::BadRequest,
+            "start the other session first, and name it as session.start did",
+        ),
+        NoThread => (
+            DenyCode::BadRequest,
+            "a thread begins with its first turn; name one that you began",
+        ),
+        Turn(TurnRefusal::OtherMessage(_) | TurnRefusal::OldMessage(_)) => (
+            DenyCode::BadRequest,
+            "give every message a name of its own; a retry sends the same message again",
+        ),
+        Turn(TurnRefusal::Stale { .. } | TurnRefusal::Nothing) => (
+            DenyCode::BadRequest,
+            "read the memento again, and send the turn with its etag",
+        ),
+    };
+    DenialReply {
+        code,
+        reason: refused.to_string(),
+        help: Some(help.to_owned()),
+        gate: None,
+    }
+}
